@@ -31,7 +31,7 @@ from tuner.core.problem import Matmul, parse_shape
 from tuner.core.target import Script
 from tuner.db.store import Store
 from tuner.regression.gate import SESSION_EFFORT
-from tuner.regression.judged_again import JudgedCase, bench_of, judged
+from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated
 from tuner.regression.script_check import CheckFinding, ScriptCheck, compared, limits_of
 from tuner.run_history.exported import exported
 from tuner.scripts.header import ScriptProvenance, read_provenance, without_header
@@ -151,9 +151,9 @@ def _rows(recordings: list[RecordedScript], kind: str, options: argparse.Namespa
 def _bench(recording: RecordedScript, seed: int) -> Iterator[tuple[AbstractBench, BoundRecord]]:
     """Gives new processes, and the script compiled and verified by them."""
     provenance, script = recording.provenance, Script.of(recording.script)
-    case = JudgedCase(provenance.problem, provenance.target, provenance.threads, seed)
+    case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(real_composition(), case, lambda _candidate: script) as bench:
-        yield bench, judged(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+        yield bench, evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
 
 
 def _document(row: TimedCheck) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from tuner.core.target import Script
 from tuner.db.store import Store
 from tuner.regression.gate import GateResult, GateStatus, compared, entry_record, recorded_entry
 from tuner.regression.gate_file import GateEntry
-from tuner.regression.judged_again import JudgedCase, bench_of
+from tuner.regression.reevaluation import EvaluationCase, bench_of
 from tuner.tuning.parts.real import real_composition
 
 SHAPES = ("128x128x128", "256x256x256", "512x512x512")
@@ -77,7 +77,7 @@ def _entry(problem: Problem, threads: int) -> GateEntry:
 def _decisions(entry: GateEntry, words: argparse.Namespace) -> Iterator[Decision]:
     base = BoundRecord(entry_record(entry), Script("", ""), entry.artifact)
     for start in range(0, words.trials, BLOCK):
-        case = JudgedCase(entry.problem, entry.target, entry.threads, words.seed + start)
+        case = EvaluationCase(entry.problem, entry.target, entry.threads, words.seed + start)
         with bench_of(real_composition(), case, lambda _candidate: base.script) as bench:
             iterations = calibrated(bench, base, words.share)
             for _ in range(min(BLOCK, words.trials - start)):

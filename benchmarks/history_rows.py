@@ -21,7 +21,7 @@ from tuner.db.rows import environment_row, machine_row, problem_row, settings_co
 
 SHAPES = tuple(f"{m}x{n}x{k}" for m in (256, 512, 1024) for n in (512, 1024, 1536) for k in (512, 768))
 TRIALS_PER_RUN = 100
-FINALISTS = 8
+TOP_TRIALS = 8
 FAILED_SHARE = 0.2  # of trials
 STATEMENT_RUNS = 200  # whose trials go to the database at once
 BEGIN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -128,7 +128,7 @@ def _trial(
 
 
 def _times(trial_id: int, number: int, median_s: float) -> Iterator[dict[str, Any]]:
-    for kind in (FIRST, FINAL) if number < FINALISTS else (FIRST,):
+    for kind in (FIRST, FINAL) if number < TOP_TRIALS else (FIRST,):
         yield {
             "trial_id": trial_id,
             "kind": kind,

@@ -59,8 +59,8 @@ def _rows(file: Path, seed: int) -> Iterator[dict[str, Any]]:
         if model is not None and np.isfinite(times_s).any():
             costs, columns = model.costs(index, {}), KnobColumns(each, index)
             known = knowing_loops(costs, times_s, np.array([columns.numbers(name) for name in INNERMOST]))
-            judged = (ordering(order, times_s, np.random.default_rng(seed)) for order in (costs, known))
-            found, best = map(_document, judged)
+            evaluated = (ordering(order, times_s, np.random.default_rng(seed)) for order in (costs, known))
+            found, best = map(_document, evaluated)
             yield {"file": file.name, "strategy": each.strategy, **found, "knowing_loops": best}
 
 
@@ -74,7 +74,7 @@ def knowing_loops(costs: Numbers, times_s: Numbers, loops: Numbers) -> Numbers:
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    judged = {"model": rows, "knowing_loops": [row["knowing_loops"] for row in rows]}
+    evaluated = {"model": rows, "knowing_loops": [row["knowing_loops"] for row in rows]}
     return {
         "accepted": sum(row["is_accepted"] for row in rows),
         "of": len(rows),
@@ -85,7 +85,7 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
                     first: statistics.mean(row["regret"][first] for row in found) for first in FIRST
                 },
             }
-            for name, found in judged.items()
+            for name, found in evaluated.items()
         },
         "random": {first: statistics.mean(row["random_regret"][first] for row in rows) for first in FIRST},
     }

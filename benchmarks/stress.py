@@ -47,7 +47,7 @@ TESTS = (
     "tests/targets/cpu/test_callable.py",
     "tests/targets/cpu/test_threads.py",
     "tests/tuning/test_clock_steps.py",
-    "tests/tuning/test_load_drill.py",
+    "tests/tuning/test_injected_load.py",
     "tests/tuning/test_session.py",
     "tests/cli/test_entry.py",
     "tests/cli/test_processes.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 from tuner.core.errors import UsageError
 from tuner.db.address import FileAddress, parse_address, require_path
 from tuner.db.database import Database
-from tuner.db.error_lines import told_plainly
+from tuner.db.error_lines import plain_errors
 from tuner.db.merge import Merge
 from tuner.db.opening import copy_pages
 
@@ -24,9 +24,9 @@ def backup(database: Database, url: str, file: Path) -> None:
     if not file.absolute().parent.is_dir():
         raise UsageError(f"{file}: found no such directory, allowed a file in one that is there")
     address = parse_address(url)
-    with _temporary_beside(file) as temporary:
+    with _temporary_next_to(file) as temporary:
         if isinstance(address, FileAddress):
-            with told_plainly(database.shown), database.connected() as connection:
+            with plain_errors(database.shown), database.connected() as connection:
                 copy_pages(connection, temporary, PAGES)
         else:
             _copy_rows(database, temporary)
@@ -47,7 +47,7 @@ def _copy_rows(database: Database, file: Path) -> None:
 
 
 @contextlib.contextmanager
-def _temporary_beside(file: Path) -> Iterator[Path]:
+def _temporary_next_to(file: Path) -> Iterator[Path]:
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         yield temporary

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from tuner.db.address import FileAddress, parse_address
 from tuner.db.deleted_file import FileInPlace
-from tuner.db.error_lines import told_plainly
+from tuner.db.error_lines import plain_errors
 from tuner.db.opening import WRITES, empty_engine, open_engine, prepare_file, require_file
 from tuner.db.revision import bring_to_head
 
@@ -31,7 +31,7 @@ class Database:
         is_server = engine.dialect.name == "postgresql"  # SQLite's readers see one state by themselves
         self._reader = engine.execution_options(isolation_level="REPEATABLE READ") if is_server else engine
         try:
-            with self._told_plainly():
+            with self._plain_errors():
                 bring_to_head(engine, shown)
             self._file = None if file is None else FileInPlace(engine, file, shown)
         except BaseException:
@@ -64,35 +64,35 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Gives a session that sees one state of the database."""
-        with self._told_plainly(), Session(self._reader) as session:
+        with self._plain_errors(), Session(self._reader) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """Gives a session that is committed at the end; what raises inside leaves nothing behind."""
-        with self._told_plainly(), Session(self._writer) as session, session.begin():
+        with self._plain_errors(), Session(self._writer) as session, session.begin():
             yield session
         self._require_file()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Gives a connection for plain statements, with a transaction as ``writing`` has it."""
-        with self._told_plainly(), self._writer.begin() as connection:
+        with self._plain_errors(), self._writer.begin() as connection:
             yield connection
         self._require_file()
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
         """Gives a connection for plain questions."""
-        with self._told_plainly(), self._engine.connect() as connection:
+        with self._plain_errors(), self._engine.connect() as connection:
             yield connection
 
     def close(self) -> None:
         """Gives back every connection."""
         self._engine.dispose()
 
-    def _told_plainly(self) -> AbstractContextManager[None]:
-        return told_plainly(self.shown, self._address)
+    def _plain_errors(self) -> AbstractContextManager[None]:
+        return plain_errors(self.shown, self._address)
 
     def _require_file(self) -> None:
         if self._file is not None:

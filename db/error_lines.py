@@ -45,7 +45,7 @@ POSTGRES_SENTENCES = (
 
 
 @contextmanager
-def told_plainly(shown: str, address: str = "") -> Iterator[None]:
+def plain_errors(shown: str, address: str = "") -> Iterator[None]:
     """Turns what the machine or the server refuses into UsageError; our own mistakes pass as they are.
 
     What a driver says may repeat the address: its secrets are not repeated.

@@ -44,8 +44,8 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
     choose_answering(run)
     session.flush()
     is_final = TrialRow.measurements.any(MeasurementRow.kind == FINAL)
-    finalists = select(TrialRow).where(TrialRow.run_id == run.id, is_final)
-    for trial in session.scalars(finalists.options(selectinload(TrialRow.measurements))):
+    top_trials = select(TrialRow).where(TrialRow.run_id == run.id, is_final)
+    for trial in session.scalars(top_trials.options(selectinload(TrialRow.measurements))):
         rank(trial, trial.measurements, run.round)
 
 

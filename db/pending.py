@@ -25,7 +25,7 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
 
     Of trials of one problem with equal code only the first. ``query.limit`` counts what is returned.
     """
-    chosen = queried(replace(query, limit=None)).where(_has_code(), _is_right_or_unknown(), ~_is_judged())
+    chosen = queried(replace(query, limit=None)).where(_has_code(), _is_right_or_unknown(), ~_is_evaluated())
     found = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]
     found.sort(key=lambda pair: not _verdict(pair[1]))
     by_code: dict[tuple[int, str], tuple[TrialRow, StoredTrial]] = {}
@@ -53,7 +53,7 @@ def _is_right_or_unknown() -> ColumnElement[bool]:
     )
 
 
-def _is_judged() -> ColumnElement[bool]:
+def _is_evaluated() -> ColumnElement[bool]:
     """Selects what, by code or by script, was timed on a GPU of the chip, or failed for good there."""
     trial, run, machine = aliased(TrialRow), aliased(RunRow), aliased(MachineRow)
     return exists(

@@ -18,7 +18,7 @@ from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.possible_outcome import why_no_roofline, why_no_times
 from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, Record, Verdict
-from tuner.core.runs import Baseline, Elsewhere, Run, RunSettings, StoredTrial
+from tuner.core.runs import Baseline, RemoteMeasurement, Run, RunSettings, StoredTrial
 from tuner.core.target_name import TargetName
 from tuner.db.json_columns import point_of, stored_candidate, stored_point, value_of
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
@@ -104,7 +104,7 @@ def run_of(row: RunRow) -> Run:
         machine=machine_of(row.machine),
         compiler=compiler_of(row.environment),
         baseline=_baseline_of(row),
-        elsewhere=value_of(Elsewhere, row.elsewhere),
+        elsewhere=value_of(RemoteMeasurement, row.elsewhere),
         roofline=_roofline_of(row),
         **_copied(row, OF_RUN),
     )
@@ -148,7 +148,7 @@ def time_of(row: MeasurementRow) -> Measurement | Failure:
 
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
     """Returns the columns of what became of a trial; a measurement has a row of its own, a script as well."""
-    verdict = record.judged_right
+    verdict = record.correct_verdict
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
         "finished": finished,

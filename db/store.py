@@ -18,10 +18,10 @@ from tuner.core.dataclass_json import encode
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
-from tuner.core.measured_elsewhere import ElsewhereResults
 from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.record import Record
+from tuner.core.remote_results import RemoteResults
 from tuner.core.runs import (
     Baseline,
     BestGroup,
@@ -43,7 +43,6 @@ from tuner.db import rows
 from tuner.db.address import is_missing
 from tuner.db.backup import backup
 from tuner.db.database import Database
-from tuner.db.elsewhere import ResultsImport
 from tuner.db.interning import interned
 from tuner.db.json_columns import stored_candidate
 from tuner.db.later_times import add_round, put_baseline, stored_round
@@ -66,6 +65,7 @@ from tuner.db.queries import (
     same_code,
     trial_select,
 )
+from tuner.db.remote_results import ResultsImport
 from tuner.db.revision import stored_revision
 from tuner.db.trial_writes import add_outcome, add_proposal, add_script, latest_moment, proposal, set_seconds
 
@@ -328,7 +328,7 @@ class Store:
         with self._database.reading() as session:
             return pending_trials(session, query)
 
-    def import_results(self, results: ElsewhereResults) -> Imported:
+    def import_results(self, results: RemoteResults) -> Imported:
         """Stores what another machine found out, as runs of target cuda there; again adds nothing.
 
         Raises UsageError for results of trials that are not here, and stores none of the others then.

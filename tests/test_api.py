@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tuner
-from tests.cli.real import brief_finals, real_candidates
+from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db import values
 from tests.tuning import fakes
 from tuner.core.chips import chip_of
@@ -43,7 +43,7 @@ def test_without_a_name_the_database_is_that_of_the_environment(
     assert not (tmp_path / "data").exists()
 
 
-def test_history_takes_the_fields_of_a_query_the_words_of_commands_and_numpy_types(database: str) -> None:
+def test_history_takes_the_fields_of_a_query_the_options_of_commands_and_numpy_types(database: str) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
     assert len(tuner.history(database)) == 5
     assert len(tuner.history(database, shape="8x8x8", best=True)) == 1
@@ -63,7 +63,7 @@ def test_a_run_and_a_trial_are_one_short_line(database: str) -> None:
     )
 
 
-def test_a_trial_tells_its_knobs_strategy_time_and_script(database: str) -> None:
+def test_a_trial_reports_its_knobs_strategy_time_and_script(database: str) -> None:
     best = tuner.tune(PROBLEM, trials=20, sampler="exhaustive", db=database).best
     assert best is not None
     assert (best.strategy, best.knobs) == ("fake", {"x": 7, "comment": "a"})
@@ -144,7 +144,7 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
         ({"problem": "64x64x64"}, "^problem: found '64x64x64', allowed such as tuner.Matmul"),
     ],
 )
-def test_wrong_words_are_refused(database: str, words: dict[str, object], message: str) -> None:
+def test_wrong_arguments_are_refused(database: str, words: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         tuner.tune(**{"problem": PROBLEM, "db": database} | words)  # type: ignore[arg-type]
     assert not Path(database).exists()
@@ -155,7 +155,7 @@ def test_a_real_kernel_is_tuned_loaded_and_right(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("tuner.tuning.parts.real.real_composition", real_candidates)
     database = str(tmp_path / "real.db")
     problem = tuner.Matmul(32, 48, 16)
-    with brief_finals():
+    with brief_remeasurement():
         run = tuner.tune(problem, trials=3, workers=1, db=database)
     assert run.best is not None, [trial.record for trial in tuner.history(database)]
     rng = np.random.default_rng(0)
@@ -251,7 +251,7 @@ def test_a_page_is_returned_and_written(database: str, tmp_path: Path) -> None:
         tuner.report(db=database, limit=0)
 
 
-def test_progress_is_told_on_stderr_where_somebody_asks(
+def test_progress_is_reported_on_stderr_where_somebody_asks(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tuner.tune(PROBLEM, trials=5, db=database)
@@ -261,7 +261,7 @@ def test_progress_is_told_on_stderr_where_somebody_asks(
     told = capsys.readouterr().err
     assert "run 2: matmul 8x8x8 f32 nn none, fake" in told
     assert "finals: " in told
-    assert {type(event).__name__ for event in events} >= {"RunStarted", "TrialDone", "FinalsStarted"}
+    assert {type(event).__name__ for event in events} >= {"RunStarted", "TrialDone", "RemeasurementStarted"}
     tuner.resume(2, db=database, retime=True, progress=True)
     assert "finals: " in capsys.readouterr().err
 

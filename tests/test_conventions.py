@@ -47,7 +47,7 @@ def used_twice(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
     return {name: files for name, files in homes.items() if len(files) > 1}
 
 
-def trees_beside_tests() -> dict[str, ast.Module]:
+def trees_besides_tests() -> dict[str, ast.Module]:
     """Returns the files of product and benchmarks, parsed, by their paths."""
     paths = (*MODULES.values(), *sorted((ROOT / "benchmarks").rglob("*.py")))
     return {str(path.relative_to(ROOT)): tree_of(path) for path in paths}
@@ -120,12 +120,12 @@ def _is_used(handler: ast.ExceptHandler) -> bool:
 
 
 def test_neither_product_nor_benchmarks_name_a_test() -> None:
-    found = {name: named_tests(tree) for name, tree in trees_beside_tests().items()}
+    found = {name: named_tests(tree) for name, tree in trees_besides_tests().items()}
     assert {name: names for name, names in found.items() if names} == {}
 
 
 def test_no_public_class_name_is_used_twice() -> None:
-    assert used_twice(trees_beside_tests()) == {}
+    assert used_twice(trees_besides_tests()) == {}
 
 
 def test_only_the_command_line_prints() -> None:

@@ -20,7 +20,7 @@ BELOW_TUNING = (*PURE, *("samplers", "scripts", "recorded", "mlir", "runtime", "
 BELOW_HISTORY = (*BELOW_TUNING, "tuning")
 BELOW_PROGRAMS = (*BELOW_HISTORY, "run_history")
 # Room -> the rooms, or parts of rooms, that its files may import beside their own.
-ROOMS: Table = {
+PACKAGES: Table = {
     "core": (),
     "payload": ("core",),
     "space": ("core",),
@@ -169,14 +169,14 @@ INSIDE: Mapping[str, Table] = {
         "gate_summary": (),
         "help_text": (),
         "local_server": (),
-        "offered_words": (),
+        "completion": (),
         "options": (),
         "program_documents": (),
         "ptx_arguments": (),
         "screen": (),
         "script_check": (),
         "signals": (),
-        "main": ("help_text", "offered_words"),
+        "main": ("help_text", "completion"),
         "run_session": ("signals",),
         "commands": (
             *("fleet_options", "fleet_tables", "gate_summary", "local_server", "main", "options"),
@@ -232,8 +232,8 @@ NARROWER: Table = {
     "simulator/ptx/decode": (),
     "targets/gpu/machine_code": ("core", "cost_model", "simulator/ptx"),
 }
-FLOORS_LIMIT = 9  # rooms in the longest chain of imports
-ROOMS_LIMIT = 24
+LAYERS_LIMIT = 9  # rooms in the longest chain of imports
+PACKAGES_LIMIT = 24
 
 
 # What a pure room may not import.
@@ -263,7 +263,7 @@ def wrong_imports(module: str, tree: ast.AST) -> list[str]:
             wrong.append(f"{name}: a product imports no test")
         elif top == "tuner":
             wrong.extend(_against_the_table(module, module_of(below)))
-        elif top in HEAVY and room_of(module) in PURE and not _is_in(module, READS_YAML):
+        elif top in HEAVY and package_of(module) in PURE and not _is_in(module, READS_YAML):
             wrong.append(f"{name}: too heavy for a pure room")
         elif top in OWNERS and not f"{module}.".startswith(f"{OWNERS[top]}."):
             wrong.append(f"{name}: only {OWNERS[top]} may import it")
@@ -281,12 +281,12 @@ def module_of(name: str) -> str:
     return "__init__" if len(parts) < 2 and parts != ["db"] else name
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     """Returns the room of a module: its first part below tuner, and "tuner" of what starts the others."""
     room = module.split(".")[0]
     if room in ENTRIES:
         return "tuner"
-    if room not in ROOMS:
+    if room not in PACKAGES:
         raise LookupError(f"tuner/{room}: name its room in {Path(__file__).name}")
     return room
 
@@ -308,7 +308,7 @@ def _against_the_table(module: str, other: str) -> Iterator[str]:
 def _allowed(folder: str, part: str, own: list[str]) -> tuple[str, ...] | None:
     """Returns what a part of a folder may import of its neighbours; None where the folder has no table."""
     if not folder:
-        return tuple(ROOMS[room_of(".".join(own))])
+        return tuple(PACKAGES[package_of(".".join(own))])
     if folder not in INSIDE:
         return None
     if _part(folder, part) not in INSIDE[folder]:
@@ -367,17 +367,17 @@ def test_imports_follow_the_table() -> None:
     assert {name: complaints for name, complaints in found.items() if complaints} == {}
 
 
-@pytest.mark.parametrize("table", [ROOMS, *INSIDE.values()], ids=["top", *INSIDE])
-def test_no_table_allows_a_circle_or_too_many_floors(table: Table) -> None:
-    assert len(longest_chain(table)) <= FLOORS_LIMIT
+@pytest.mark.parametrize("table", [PACKAGES, *INSIDE.values()], ids=["top", *INSIDE])
+def test_no_table_allows_a_circle_or_too_many_layer(table: Table) -> None:
+    assert len(longest_chain(table)) <= LAYERS_LIMIT
 
 
-def test_there_are_no_more_rooms_than_one_can_keep_in_mind() -> None:
-    assert len(ROOMS) <= ROOMS_LIMIT
+def test_there_are_no_more_packages_than_one_can_keep_in_mind() -> None:
+    assert len(PACKAGES) <= PACKAGES_LIMIT
 
 
-def test_no_room_hides_a_name_of_the_python_api() -> None:
-    assert set(tuner.__all__) & set(ROOMS) == set()
+def test_no_package_hides_a_name_of_the_python_api() -> None:
+    assert set(tuner.__all__) & set(PACKAGES) == set()
 
 
 def test_no_circle_of_files() -> None:
@@ -388,15 +388,15 @@ def _named(table: Table) -> set[str]:
     return {part for others in table.values() for part in others}
 
 
-def test_every_room_of_the_table_exists() -> None:
-    rooms = {room_of(name) for name in MODULES}
+def test_every_package_of_the_table_exists() -> None:
+    packages = {package_of(name) for name in MODULES}
     parts = {"/".join(name.split(".")[:length]) for name in MODULES for length in range(1, 5)}
-    assert set(ROOMS) == rooms
+    assert set(PACKAGES) == packages
     assert {f"{folder}/{part}" for folder, table in INSIDE.items() for part in {*table} - {REST}} <= parts
     assert {
         f"{folder}/{part}" for folder, table in INSIDE.items() for part in _named(table) - {REST}
     } <= parts
-    assert _named(ROOMS) <= parts
+    assert _named(PACKAGES) <= parts
     assert set(NARROWER) <= parts
 
 
@@ -406,7 +406,7 @@ def test_every_room_of_the_table_exists() -> None:
         ("space.search_space", "from tuner.mlir.jit import Jit"),
         ("core.record", "from tuner.space.search_space import SearchSpace"),
         ("core.record", "import subprocess"),
-        ("analysis.answer", "def f():\n    from optuna import Study"),
+        ("analysis.selected_result", "def f():\n    from optuna import Study"),
         ("space.file.reading", "from tuner.db.store import Store"),
         ("db.store", "import tuner.samplers.tpe"),
         ("samplers.tpe", "from .random import Random"),
@@ -464,6 +464,6 @@ def test_a_circle_is_found_and_told() -> None:
     ("module", "name"),
     [("util.text", "tuner/util: name its room"), ("mlir.util", "tuner/mlir/util: name it")],
 )
-def test_a_module_of_no_room_is_refused(module: str, name: str) -> None:
+def test_a_module_of_no_package_is_refused(module: str, name: str) -> None:
     with pytest.raises(LookupError, match=rf"{name} in test_layers\.py"):
         wrong_imports(module, ast.parse("import tuner.mlir.jit"))

@@ -9,7 +9,7 @@ import pytest
 from tests.source_files import MODULES, ROOT, found_in
 from tuner.tuning.parts.kinds import KINDS
 
-OWN_ROOM = "tuning.parts"
+OWN_PACKAGE = "tuning.parts"
 NAMES_THEM = "core.target_name"  # a property of a TargetName is asked in its own file
 WORDS = {*KINDS, "replay"}  # the last names no kind, but a source of outcomes that has no machine
 CONSTANTS = {name.upper() for name in WORDS}
@@ -53,19 +53,19 @@ def _is_word(node: ast.AST) -> bool:
     return False
 
 
-def test_the_kind_of_a_target_is_compared_in_its_own_room_alone() -> None:
-    others = [name for name in MODULES if name != NAMES_THEM and not name.startswith(f"{OWN_ROOM}.")]
+def test_the_kind_of_a_target_is_compared_in_its_own_package_alone() -> None:
+    others = [name for name in MODULES if name != NAMES_THEM and not name.startswith(f"{OWN_PACKAGE}.")]
     assert found_in(others, kind_questions) == {}
 
 
 def test_nobody_asks_whether_a_target_is_a_replay() -> None:
-    """What it means is asked: ``has_machine``, a script, ``needs_room``, ``times_processors``."""
+    """What it means is asked: ``has_machine``, a script, ``needs_local_resources``, ``times_processors``."""
     files = [path for path in (ROOT / "tuner").rglob("*.*") if path.suffix in (".py", ".html")]
     assert [path for path in files if "is_replay" in path.read_text()] == []
 
 
 def test_each_kind_is_one_file_and_one_line() -> None:
-    folder = ROOT / "tuner" / OWN_ROOM.replace(".", "/")
+    folder = ROOT / "tuner" / OWN_PACKAGE.replace(".", "/")
     files = {path.stem for path in folder.glob("*.py") if "\nKIND = " in path.read_text()}
     lines = [line for line in (folder / "kinds.py").read_text().splitlines() if ".KIND," in line]
     assert len(lines) == len(files) == len(KINDS)

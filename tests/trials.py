@@ -59,7 +59,7 @@ def proposal(number: int, done: StoredTrial | None = None) -> Proposal:
     return Proposal(number + 100, number, number, Candidate.of("fake", {"knob_0": number}), done)
 
 
-def finalist(number: int, final: Measurement, **changes: str) -> StoredTrial:
+def top_trial(number: int, final: Measurement, **changes: str) -> StoredTrial:
     """Returns trial ``number + 100`` of run 3, re-timed with its first time."""
     return trial(number, final, final, **changes)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
 from tuner.run_history.past_runs import asked_query, asked_runs, past_runs, past_trials
 from tuner.run_history.trials import Trials
-from tuner.run_history.which_database import database_words, naming_database
+from tuner.run_history.which_database import database_text, naming_database
 from tuner.tuning.run_request import RunRequest
 
 if TYPE_CHECKING:
@@ -123,8 +123,7 @@ def _session(
         tuned = work(real_composition(), store, Interruption(), told)
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
-            f"run {tuned.run.id} is stored; "
-            f"go on with: tuner tune --resume {tuned.run.id}{database_words(db)}"
+            f"run {tuned.run.id} is stored; go on with: tuner tune --resume {tuned.run.id}{database_text(db)}"
         )
     return tuned
 

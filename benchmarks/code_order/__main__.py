@@ -46,13 +46,15 @@ def main() -> None:
         values = [value for _, value in knobs]
         rows.append({"knobs": values, "time_s": times_s[knobs], "cycles": round(cycles)})
         if number % 50 == 49:
-            print(f"{number + 1} of {len(chosen)}: {_judged(rows)['rank_correlation']:.3f}", file=sys.stderr)
+            print(
+                f"{number + 1} of {len(chosen)}: {_evaluated(rows)['rank_correlation']:.3f}", file=sys.stderr
+            )
     asked = {name: getattr(words, name) for name in ("chip", "multiprocessors", "points", "seed")}
     settings = {"file": words.file.name, "knobs": KNOBS, **asked}
-    emit(report("code_order", settings, rows, _judged(rows)), words.json, words.output)
+    emit(report("code_order", settings, rows, _evaluated(rows)), words.json, words.output)
 
 
-def _judged(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _evaluated(rows: list[dict[str, Any]]) -> dict[str, Any]:
     cycles, times = (np.array([row[name] for row in rows]) for name in ("cycles", "time_s"))
     return asdict(ordering(cycles, times, np.random.default_rng(0)))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tuner.fleet.local_fleet import local_fleet
 from tuner.fleet.server import session
-from tuner.fleet.work import JUDGE
+from tuner.fleet.work import EVALUATE
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -43,15 +43,15 @@ def device_of_last_run(connection: "Connection") -> dict[str, Any]:
         "FROM fleet_work WHERE stage = %s AND run = (SELECT run FROM fleet_work ORDER BY id DESC LIMIT 1)) "
         "SELECT max(ended) - min(began), sum(ended - began), sum(timed), count(*), "
         "percentile_cont(0.5) WITHIN GROUP (ORDER BY gap), max(gap) FROM trials",
-        (JUDGE,),
+        (EVALUATE,),
     ).fetchone()
     assert row is not None
-    search_s, busy_s, timed_s, judged, median_gap_s, longest_gap_s = row
+    search_s, busy_s, timed_s, evaluated, median_gap_s, longest_gap_s = row
     return {
-        "judged": judged,
+        "evaluated": evaluated,
         "idle_share": round(1 - busy_s / search_s, 4),
         "timed_share": round(timed_s / search_s, 4),
         "median_gap_ms": round(1e3 * median_gap_s, 1),
         "longest_gap_ms": round(1e3 * longest_gap_s, 1),
-        "trials_per_s": round(judged / search_s, 2),
+        "trials_per_s": round(evaluated / search_s, 2),
     }

@@ -26,7 +26,7 @@ LEAST_APART: Final = (
     3  # trials judged between two faults: as many are in flight, so none is hit by three of them
 )
 MOST_APART: Final = 4
-STRANGER: Final = "stranger"
+UNTRUSTED: Final = "stranger"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class FleetCheck:
     overlaps: int  # of timings on one device
     orphans: int  # processes that outlived the fleet
     strange: int  # pieces of work that a node of another compiler did
-    stranger: str  # what that node said of why it gets none
+    untrusted: str  # what that node said of why it gets none
 
     @property
     def is_exact(self) -> bool:
@@ -51,7 +51,11 @@ class FleetCheck:
 
 
 def check_fleet(
-    url: str, settings: RunSettings, file: Path, unbroken: tuple[StoredTrial, ...], rng: np.random.Generator
+    url: str,
+    settings: RunSettings,
+    file: Path,
+    uninterrupted: tuple[StoredTrial, ...],
+    rng: np.random.Generator,
 ) -> FleetCheck:
     """Lets every part fail once, in any order, and compares. Raises TunerError when a driver fails."""
     with tempfile.TemporaryDirectory() as name:
@@ -60,12 +64,12 @@ def check_fleet(
             LocalNodes(url, f"{REPLAY}:{file}", folder) as nodes,
             contextlib.closing(FaultInjection(url, nodes)) as injected,
         ):
-            nodes.start(STRANGER, "--compile", "1", target=f"{REPLAY}:{_altered(file, folder)}")
+            nodes.start(UNTRUSTED, "--compile", "1", target=f"{REPLAY}:{_altered(file, folder)}")
             run = injected.begin(settings, file)
             faults = _failed(injected, rng)
             injected.finish()
         orphans = len(nodes.orphans())
-        said = nodes.said(STRANGER).splitlines()
+        said = nodes.said(UNTRUSTED).splitlines()
     with Store.open(url) as store:
         trials = store.trials(TrialQuery(run=run.id, sort="number"))
     with session(url) as connection:
@@ -73,12 +77,12 @@ def check_fleet(
             sampler=settings.sampler,
             faults=faults,
             trials=len(trials),
-            differences=differences(unbroken, trials),
+            differences=differences(uninterrupted, trials),
             repeated=repeated(connection, run.uuid),
             overlaps=len(overlaps(connection, run.uuid)),
             orphans=orphans,
-            strange=_done_by(connection, STRANGER, run.uuid),
-            stranger=next((line for line in said if " wait for " in line), ""),
+            strange=_done_by(connection, UNTRUSTED, run.uuid),
+            untrusted=next((line for line in said if " wait for " in line), ""),
         )
 
 
@@ -105,7 +109,7 @@ def _failed(injected: FaultInjection, rng: np.random.Generator) -> tuple[str, ..
     done: list[str] = []
     try:
         for name in rng.permutation(tuple(FAULTS)):
-            injected.wait_for_judged(int(rng.integers(LEAST_APART, MOST_APART + 1)))
+            injected.wait_for_evaluated(int(rng.integers(LEAST_APART, MOST_APART + 1)))
             FAULTS[name](injected)
             done.append(str(name))
     except QuickerError:

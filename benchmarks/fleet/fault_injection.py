@@ -16,11 +16,11 @@ from tuner.db.store import Store
 from tuner.fleet import queues
 from tuner.fleet.local_nodes import LOOK_S, LocalNodes
 from tuner.fleet.server import connected
-from tuner.fleet.work import COMPILE, JUDGE
-from tuner.tuning.resume_check import tune_words
+from tuner.fleet.work import COMPILE, EVALUATE
+from tuner.tuning.resume_check import tune_arguments
 
 MEASURES: Final = ("--measure", "--device", "of this check")
-NO_ROOM: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has
+DISK_FULL: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has
 DISK_KIB: Final = 2048  # one MiB more than a node begins with
 STILL_S: Final = 0.03  # a job that is worked at so long after its node stopped stays so
 LIMIT_S: Final = 120.0  # of all that is waited for
@@ -53,7 +53,7 @@ class FaultInjection:
         """Starts a driver; returns its run, once that is stored."""
         with Store.open(self._url) as store:
             before = store.runs(1)
-            self._drive(*tune_words(settings, file))
+            self._drive(*tune_arguments(settings, file))
             while (found := store.runs(1)) == before:
                 self._require_driver()
                 time.sleep(LOOK_S)
@@ -65,16 +65,16 @@ class FaultInjection:
         if self._nodes.wait(self._driver, LIMIT_S) != 0:
             raise TunerError(f"{self._driver}: {self._nodes.last_line(self._driver)}")
 
-    def wait_for_judged(self, more: int) -> None:
+    def wait_for_evaluated(self, more: int) -> None:
         """Returns when so many more trials are judged. Raises QuickerError where the run ends before."""
-        wanted = self._judged() + more
-        self._wait_until(lambda: self._judged() >= wanted, f"{more} more trials judged")
+        wanted = self._evaluated() + more
+        self._wait_until(lambda: self._evaluated() >= wanted, f"{more} more trials judged")
 
     def fill_disk(self) -> None:
         """Leaves the work to a node whose disk is full: it gives it back and ends; another one joins."""
         with self._driver_stopped():
             full = self._with_full_disk()
-            self._nodes.tell_to_end(self._compiling)
+            self._nodes.ask_to_end(self._compiling)
         self._wait_until(lambda: self._nodes.has_ended(full), f"end of {full} for want of room")
         self._compiling = self._started("--compile", "1")
 
@@ -101,7 +101,7 @@ class FaultInjection:
             lambda: self._at_work(is_compiling=False) != lost, f"lease of {stopped} that is over"
         )
         self._send(stopped, signal.SIGCONT)
-        self._nodes.tell_to_end(stopped)
+        self._nodes.ask_to_end(stopped)
 
     def kill_driver(self) -> None:
         """Kills the driver and goes on with the run."""
@@ -151,7 +151,7 @@ class FaultInjection:
         try:
             before = ("env", f"TMPDIR={disk}", *small_disk(disk, DISK_KIB))
         except TunerError:
-            return self._started("--compile", "1", *NO_ROOM)
+            return self._started("--compile", "1", *DISK_FULL)
         full = self._started("--compile", "1", "--keep-free", "1", before=before)
         self._nodes.wait_until_ready(full)
         fill_disk(self._nodes.process(full), disk)
@@ -181,9 +181,9 @@ class FaultInjection:
         mine = [job for job in jobs if job.work.run == self._run.uuid]
         return {(job.id, job.attempts) for job in mine if (job.work.stage == COMPILE) == is_compiling}
 
-    def _judged(self) -> int:
+    def _evaluated(self) -> int:
         row = self._connection.execute(
-            "SELECT count(*) FROM fleet_outcome WHERE run = %s AND stage = %s", (self._run.uuid, JUDGE)
+            "SELECT count(*) FROM fleet_outcome WHERE run = %s AND stage = %s", (self._run.uuid, EVALUATE)
         ).fetchone()
         assert row is not None
         return int(row[0])

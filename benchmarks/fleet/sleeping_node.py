@@ -24,7 +24,7 @@ from tuner.fleet.work import Compiled, FleetWork, Outcome, Service
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 WORK_S: Final = 0.01
 PACKED_SHARE: Final = 0.1  # of code, which compresses well
 
@@ -42,11 +42,11 @@ async def _serve(url: str, service: Service, code_bytes: int) -> None:
     with session(url) as connection, ThreadPoolExecutor(1) as asking:
         beat_s = read_settings(connection).beat_s
 
-        async def ask(question: "Callable[[Connection], Answer]") -> Answer:
+        async def ask(question: "Callable[[Connection], Reply]") -> Reply:
             return await asyncio.get_running_loop().run_in_executor(asking, question, connection)
 
         async def do(work: FleetWork) -> None:
-            if await ask(lambda opened: tables.is_told(opened, work.key)):
+            if await ask(lambda opened: tables.is_reported(opened, work.key)):
                 return
             began = now()
             await asyncio.sleep(WORK_S)

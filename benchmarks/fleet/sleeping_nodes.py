@@ -11,7 +11,7 @@ from tuner.core.problem import Matmul
 from tuner.core.target_name import TargetName
 from tuner.fleet import queues
 from tuner.fleet.server import session
-from tuner.fleet.work import JUDGE, FleetWork
+from tuner.fleet.work import EVALUATE, FleetWork
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -42,7 +42,7 @@ def sleeping_nodes(url: str, count: int, at_once: int, code_bytes: int) -> Itera
 def defer(connection: "Connection", run: str, number: int, *, alone: bool = False) -> None:
     """Queues a job; of what is to be ``alone`` one is done at a time."""
     work = FleetWork(
-        run, number, JUDGE, "maker", "machine", Matmul(64, 64, 64), TargetName("cpu"), threads=1, seed=0
+        run, number, EVALUATE, "maker", "machine", Matmul(64, 64, 64), TargetName("cpu"), threads=1, seed=0
     )
     queues.defer(connection, QUEUE, work, 0, alone=alone)
 

@@ -25,7 +25,7 @@ from tuner.fleet.settings import FleetSettings
 from tuner.output.formatting import count_text, wrapped
 from tuner.output.run_difference import run_difference_document, run_difference_lines
 from tuner.tuning.parts.real import real_composition
-from tuner.tuning.resume_check import settings_on, unbroken_trials
+from tuner.tuning.resume_check import settings_on, uninterrupted_trials
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -67,10 +67,12 @@ def _checks(asked: argparse.Namespace) -> Iterator[FleetCheck]:
     with tempfile.TemporaryDirectory() as name, server() as url:
         install(url, FleetSettings(LEASE_S))
         composition = real_composition()
-        unbroken = [unbroken_trials(each, composition, Path(name)) for each in settings[: asked.runs]]
+        uninterrupted = [
+            uninterrupted_trials(each, composition, Path(name)) for each in settings[: asked.runs]
+        ]
         for number in range(asked.runs):
             place = number % len(settings)
-            yield check_fleet(url, settings[place], asked.file, unbroken[place], rng)
+            yield check_fleet(url, settings[place], asked.file, uninterrupted[place], rng)
 
 
 def _print(file: Path, checks: list[FleetCheck], seconds: float, as_json: bool) -> None:

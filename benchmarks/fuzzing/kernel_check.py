@@ -59,13 +59,13 @@ class KernelCheck:
         )
         if isinstance(compiled.value, Failure):
             return compiled.value, compiled.seconds
-        judged = self._worker.ask(
+        evaluated = self._worker.ask(
             "verify", problem, compiled.value, seed, stage=Stage.RUN, timeout_s=RUN_TIMEOUT_S
         )
-        if isinstance(judged.value, Failure):
+        if isinstance(evaluated.value, Failure):
             self.close()  # it may have damaged its process
-        assert isinstance(judged.value, Verdict | Failure)
-        return judged.value, compiled.seconds
+        assert isinstance(evaluated.value, Verdict | Failure)
+        return evaluated.value, compiled.seconds
 
     def close(self) -> None:
         """Ends the child."""

@@ -73,7 +73,7 @@ def documents_of_all(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...])
     for part, words in OF_ALL.items():
         yield part, tuner.printed(*words)
     yield "exported payload", tuner.printed("export", "--trial", "1", "--format", "payload")
-    yield from _bests(tuner, candidates)
+    yield from _best_trials(tuner, candidates)
     yield "gate file", _gate_file(candidates)
     with Store.open(str(tuner.database)) as store:
         pending = choose_pending(store, TrialQuery())
@@ -89,7 +89,7 @@ def documents_of_all(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...])
         yield f"explained trial {trial}", tuner.printed("explain", str(trial), "--json")
 
 
-def _bests(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...]) -> Iterator[tuple[str, str]]:
+def _best_trials(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...]) -> Iterator[tuple[str, str]]:
     """Yields the best of the first problem, and what takes its place in stock mlir-opt."""
     first = candidates[0].golden
     words = ("export", "matmul", first.problem.shape, "--machine", first.machine.name, "--json")

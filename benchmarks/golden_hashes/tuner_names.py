@@ -17,7 +17,10 @@ from tuner.core.gpu_conditions import Conditions, GpuState, Span
 from tuner.core.host_conditions import HostConditions
 from tuner.core.kernel_program import KernelProgram, Resources
 from tuner.core.machine import Compiler, Machine, Roofline, gpu_machine, variables_of
-from tuner.core.measured_elsewhere import (
+from tuner.core.pending_trial import PendingTrial
+from tuner.core.problem import Problem, parse_sizes
+from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.remote_results import (
     PTX,
     BaselineTime,
     FinalTime,
@@ -25,9 +28,6 @@ from tuner.core.measured_elsewhere import (
     MeasuringProvenance,
     NoiseFloor,
 )
-from tuner.core.pending_trial import PendingTrial
-from tuner.core.problem import Problem, parse_sizes
-from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, FirstPoint, RunSettings, TrialQuery
 from tuner.core.target import Artifact, Script
 from tuner.core.target_name import TargetName

@@ -96,6 +96,6 @@ def skipped(words: str) -> CheckOutcome:
     return CheckOutcome("skipped", words)
 
 
-def judged(is_right: bool, words: str, **facts: Any) -> CheckOutcome:
+def evaluated(is_right: bool, words: str, **facts: Any) -> CheckOutcome:
     """Returns an outcome by a verdict."""
     return CheckOutcome("passed" if is_right else "failed", words, facts)

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.gpu_check.checks import Check, CheckOutcome, judged, passed, skipped
+from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
 from tuner.core.chips import chip_of
 from tuner.targets.gpu.cuda_tools import locate
@@ -85,7 +85,7 @@ def ask_sensors(bed: Bed) -> CheckOutcome:
     except SensorsError as error:
         return skipped(str(error))
     known = {name: value for name, value in asdict(state).items() if value is not None}
-    return judged(bool(known), f"{state.temperature_c} C, {state.power_w} W", sensors=known)
+    return evaluated(bool(known), f"{state.temperature_c} C, {state.power_w} W", sensors=known)
 
 
 def ask_cublas(bed: Bed) -> CheckOutcome:

@@ -4,7 +4,14 @@ import numpy as np
 
 from benchmarks.gpu_check.checks import CheckOutcome
 from benchmarks.gpu_check.device_under_test import Bed
-from benchmarks.gpu_check.program_runs import TWO_MATMULS, Seed, arguments_of, judged_by, program_of, uploaded
+from benchmarks.gpu_check.program_runs import (
+    TWO_MATMULS,
+    Seed,
+    arguments_of,
+    evaluated_by,
+    program_of,
+    uploaded,
+)
 from tuner.programs.comparison import compare
 from tuner.programs.execution import reports_of
 from tuner.programs.lower.device_options import DeviceOptions
@@ -28,7 +35,7 @@ def as_graph(bed: Bed) -> CheckOutcome:
         arguments[0][...] *= -2.0
     graph.close()
     program.close()
-    return judged_by(errors, reports_of(device), f"{ROUNDS} launches of one graph")
+    return evaluated_by(errors, reports_of(device), f"{ROUNDS} launches of one graph")
 
 
 def as_device_graph(bed: Bed) -> CheckOutcome:
@@ -54,4 +61,4 @@ def as_device_graph(bed: Bed) -> CheckOutcome:
         device.free(view.address, stream)
     device.synchronize_stream(stream)
     device.destroy_stream(stream)
-    return judged_by(errors, reports_of(device), f"{ROUNDS} launches of one graph")
+    return evaluated_by(errors, reports_of(device), f"{ROUNDS} launches of one graph")

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.gpu_check.gpu_point import GpuPoint, feasible_set, gpu_variables
 from tuner.core.errors import CandidateError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_words
+from tuner.core.problem import BATCH_MATMUL, Matmul, Problem, narrow_output, output_names
 from tuner.core.target_name import TargetName
 from tuner.programs.support import program_support
 from tuner.space.feasible_set import FeasibleSet
@@ -61,7 +61,7 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
         for place, (dtype, layout) in enumerate(kinds):
             sizes = SIZES[(number * len(kinds) + place) % len(SIZES)]
             epilogue = entry.epilogues[(number + place) % len(entry.epilogues)]
-            outputs = output_words(dtype)
+            outputs = output_names(dtype)
             output = narrow_output(dtype, outputs[(number + place) % len(outputs)])
             for multiple in (1, 8, 16):
                 m, n, k = (-(-size // multiple) * multiple for size in sizes)

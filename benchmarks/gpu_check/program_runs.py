@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu_check.checks import CheckOutcome, judged, passed
+from benchmarks.gpu_check.checks import CheckOutcome, evaluated, passed
 from tuner.core.device import AbstractDevice
 from tuner.core.device_program import DeviceProgram
 from tuner.core.target_name import TargetName
@@ -74,20 +74,20 @@ def called(
     return found
 
 
-def judged_by(
+def evaluated_by(
     comparisons: list[Comparison], reports: tuple[str, ...], words: str, **more: Any
 ) -> CheckOutcome:
     """Returns an outcome by numbers and by what a simulated device reported."""
     if not comparisons:
-        return judged(not reports, reports[0] if reports else f"{words}, nothing to compare", **more)
+        return evaluated(not reports, reports[0] if reports else f"{words}, nothing to compare", **more)
     worst = max(
         comparisons, key=lambda one: one.max_error / one.tolerance if one.tolerance else one.max_error
     )
     facts = {"max_error": worst.max_error, "tolerance": worst.tolerance, "reports": list(reports), **more}
     if reports:
-        return judged(False, f"{reports[0]}, and {len(reports) - 1} more", **facts)
+        return evaluated(False, f"{reports[0]}, and {len(reports) - 1} more", **facts)
     differs = f"{worst.name} differs by {worst.max_error:.3g}, allowed {worst.tolerance:.3g}"
-    return passed(words, **facts) if worst.is_equal else judged(False, differs, **facts)
+    return passed(words, **facts) if worst.is_equal else evaluated(False, differs, **facts)
 
 
 def uploaded(device: AbstractDevice, arrays: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ import functools
 import importlib.util
 from typing import Any
 
-from benchmarks.gpu_check.checks import Check, CheckOutcome, judged, skipped
+from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, skipped
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
 from benchmarks.gpu_check.program_runs import (
     CALLS,
@@ -13,7 +13,7 @@ from benchmarks.gpu_check.program_runs import (
     Seed,
     arguments_of,
     called,
-    judged_by,
+    evaluated_by,
     program_of,
     uploaded,
 )
@@ -98,7 +98,9 @@ def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
     streams, modules = counts[0]
     words = f"{CALLS} calls: {counts[-1][0]} streams, {counts[-1][1]} modules; one: {streams}, {modules}"
     is_right = counts[-1] == counts[0] == (code.stream_slots, code.llvm.count("gpu.binary @"))
-    return judged(is_right, words, streams=[each[0] for each in counts], modules=[each[1] for each in counts])
+    return evaluated(
+        is_right, words, streams=[each[0] for each in counts], modules=[each[1] for each in counts]
+    )
 
 
 def overlap(bed: Bed) -> CheckOutcome:
@@ -113,7 +115,7 @@ def overlap(bed: Bed) -> CheckOutcome:
     times = ProgramTimes(0.0, kernel_times(device, code, views), code.stream_slots)
     words = f"{times.kernel_s * 1e3:.3g} ms in {len(times.kernels)} kernels on {times.streams} streams, "
     words += f"overlap {times.overlap or 0.0:.2f}"
-    return judged(not times.is_serialized, words, overlap=times.overlap, kernel_s=times.kernel_s)
+    return evaluated(not times.is_serialized, words, overlap=times.overlap, kernel_s=times.kernel_s)
 
 
 def ask_random(bed: Bed) -> CheckOutcome:
@@ -142,7 +144,7 @@ def against_simulator(
     expected = called(simulated, code, arguments, 1)
     comparisons = [*compare(code, found, expected), *compare(code, again, expected)]
     streams = f"{code.stream_slots} streams" if code.stream_slots else "streams of each call"
-    return judged_by(comparisons, (*reports_of(device), *reports_of(simulated)), streams)
+    return evaluated_by(comparisons, (*reports_of(device), *reports_of(simulated)), streams)
 
 
 def count(recorder: Any, word: str) -> int:

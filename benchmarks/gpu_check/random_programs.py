@@ -10,7 +10,7 @@ import hypothesis
 from benchmarks.fuzzing.host_programs import RandomProgram, host_programs
 from benchmarks.gpu_check.checks import CheckOutcome, failed
 from benchmarks.gpu_check.device_under_test import Bed
-from benchmarks.gpu_check.program_runs import SEED, called, judged_by
+from benchmarks.gpu_check.program_runs import SEED, called, evaluated_by
 from benchmarks.program_compiler import compiler_of
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import TunerError
@@ -35,8 +35,8 @@ def random_programs(bed: Bed) -> CheckOutcome:
         except TunerError as error:
             return failed(str(error), **told)
         if reports_of(device) or not all(one.is_equal for one in comparisons):
-            return judged_by(comparisons, reports_of(device), "", **told)
-    return judged_by(comparisons, (), f"{count} programs")
+            return evaluated_by(comparisons, reports_of(device), "", **told)
+    return evaluated_by(comparisons, (), f"{count} programs")
 
 
 def on_host_too(

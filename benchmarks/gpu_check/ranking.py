@@ -91,7 +91,7 @@ def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies:
             work = bench.of(drawn.program)
             median_s = timer.measure(work, EFFORT, rng).median_s
             pairs.append(PredictedTime(drawn.by_knobs, drawn.by_machine_code, median_s))
-    return judged_pairs(pairs)
+    return compared_pairs(pairs)
 
 
 def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
@@ -108,7 +108,7 @@ def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
         yield Drawn(point, program, _by_knobs(allowed, int(row), problem, bed), cycles)
 
 
-def judged_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
+def compared_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
     """Judges each model by the pairs; neither is wrong, but too few pairs are."""
     rows = [astuple(pair) for pair in pairs]
     if len(rows) < LEAST_POINTS:

@@ -123,10 +123,10 @@ def _hear(pipe: IO[bytes], told: _Told, left_s: float) -> str | None:
                 told.hear(json.loads(line))
 
 
-def _end(child: "subprocess.Popen[bytes]", patience_s: float) -> int:
+def _end(child: "subprocess.Popen[bytes]", retry_limit_s: float) -> int:
     """Waits for the child, then kills it with what it started; returns its exit code."""
     try:
-        return child.wait(patience_s)
+        return child.wait(retry_limit_s)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         return child.wait()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, judged, skipped
+from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed, skipped
 from benchmarks.gpu_check.device_under_test import DEVICES, STUB, Bed
 from benchmarks.gpu_check.environment import SANITIZER, find_sanitizer
 from tuner.core.errors import TunerError
@@ -75,7 +75,7 @@ def verdict(tool: str, code: int, text: str) -> CheckOutcome:
         return failed(f"{tool}: no summary, exit code {code}: {lines[-1].strip(' =')}")
     complaint = f": {found[0].lstrip('= ')}" if found else ""
     words = f"{summary[0].removeprefix('SUMMARY: ')}, exit code {code}{complaint}"
-    return judged(code == 0 and summary[1] == "0", f"{tool}: {words}", summary=summary[0])
+    return evaluated(code == 0 and summary[1] == "0", f"{tool}: {words}", summary=summary[0])
 
 
 def run_once(bed: Bed, strategy: str) -> str:
@@ -91,10 +91,10 @@ def run_once(bed: Bed, strategy: str) -> str:
     rng = np.random.default_rng(0)
     inputs = draw(problem, draw_base(problem, rng), rng)
     found, stray_bytes = run_on(bed.open(), program, inputs)
-    judgement, words = compare(inputs, found)
+    evaluation, words = compare(inputs, found)
     if stray_bytes:
         return f"wrote {stray_bytes} bytes outside of C"
-    return "" if judgement.max_error <= 1.0 else words
+    return "" if evaluation.max_error <= 1.0 else words
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, judged
+from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.points import ROUNDS, Case, built, cases
 from tuner.core.device import AbstractDevice
@@ -71,8 +71,8 @@ def agree(bed: Bed, case: Case, device: AbstractDevice) -> CheckOutcome:
 
 def compared(inputs: Inputs, found: Array, simulated: Array, knobs: dict[str, Any]) -> CheckOutcome:
     """Judges what both gave: right, and no further apart than rounding takes."""
-    of_gpu, words_of_gpu = compare(inputs, found)
-    of_simulator, words_of_simulator = compare(inputs, simulated)
+    of_gpu, gpu_result = compare(inputs, found)
+    of_simulator, simulator_result = compare(inputs, simulated)
     apart = differences(inputs, found, simulated)
     wrong = apart > 1.0
     kind = f"u{found.itemsize}"
@@ -86,13 +86,13 @@ def compared(inputs: Inputs, found: Array, simulated: Array, knobs: dict[str, An
         "disagreements": list(listed(inputs, found, simulated, wrong)),
     }
     if not of_gpu.max_error <= 1.0:
-        return failed(f"the GPU is wrong: {words_of_gpu}", **facts)
+        return failed(f"the GPU is wrong: {gpu_result}", **facts)
     if not of_simulator.max_error <= 1.0:
-        return failed(f"the simulator is wrong: {words_of_simulator}", **facts)
+        return failed(f"the simulator is wrong: {simulator_result}", **facts)
     words = (
         f"{facts['other_bits']} of {found.size} elements have other bits, {facts['difference']:.2g} at most"
     )
-    return judged(not wrong.any(), words, **facts)
+    return evaluated(not wrong.any(), words, **facts)
 
 
 def differences(inputs: Inputs, one: Array, other: Array) -> Array:

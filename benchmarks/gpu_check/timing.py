@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.gpu_check.checks import Check, CheckOutcome, judged, passed, skipped
+from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, passed, skipped
 from benchmarks.gpu_check.device_under_test import Bed
 from tuner.core.errors import TunerError
 from tuner.core.kernel_program import KernelProgram
@@ -22,7 +22,7 @@ from tuner.core.record import Measurement
 from tuner.core.target import Effort
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
-from tuner.tuning.finals import FINAL_EFFORT, noise_of
+from tuner.tuning.remeasurement import FINAL_EFFORT, noise_of
 
 if TYPE_CHECKING:
     from tuner.targets.gpu.local_gpu import LocalGpu
@@ -70,8 +70,8 @@ def same(one: Measurement, again: Measurement, flop: float, peak_flop_per_s: flo
         facts["peak_share"] = speed / peak_flop_per_s
         if speed > PEAK_SHARE * peak_flop_per_s:
             impossible = f"{speed / 1e12:.1f} TFLOP/s, documented {peak_flop_per_s / 1e12:.1f}"
-            return judged(False, f"faster than the chip: {impossible}", **facts)
-    return judged(noise <= NOISE_LIMIT, words, **facts)
+            return evaluated(False, f"faster than the chip: {impossible}", **facts)
+    return evaluated(noise <= NOISE_LIMIT, words, **facts)
 
 
 def host_against_events(bed: Bed, dtype: str) -> CheckOutcome:
@@ -96,7 +96,7 @@ def clocks_agree(
     ratio = by_host_s / by_events_s
     words = f"{runs} runs: {by_host_s * 1e3:.2f} ms by the host, {by_events_s * 1e3:.2f} by events"
     low, high = HOST_RATIO
-    return judged(low <= ratio <= high, words, ratio=ratio, host_s=by_host_s, events_s=by_events_s)
+    return evaluated(low <= ratio <= high, words, ratio=ratio, host_s=by_host_s, events_s=by_events_s)
 
 
 def baseline(bed: Bed, dtype: str) -> CheckOutcome:
@@ -154,7 +154,7 @@ class Bench:
         """Returns the work, once it has given the right C. Raises CandidateError."""
         self._arrays.fill(np.random.default_rng(1))
         work(0)
-        self._arrays.judge()
+        self._arrays.evaluate()
         return work
 
     def multiply(self, library: Cublas, stream: int) -> None:

@@ -5,7 +5,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from benchmarks.gpu_check.checks import Check, CheckOutcome, failed, judged, skipped
+from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, failed, skipped
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
 from tuner.core.chips import chip_of
 from tuner.core.kernel_program import KernelProgram
@@ -60,7 +60,7 @@ def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutc
         budget_s = share_s(end_s, time.monotonic(), runs)
         tuned = tuner.tune(problem, bed.target.text, budget=budget_s, db=f"{folder}/check.db")
     if tuned.best is None:
-        return failed(f"no candidate worked: {counts_words(tuned)}")
+        return failed(f"no candidate worked: {counts_text(tuned)}")
     program = recompiled(bed.chip, problem, tuned.best.script_text)
     return joined(tuned, versus(bed.gpu(), problem, program))
 
@@ -89,7 +89,7 @@ def joined(tuned: "TunedRun", timed: CheckOutcome) -> CheckOutcome:
         **count_facts(tuned),
         **timed.facts,
     }
-    return CheckOutcome(timed.status, f"{timed.words}; {counts_words(tuned)}; {candidate.text}", facts)
+    return CheckOutcome(timed.status, f"{timed.words}; {counts_text(tuned)}; {candidate.text}", facts)
 
 
 def tune_untimed(bed: Bed) -> CheckOutcome:
@@ -99,10 +99,10 @@ def tune_untimed(bed: Bed) -> CheckOutcome:
     with tempfile.TemporaryDirectory() as folder:
         database = f"{folder}/check.db"
         tuned = tuner.tune(SMALL, bed.target.text, SMALL_TRIALS, workers=1, db=database)
-    return judged(tuned.counts.verified > 0, counts_words(tuned), **count_facts(tuned))
+    return evaluated(tuned.counts.verified > 0, counts_text(tuned), **count_facts(tuned))
 
 
-def counts_words(tuned: "TunedRun") -> str:
+def counts_text(tuned: "TunedRun") -> str:
     """Returns what became of the trials."""
     counts = tuned.counts
     right = counts.measured + counts.verified

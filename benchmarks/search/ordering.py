@@ -8,7 +8,7 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.float64]
 
 FIRST = (1, 8, 16)  # points that are measured, after which the regret is told
-JUDGED_FIRST = 8
+EVALUATED_FIRST = 8
 LEAST_CORRELATION = 0.8
 CONFIDENCE = 0.95
 DRAWS = 2000
@@ -25,7 +25,7 @@ class Ordering:
     ]  # after so many points: how much slower the best of them is, relatively
     random_regret: tuple[tuple[int, float], ...]  # the same in the mean of random orders
     beats_random: (
-        float  # share of draws of JUDGED_FIRST points that are not faster than the first of the order
+        float  # share of draws of EVALUATED_FIRST points that are not faster than the first of the order
     )
 
     @property
@@ -45,7 +45,7 @@ def ordering(predicted: Numbers, times_s: Numbers, rng: np.random.Generator) -> 
         rank_correlation=rank_correlation(costs, times),
         regret=tuple((first, float(ordered[:first].min() / optimum - 1)) for first in FIRST),
         random_regret=tuple((first, float(draws[first].mean() / optimum - 1)) for first in FIRST),
-        beats_random=float(np.mean(ordered[:JUDGED_FIRST].min() <= draws[JUDGED_FIRST])),
+        beats_random=float(np.mean(ordered[:EVALUATED_FIRST].min() <= draws[EVALUATED_FIRST])),
     )
 
 

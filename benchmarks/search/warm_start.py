@@ -23,7 +23,7 @@ from tuner.db.store import Store
 from tuner.recorded.reading import read_recorded
 from tuner.recorded.space import RecordedSpace
 from tuner.tuning.events import Event, TrialDone
-from tuner.tuning.first_points import by_turns, planned
+from tuner.tuning.first_points import interleaved, planned
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.real import real_composition
 from tuner.tuning.parts.recording import replay_settings
@@ -84,7 +84,7 @@ def _starts(
     warm = _warm_points(space, settings, others)
     seeds = seed_rows(space.feasible, settings.problem, space.machine, space.threads)
     seeded = tuple(FirstPoint(space.feasible.candidate(row), SEED) for row in seeds)
-    return dict(zip(STARTS, (warm, seeded, by_turns(warm, seeded), ()), strict=True))
+    return dict(zip(STARTS, (warm, seeded, interleaved(warm, seeded), ()), strict=True))
 
 
 def _warm_points(

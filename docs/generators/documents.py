@@ -14,8 +14,8 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 from docs.generators.markdown import as_markdown, table
 from tuner.bundle import archive, results
 from tuner.core.dataclass_json import FORM, WORDS, Form
-from tuner.core.measured_elsewhere import MeasuringProvenance
 from tuner.core.pending_trial import PendingTrial
+from tuner.core.remote_results import MeasuringProvenance
 from tuner.regression import gate_file
 from tuner.regression.gate_file import GateEntry
 from tuner.scripts.header import MARK, ScriptProvenance

@@ -59,7 +59,7 @@ def test_a_gain_is_what_holding_a_knob_where_the_search_began_costs() -> None:
     assert tile.importance > order.importance > idle.importance
 
 
-def test_what_a_knob_loses_without_its_best_value_is_told_beside() -> None:
+def test_what_a_knob_loses_without_its_best_value_is_reported_next_to_it() -> None:
     tile, order, idle = ablated(grid()).knobs
     for knob, slower, trials in ((tile, 1, 24), (order, 0.1, 16), (idle, 0, 24)):
         assert knob.without_best is not None
@@ -127,7 +127,7 @@ def test_strategies_are_compared_by_their_best() -> None:
         (19, "ablation: found 19 measured trials of s, allowed 20 or more"),
     ],
 )
-def test_too_few_trials_are_told(count: int, reason: str) -> None:
+def test_too_few_trials_are_reported(count: int, reason: str) -> None:
     found = ablate((*grid()[:count], trial(90, WRONG)))
     assert isinstance(found, TooFew)
     assert found.reason == reason

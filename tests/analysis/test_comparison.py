@@ -62,7 +62,7 @@ def test_early_stopped_and_few_samples_are_no_basis(is_first: bool) -> None:
         assert words in found.reason
 
 
-def test_a_wide_interval_is_told_in_place_of_the_ratio() -> None:
+def test_a_wide_interval_is_reported_in_place_of_the_ratio() -> None:
     bimodal = timed(*(1e-3, 3e-3) * 10)
     found = comparison(bimodal, timed(*(1e-3,) * 20), QUIET)
     assert isinstance(found, NotComparable)
@@ -88,7 +88,7 @@ SAMPLES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=20).map(lambda sam
 
 
 @given(SAMPLES, SAMPLES, st.booleans(), st.none() | st.floats(0.0, 2.0), st.sampled_from(("", "load")))
-def test_a_ratio_is_told_only_with_all_the_evidence(
+def test_a_ratio_is_reported_only_with_all_the_evidence(
     ours: Measurement, reference: Measurement, is_interleaved: bool, noise: float | None, unreliable: str
 ) -> None:
     found = comparison(ours, reference, Evidence(is_interleaved, noise, unreliable))

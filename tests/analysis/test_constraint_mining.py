@@ -122,7 +122,7 @@ def test_failures_without_a_cause_give_no_suggestion(seed: int) -> None:
     assert mine(observations, tuple(KNOBS)) == ()
 
 
-def test_two_causes_are_told_apart() -> None:
+def test_two_causes_are_distinguished() -> None:
     points = drawn(5, 400)
     wide = observed(points, "tile_m < 32", "spills 5 registers")
     split = observed(points, "split != 'n'", "is not supported")

@@ -4,8 +4,8 @@ import pytest
 from tuner.analysis.paired_slowdown import (
     LEAST_SESSIONS,
     Finding,
+    InterleavedSession,
     SlowdownLimits,
-    TurnSession,
     finding_of,
     paired_slowdown,
 )
@@ -15,7 +15,7 @@ ROUNDS = 40
 
 def sessions(
     count: int, slowdown: float, noise: float = 0.01, busy: float = 0.0, seed: int = 0
-) -> tuple[TurnSession, ...]:
+) -> tuple[InterleavedSession, ...]:
     """Draws sessions; of ``busy`` samples each takes four times as long, as beside another process."""
     rng = np.random.default_rng(seed)
 
@@ -23,7 +23,7 @@ def sessions(
         drawn = factor * np.exp(rng.normal(0, noise, ROUNDS))
         return tuple(np.where(rng.random(ROUNDS) < busy, 4 * drawn, drawn))
 
-    return tuple(TurnSession(samples(1.0), samples(1.0), samples(1 + slowdown)) for _ in range(count))
+    return tuple(InterleavedSession(samples(1.0), samples(1.0), samples(1 + slowdown)) for _ in range(count))
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.3])
@@ -42,8 +42,8 @@ def test_the_interval_holds_the_slowdown() -> None:
 
 
 def test_drift_of_the_whole_machine_does_not_count() -> None:
-    def drifting(session: TurnSession, factor: float) -> TurnSession:
-        return TurnSession(
+    def drifting(session: InterleavedSession, factor: float) -> InterleavedSession:
+        return InterleavedSession(
             *(
                 tuple(seconds * factor for seconds in samples)
                 for samples in (session.then_s, session.again_s, session.now_s)
@@ -57,7 +57,7 @@ def test_drift_of_the_whole_machine_does_not_count() -> None:
 
 def test_one_disturbed_session_of_many_shows_nothing() -> None:
     quiet = sessions(9, 0.0)
-    odd = TurnSession(quiet[0].then_s, quiet[0].again_s, tuple(2 * s for s in quiet[0].now_s))
+    odd = InterleavedSession(quiet[0].then_s, quiet[0].again_s, tuple(2 * s for s in quiet[0].now_s))
     found = paired_slowdown((*quiet, odd))
     assert abs(found.median) < 0.01
     assert finding_of(found, 10, SlowdownLimits()) is not Finding.SLOWER
@@ -65,7 +65,7 @@ def test_one_disturbed_session_of_many_shows_nothing() -> None:
 
 def test_what_the_same_code_differs_by_is_no_slowdown() -> None:
     noisy = tuple(
-        TurnSession(one.then_s, tuple(1.2 * s for s in one.again_s), tuple(1.1 * s for s in one.now_s))
+        InterleavedSession(one.then_s, tuple(1.2 * s for s in one.again_s), tuple(1.1 * s for s in one.now_s))
         for one in sessions(6, 0.05)
     )
     found = paired_slowdown(noisy)
@@ -87,4 +87,4 @@ def test_a_tolerated_slowdown_is_unclear_until_a_larger_one_is_ruled_out() -> No
 @pytest.mark.parametrize("lengths", [(1, 2, 2), (0, 0, 0)])
 def test_samples_of_other_rounds_are_refused(lengths: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="allowed equally many of each"):
-        TurnSession(*((1.0,) * length for length in lengths))
+        InterleavedSession(*((1.0,) * length for length in lengths))

@@ -49,7 +49,7 @@ def test_a_quiet_round_can_be_relied_on() -> None:
         ({"others_cores": 0.5, "spare_cores": 0}, "no processor for themselves", "kept 0.5 processors"),
     ],
 )
-def test_what_disturbs_a_round_is_told_with_its_reason(
+def test_what_disturbs_a_round_is_reported_with_its_reason(
     changes: dict[str, float], symptom: str, cause: str
 ) -> None:
     found = quality(**changes)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from tests.trials import measurement, trial
-from tuner.analysis.answer import complexity, knobs_on, script_lines
+from tuner.analysis.selected_result import complexity, knobs_on, script_lines
 from tuner.core.candidate import Candidate, Value
 
 

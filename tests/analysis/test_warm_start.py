@@ -20,7 +20,7 @@ def xs_of(*tasks: Known) -> list[int]:
     return [int(dict(each.candidate.choices)["x"]) for each in warm_points(OURS, tasks)]
 
 
-def test_the_best_of_each_task_come_in_turns_the_nearest_task_first() -> None:
+def test_the_best_of_each_task_come_interleaved_the_nearest_task_first() -> None:
     far, near = known(Matmul(4096, 512, 512), 1, 2, 3), known(Matmul(1024, 512, 512), 11, 12)
     assert xs_of(far, near) == [11, 1, 12, 2, 3]
 

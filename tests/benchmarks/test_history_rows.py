@@ -23,7 +23,7 @@ def test_there_are_as_many_trials_as_wanted_of_every_shape(store: Store) -> None
     assert (info.runs, info.trials, len(info.problems)) == (60, TRIALS, len(SHAPES))
 
 
-def test_the_least_time_of_each_machine_is_the_least_of_all_finalists(store: Store) -> None:
+def test_the_least_time_of_each_machine_is_the_least_of_all_top_trials(store: Store) -> None:
     found: dict[str, list[float]] = {}
     for bound in store.run_bounds(TrialQuery(TaskQuery(shape=SHAPES[0]))):
         found.setdefault(bound.group.machine, []).append(bound.least_s)

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.slowed_code import slowed
 from tuner.core.problem import Matmul
-from tuner.core.target import Artifact, Effort, Panel, Script
+from tuner.core.target import Artifact, Effort, Partition, Script
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
@@ -39,13 +39,13 @@ def test_additional_work_is_executed_and_changes_no_result() -> None:
 
 
 def test_no_work_is_another_text_of_the_same_code() -> None:
-    plain = Artifact("module {\n}\n", "aa", (Panel("f", 0, 0, 1, 1),))
+    plain = Artifact("module {\n}\n", "aa", (Partition("f", 0, 0, 1, 1),))
     found = slowed(plain, 0)
     assert found.code == plain.code + "// 0 iterations\n"
     assert found.sha256 != plain.sha256
 
 
 def test_code_without_the_functions_of_its_panels_is_refused() -> None:
-    plain = Artifact("module {\n}\n", "aa", (Panel("f", 0, 0, 1, 1),))
+    plain = Artifact("module {\n}\n", "aa", (Partition("f", 0, 0, 1, 1),))
     with pytest.raises(ValueError, match="found 0 functions, allowed one for each panel"):
         slowed(replace(plain), 5)

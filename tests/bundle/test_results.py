@@ -71,7 +71,9 @@ def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_by_its_line(path: Path, old: str, new: str, message: str) -> None:
+def test_what_is_wrong_with_a_file_is_reported_by_its_line(
+    path: Path, old: str, new: str, message: str
+) -> None:
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(UsageError, match=message):
         read_results(path)

@@ -7,18 +7,18 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources
 from tuner.core.machine import Machine
-from tuner.core.measured_elsewhere import (
+from tuner.core.pending_trial import Origin, PendingTrial
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.remote_results import (
     PTX,
     BaselineTime,
-    ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     MeasuringProvenance,
     NoiseFloor,
+    RemoteResults,
 )
-from tuner.core.pending_trial import Origin, PendingTrial
-from tuner.core.problem import Matmul, Problem
-from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 
 PROBLEM = Matmul(16, 8, 8)
@@ -97,7 +97,7 @@ def result(of: PendingTrial, outcome: Measurement | Failure, code: str = PTX) ->
 
 
 WRONG = Failure(Stage.VERIFY, "3 of 128 elements are wrong")
-RESULTS = ElsewhereResults(
+RESULTS = RemoteResults(
     PROVENANCE,
     (measured(0), measured(1, WRONG)),
     (FinalTime(Origin(RUN, 0), PROBLEM, timed(2e-3)),),

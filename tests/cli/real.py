@@ -11,9 +11,9 @@ from tests.tuning import fakes
 from tuner.core.target import Effort
 from tuner.tuning import session
 from tuner.tuning.composition import Composition
-from tuner.tuning.finals import time_finalists
 from tuner.tuning.parts.kinds import KINDS
 from tuner.tuning.parts.real import real_composition
+from tuner.tuning.remeasurement import remeasure_top_trials
 
 BRIEF = Effort(budget_s=0.02, min_samples=5, max_samples=20)  # no test here asks how sure its times are
 
@@ -28,8 +28,8 @@ def real_candidates() -> Composition:
 
 
 @contextlib.contextmanager
-def brief_finals() -> Iterator[None]:
+def brief_remeasurement() -> Iterator[None]:
     """Lets the final re-measurement of runs inside take little time for each candidate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "time_finalists", functools.partial(time_finalists, effort=BRIEF))
+        patch.setattr(session, "remeasure_top_trials", functools.partial(remeasure_top_trials, effort=BRIEF))
         yield

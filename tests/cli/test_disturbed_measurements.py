@@ -33,7 +33,7 @@ from tuner.programs.gain import TimedPair
 from tuner.programs.request import ProgramRequest
 from tuner.runtime import timing
 from tuner.tuning.composition import Composition
-from tuner.tuning.finals import FINAL_EFFORT
+from tuner.tuning.remeasurement import FINAL_EFFORT
 from tuner.tuning.target_kind import ProgramSupport
 from tuner.workers.local_bench import LocalBench
 
@@ -179,7 +179,7 @@ def parts(disturbance: Disturbance) -> Composition:
         bench=lambda order, how: LocalBench(order, target, target, how.seed),
         baseline=baseline,
         roofline=roofline,
-        bind=lambda *_: fakes.bind_with_own_op,
+        bind=lambda *_: fakes.bind_with_custom_op,
         programs=ProgramSupport(),
     )
 
@@ -269,7 +269,7 @@ DOCUMENTS: Mapping[str, Callable[[Disturbed], str]] = {
     "show trial --json": lambda run: f"show {run.best} --json",
     "diff --json": lambda run: f"diff {run.best} {run.other} --json",
 }
-AFTER_THE_FINALS = ("51.2% of what 1 thread can do", "gain ")  # what is measured then
+AFTER_THE_REMEASUREMENT = ("51.2% of what 1 thread can do", "gain ")  # what is measured then
 HAVE_RATIOS = {"runs --json", "show run --json", "diff --json"}
 # What goes with a ratio, and percentages that are no ratio of measured times.
 COMPANY = re.compile(
@@ -309,7 +309,9 @@ def test_a_ratio_is_printed_with_evidence_only(run: Disturbed, output: str) -> N
     printed, ratio = TEXTS[output]
     text = re.sub(r"\n {10,}", " ", printed(run))  # what was wrapped
     if run.disturbance.keeps_ratio:
-        is_left_out = run.disturbance.interrupted_at == "roofline" and ratio.startswith(AFTER_THE_FINALS)
+        is_left_out = run.disturbance.interrupted_at == "roofline" and ratio.startswith(
+            AFTER_THE_REMEASUREMENT
+        )
         is_shown = ratio in text or is_left_out
         assert is_shown, text
         return

@@ -21,7 +21,7 @@ def help_of(words: tuple[str, ...]) -> str:
 
 
 @pytest.mark.parametrize("words", tuple(_words()), ids=" ".join)
-def test_help_fits_a_terminal_and_tells_summaries_whole(words: tuple[str, ...]) -> None:
+def test_help_fits_a_terminal_and_reports_summaries_whole(words: tuple[str, ...]) -> None:
     text = help_of(words)
     assert max(map(len, text.splitlines())) <= HELP_COLUMNS
     assert "..." not in text.partition("Commands:")[2]

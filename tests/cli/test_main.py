@@ -89,7 +89,7 @@ def test_a_command_of_no_job_is_listed_too() -> None:
     assert "Commands:\n  work  Works.\n" in CliRunner().invoke(group, ["--help"]).output
 
 
-def test_version_is_told_with_the_fingerprint_of_each_compiler() -> None:
+def test_version_is_reported_with_the_fingerprint_of_each_compiler() -> None:
     done = CliRunner().invoke(main, ["--version"])
     version, compiler, code = done.output.splitlines()
     assert (done.exit_code, version) == (0, f"tuner {__version__}")

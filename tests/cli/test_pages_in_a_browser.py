@@ -132,7 +132,7 @@ def test_a_replay_is_on_the_page_with_its_card(browser: Browser, pages: dict[str
     assert browser.value("document.querySelectorAll('nav a').length") == 2
 
 
-def test_the_index_stays_in_sight_and_tells_where_one_is(browser: Browser, pages: dict[str, Path]) -> None:
+def test_the_index_stays_in_sight_and_reports_where_one_is(browser: Browser, pages: dict[str, Path]) -> None:
     for width in (1280, 400):
         browser.open(pages["replay"], width, False)
         assert browser.value("document.querySelector('nav a.here').textContent") == "Best"

@@ -82,7 +82,7 @@ REQUEST = ProgramRequest("module {}", TargetName("cuda", "sm_90"), is_compared=T
 REPORT = ProgramReport("main", ("2x?xf32", "index"), ("2x3xf32",), (Matmul(8, 8, 8),), 2)
 
 
-def test_a_run_is_told_as_json() -> None:
+def test_a_run_is_reported_as_json() -> None:
     found = run_document(REQUEST, replace(REPORT, comparisons=(Comparison("result 0", 1e-7, 1e-6),)))
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert (found["results"], found["streams"], found["right"]) == (["2x3xf32"], 2, True)
@@ -110,7 +110,7 @@ def test_what_was_not_asked_for_is_null() -> None:
     assert (found["comparisons"], found["trace"]) == (None, None)
 
 
-def test_times_of_kernels_are_told_where_a_device_ran_them() -> None:
+def test_times_of_kernels_are_reported_where_a_device_ran_them() -> None:
     kernels = (KernelTime("a", 0.0, 1.0), KernelTime("b", 1.0, 2.0))
     found = run_document(REQUEST, replace(REPORT, times=ProgramTimes(3.0, kernels, 2)))
     assert found["times"] == {"call_s": 3.0, "kernel_s": 2.0, "overlap": 1.0, "serialized": True}

@@ -48,7 +48,7 @@ def chunks(descriptor: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(("columns", "found"), [(80, 80), (133, 133), (0, USUAL_COLUMNS)])
-def test_a_terminal_tells_its_width(columns: int, found: int) -> None:
+def test_a_terminal_reports_its_width(columns: int, found: int) -> None:
     with terminal(columns):
         assert screen_columns() == found
 

@@ -54,7 +54,7 @@ def test_a_password_is_masked_wherever_it_stands(form: str, secret: str) -> None
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_a_driver_says_is_told_without_it(form: str) -> None:
+def test_what_a_driver_says_is_reported_without_it(form: str) -> None:
     for secret in (SECRET, ENCODED):
         address = form.format(secret)
         for said in (secret, SECRET, address, repr(address), quote(address), f"host {secret}@h"):

@@ -7,8 +7,8 @@ import pytest
 from tests.bundle.values import NOW, RESULTS, WRONG, measured, pending
 from tuner.core.dataclass_json import decode, encode, form, known_part, number, parsed, require_format, whole
 from tuner.core.errors import UsageError
-from tuner.core.measured_elsewhere import ElsewhereResults, MeasuredTrial
 from tuner.core.pending_trial import Origin, PendingTrial
+from tuner.core.remote_results import MeasuredTrial, RemoteResults
 
 
 def through_json(value: Any) -> Any:
@@ -16,7 +16,7 @@ def through_json(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("value", [RESULTS, pending(), measured(1, WRONG)])
-def test_values_come_back_equal(value: ElsewhereResults | PendingTrial | MeasuredTrial) -> None:
+def test_values_come_back_equal(value: RemoteResults | PendingTrial | MeasuredTrial) -> None:
     assert decode(type(value), through_json(value), "file") == value
 
 
@@ -38,7 +38,9 @@ def test_values_come_back_equal(value: ElsewhereResults | PendingTrial | Measure
         (("extra",), 1, r"^file\.'extra': unknown, allowed artifact_sha256, "),
     ],
 )
-def test_what_does_not_fit_is_told_by_its_place(path: tuple[str, ...], found: object, message: str) -> None:
+def test_what_does_not_fit_is_reported_by_its_place(
+    path: tuple[str, ...], found: object, message: str
+) -> None:
     document = through_json(measured())
     inner = document
     for name in path[:-1]:
@@ -102,12 +104,12 @@ def test_fields_may_have_another_form_in_a_document() -> None:
         ("place", [1.0], r"^a file: place: found \[1\.0\], allowed a list of 2$"),
     ],
 )
-def test_what_a_field_does_not_take_is_told_in_its_words(key: str, found: object, message: str) -> None:
+def test_what_a_field_does_not_take_is_reported_in_its_words(key: str, found: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         decode(Part, through_json(PART) | {key: found}, "a file: ")
 
 
-def test_what_other_versions_wrote_beside_is_left_out() -> None:
+def test_what_other_versions_wrote_next_to_is_left_out() -> None:
     document = known_part(Part, through_json(PART) | {"later": 1}, "file")
     assert decode(Part, document, "file") == PART
     with pytest.raises(UsageError, match=r"^file: found 3, allowed an object$"):

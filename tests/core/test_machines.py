@@ -111,12 +111,12 @@ def state(*slowdowns: str, sm_clock_hz: float | None = 1.98e9) -> GpuState:
     return GpuState(sm_clock_hz, 2.6e9, 60.0, 500.0, slowdowns)
 
 
-def test_slowdowns_of_both_moments_are_told_once() -> None:
+def test_slowdowns_of_both_moments_are_reported_once() -> None:
     assert Conditions(state(), state()).slowdowns == ()
     assert Conditions(state("power cap"), state("thermal", "power cap")).slowdowns == ("power cap", "thermal")
 
 
-def test_a_slowdown_between_the_rounds_is_told_though_both_ends_had_none() -> None:
+def test_a_slowdown_between_the_rounds_is_reported_though_both_ends_had_none() -> None:
     between = Span.of([state(), state("power cap"), state("thermal", "power cap"), state()])
     assert Conditions(state(), state(), between).slowdowns == ("power cap", "thermal")
 
@@ -126,7 +126,7 @@ def test_the_clocks_between_the_rounds_are_kept_from_the_lowest_to_the_highest()
     assert Span.of([state(sm_clock_hz=each) for each in clocks]) == Span(4, 1.2e9, 1.9e9)
 
 
-def test_clocks_that_are_not_told_have_no_range() -> None:
+def test_clocks_that_are_not_reported_have_no_range() -> None:
     assert Span.of([state(sm_clock_hz=None)]) == Span(1, None, None)
 
 
@@ -136,5 +136,5 @@ def test_drift_is_the_largest_difference_between_parts() -> None:
 
 
 @pytest.mark.parametrize("samples", [(1.0,), (1.0, 2.0, 3.0, 4.0, 5.0)])
-def test_of_too_few_samples_no_drift_is_told(samples: tuple[float, ...]) -> None:
+def test_of_too_few_samples_no_drift_is_reported(samples: tuple[float, ...]) -> None:
     assert drift(samples) == 0.0

@@ -19,7 +19,7 @@ from tuner.core.problem import (
     Problem,
     narrow_output,
     natural_output,
-    output_words,
+    output_names,
     parse_shape,
     parse_sizes,
     shape_text,
@@ -225,7 +225,7 @@ def test_types_follow_from_dtype_and_output(
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
     assert Matmul(8, 8, 8, dtype, output=natural_output(dtype)) == Matmul(8, 8, 8, dtype)
-    assert all(Matmul(8, 8, 8, dtype, output=word).result_dtype == word for word in output_words(dtype))
+    assert all(Matmul(8, 8, 8, dtype, output=word).result_dtype == word for word in output_names(dtype))
     assert narrow_output(dtype, "f8") == "f8"
 
 

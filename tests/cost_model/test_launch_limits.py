@@ -40,7 +40,7 @@ def test_static_shared_memory_counts() -> None:
     assert "found 232456" in refusal(program(full, replace(RESOURCES, static_shared_bytes=8)))
 
 
-def test_dynamic_memory_starts_behind_static_memory_at_its_alignment() -> None:
+def test_dynamic_memory_starts_after_static_memory_at_its_alignment() -> None:
     ptx = ".extern .shared .align 1024 .b8 d[];\n.shared .align 8 .b8 s[24];"
     assert block_shared_bytes(ptx, 24, 5000) == 1024 + 5000
     assert block_shared_bytes(ptx, 0, 5000) == 5000

@@ -46,7 +46,7 @@ def test_wide_accesses_take_no_more_passes_than_their_parts_alone(words: list[in
     assert max(alone) <= passes(starts, width) <= sum(alone)
 
 
-def test_an_access_costs_its_floor_at_least_and_twice_as_much_on_turing() -> None:
+def test_an_access_costs_its_layer_at_least_and_twice_as_much_on_turing() -> None:
     assert access_cycles("load_shared", 0 * LANES, 4, 86) == 2.0
     assert access_cycles("load_shared", 0 * LANES, 4, 75) == 4.0
     assert access_cycles("load_global", LANES, 1, 86) == 1.5

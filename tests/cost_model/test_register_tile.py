@@ -33,7 +33,7 @@ def test_a_multiply_add_costs_least_where_nothing_else_binds(
     assert step(*better) / np.prod(better) < step(*worse) / np.prod(worse)
 
 
-def test_shuffles_take_turns_with_multiply_adds() -> None:
+def test_shuffles_are_interleaved_with_multiply_adds() -> None:
     assert step(12, 2, is_paired=True) > step(12, 2)
     assert step(4, 4, is_paired=True) == step(4, 4)  # few rows: the third unit does them meanwhile
 

@@ -129,7 +129,7 @@ def test_narrow_elements_on_cuda_cores_have_a_cost(layout: str) -> None:
     assert (costs > 0).all()
 
 
-def test_the_shape_of_a_row_is_told_by_its_tiles() -> None:
+def test_the_shape_of_a_row_is_reported_by_its_tiles() -> None:
     found, feasible = model(PACKED, CPU, Matmul(64, 64, 64))
     shapes = [found.shape_of(row) for row in feasible.index[0]]
     assert len(set(shapes)) == 4

@@ -50,6 +50,6 @@ def test_a_file_that_is_there_is_not_replaced(store: Store, tmp_path: Path) -> N
     assert (tmp_path / "copy.db").read_text() == "mine"
 
 
-def test_a_directory_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_reported(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="found no such directory"):
         store.backup(tmp_path / "none" / "copy.db")

@@ -128,7 +128,9 @@ def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url
     assert ours.record == theirs.record
 
 
-def test_a_run_that_went_on_elsewhere_takes_what_it_lacks(store: Store, other: Store, other_url: str) -> None:
+def test_a_run_that_went_on_on_another_machine_takes_what_it_lacks(
+    store: Store, other: Store, other_url: str
+) -> None:
     run = begin(other)
     timed_again = add(other, run, 0, outcome(timed(0.5)))
     pending = add(other, run, 1, None)

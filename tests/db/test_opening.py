@@ -106,7 +106,7 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
         Store.open(str(path))
 
 
-def test_damage_found_later_is_told_as_well(tmp_path: Path) -> None:
+def test_damage_found_later_is_reported_as_well(tmp_path: Path) -> None:
     path = filled(tmp_path / "tuner.db")
     with sqlite3.connect(path) as connection:
         ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'trial'")
@@ -118,7 +118,7 @@ def test_damage_found_later_is_told_as_well(tmp_path: Path) -> None:
         store.trials(TrialQuery())
 
 
-def test_a_lock_that_is_never_given_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_given_back_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "BUSY_LIMIT_S", 0.05)
     path = filled(tmp_path / "tuner.db")
     other = sqlite3.connect(path, isolation_level=None)
@@ -223,7 +223,7 @@ def test_a_server_without_its_driver_names_the_package(monkeypatch: pytest.Monke
 
 
 @pytest.mark.postgres
-def test_a_server_that_does_not_answer_is_told_in_one_line() -> None:
+def test_a_server_that_does_not_answer_is_reported_in_one_line() -> None:
     pytest.importorskip("psycopg")
     with pytest.raises(UsageError, match=r"^database postgresql.*refused") as refused:
         Store.open("postgresql://me:secret@127.0.0.1:1/results")
@@ -232,7 +232,7 @@ def test_a_server_that_does_not_answer_is_told_in_one_line() -> None:
 
 
 @pytest.mark.postgres
-def test_a_database_that_the_server_lacks_is_told_in_one_line(postgres_server: str) -> None:
+def test_a_database_that_the_server_lacks_is_reported_in_one_line(postgres_server: str) -> None:
     with pytest.raises(UsageError, match=r'database "absent" does not exist$'):
         Store.open(postgres_server.replace("/postgres?", "/absent?"))
 
@@ -250,7 +250,7 @@ def test_a_lost_connection_is_made_anew(postgres_url: str) -> None:
 
 
 @pytest.mark.postgres
-def test_a_user_without_rights_is_told(postgres_url: str) -> None:
+def test_a_user_without_rights_is_reported(postgres_url: str) -> None:
     with Store.open(postgres_url) as store, store._database.writing() as session:  # noqa: SLF001
         schema = session.scalar(sa.text("SELECT current_schema()"))
         session.execute(sa.text(f"CREATE ROLE reader_{schema} LOGIN"))

@@ -64,7 +64,7 @@ def test_what_the_simulator_found_right_is_pending_with_all_that_it_needs(store:
     assert code_sha256(found.program) == found.artifact_sha256
 
 
-def test_what_was_only_compiled_is_pending_behind_what_was_verified(store: Store) -> None:
+def test_what_was_only_compiled_is_pending_after_what_was_verified(store: Store) -> None:
     add(store, run_of(store, "cuda:sm_90", NO_GPU), 0, COMPILED_ONLY)
     add(store, run_of(store), 1)
     found = store.pending(TrialQuery())
@@ -104,7 +104,7 @@ def test_equal_code_of_a_problem_is_pending_once(store: Store) -> None:
         (Failure(Stage.RUN, "timed out"), True),  # may have been the machine's
     ],
 )
-def test_what_a_gpu_has_judged_is_no_longer_pending(
+def test_what_a_gpu_has_evaluated_is_no_longer_pending(
     store: Store, outcome: Measurement | Failure, is_pending: bool
 ) -> None:
     add(store, run_of(store), 0)
@@ -121,7 +121,7 @@ def test_times_of_another_chip_or_problem_leave_it_pending(
     assert numbers(store) == [0]
 
 
-def test_code_of_the_same_script_counts_as_judged(store: Store) -> None:
+def test_code_of_the_same_script_counts_as_evaluated(store: Store) -> None:
     """The driver did not take the machine code and compiled the PTX."""
     add(store, run_of(store), 0, script="// one\n")
     add(store, run_of(store, "cuda:sm_90", GPU), 5, TIMED, program("other"), "// one\n")

@@ -69,7 +69,7 @@ def test_a_program_comes_back_as_it_was(store: Store) -> None:
     assert store.program(trial) == PROGRAM
 
 
-def test_a_trial_tells_its_resources_and_notes(store: Store) -> None:
+def test_a_trial_reports_its_resources_and_notes(store: Store) -> None:
     trial = add(store, begin(store), 0, verified())
     record = store.trial(trial).record
     assert record == told(replace(verified(), problem=SETTINGS.problem))

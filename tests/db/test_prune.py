@@ -32,7 +32,7 @@ def numbers(store: Store, run: int) -> list[int]:
     return [each.number for each in store.proposals(run)]
 
 
-def test_finalists_stay_and_others_go_with_their_scripts(store: Store) -> None:
+def test_top_trials_stay_and_others_go_with_their_scripts(store: Store) -> None:
     run = fill(store)
     before = past_trials(store, TrialQuery(best=True))
     assert store.prune() == Pruned(trials=3, scripts=2, programs=0)
@@ -41,7 +41,7 @@ def test_finalists_stay_and_others_go_with_their_scripts(store: Store) -> None:
     assert store.prune() == Pruned(0, 0, 0)
 
 
-def test_without_finals_the_fastest_of_each_run_stays(store: Store) -> None:
+def test_without_remeasurement_the_fastest_of_each_run_stays(store: Store) -> None:
     runs = []
     for size in (64, 128):
         run = begin(store, replace(SETTINGS, problem=Matmul(size, size, size)))

@@ -120,7 +120,7 @@ def test_a_round_of_an_unknown_run_or_trial_is_refused(store: Store) -> None:
     assert store.rounds(run) == ()
 
 
-def test_runs_are_told_the_latest_first(store: Store) -> None:
+def test_runs_are_reported_the_latest_first(store: Store) -> None:
     first, second, third = (begin(store) for _ in range(3))
     assert [run.id for run in store.runs()] == [third, second, first]
     assert [run.id for run in store.runs(2)] == [third, second]
@@ -215,7 +215,7 @@ def test_an_unknown_id_names_those_that_exist(store: Store, number: int) -> None
         store.propose(number, 0, 0, CANDIDATE)
 
 
-def test_an_id_asked_of_an_empty_database_is_told_so(store: Store) -> None:
+def test_an_id_asked_of_an_empty_database_is_reported_so(store: Store) -> None:
     with pytest.raises(UsageError, match=r"^run: found 1, allowed none: the database is empty$"):
         store.run(1)
 
@@ -225,7 +225,7 @@ def test_a_seed_beyond_64_bits_is_refused(store: Store) -> None:
         begin(store, replace(SETTINGS, seed=2**63))
 
 
-def test_counts_tell_what_became_of_a_run(store: Store) -> None:
+def test_counts_report_what_became_of_a_run(store: Store) -> None:
     run = begin(store)
     assert store.counts(run) == Counts()
     measured = add(store, run, 0, outcome(timed(1.0)))

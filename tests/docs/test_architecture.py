@@ -8,7 +8,7 @@ from functools import cache
 from xml.etree import ElementTree
 
 from tests.docs.guide import ROOT
-from tests.test_layers import ROOMS, room_of
+from tests.test_layers import PACKAGES, package_of
 
 CONCEPTS = ROOT / "docs" / "concepts"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -17,21 +17,21 @@ SVG = "{http://www.w3.org/2000/svg}"
 @cache
 def floor(room: str) -> int:
     """Returns the number of rooms in the longest chain of imports below and with a room."""
-    return 1 + max((floor(other.partition("/")[0]) for other in ROOMS[room]), default=0)
+    return 1 + max((floor(other.partition("/")[0]) for other in PACKAGES[room]), default=0)
 
 
-FLOORS = {room: floor(room) for room in ROOMS}
+LAYERS = {room: floor(room) for room in PACKAGES}
 
 
-def test_the_page_has_every_room_on_its_floor() -> None:
+def test_the_page_has_every_package_on_its_layer() -> None:
     text = (CONCEPTS / "architecture.md").read_text()
     rows = re.findall(r"^\| (\d+) \| `tuner/(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
-    assert {room_of(room): int(number) for number, room in rows} == FLOORS
-    assert len(rows) == len(FLOORS)
-    assert [int(number) for number, _ in rows] == sorted(FLOORS.values(), reverse=True)
+    assert {package_of(room): int(number) for number, room in rows} == LAYERS
+    assert len(rows) == len(LAYERS)
+    assert [int(number) for number, _ in rows] == sorted(LAYERS.values(), reverse=True)
 
 
-def test_the_picture_has_every_room_on_its_floor() -> None:
+def test_the_picture_has_every_package_on_its_layer() -> None:
     picture = ElementTree.parse(CONCEPTS / "architecture.svg")
     drawn = {
         str(name.text): int(group.attrib["id"].removeprefix("floor-"))
@@ -39,7 +39,7 @@ def test_the_picture_has_every_room_on_its_floor() -> None:
         for name in group.iter(f"{SVG}text")
         if name.attrib["class"] == "room"
     }
-    assert drawn == FLOORS
+    assert drawn == LAYERS
 
 
 def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
@@ -57,4 +57,4 @@ def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
 def test_the_decision_has_as_many_packages_and_layers_as_the_table() -> None:
     (decision,) = (ROOT / "docs" / "decisions").glob("0026-*.md")
     words = {8: "eight", 9: "nine", 10: "ten"}
-    assert re.search(rf"{len(FLOORS)} \w+ on {words[max(FLOORS.values())]} \w+ ", decision.read_text())
+    assert re.search(rf"{len(LAYERS)} \w+ on {words[max(LAYERS.values())]} \w+ ", decision.read_text())

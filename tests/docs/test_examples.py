@@ -2,7 +2,7 @@
 
 They run in the order of their page, on fakes in place of compiler and clock, beside a database of seven runs.
 What needs a page's files, a server, another machine or MLIR runs, as printed too, in the tests that
-RUN_ELSEWHERE and PAGES_ELSEWHERE name.
+RUN_BY_OTHER_TESTS and PAGES_RUN_BY_OTHER_TESTS name.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
 PROGRAM = "examples/async_matmul.mlir"
 RUNS = 7  # in the database: pages name run 7 and trial 42
-RUN_ELSEWHERE = {  # command -> the test that runs it
+RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "fleet": "tests/docs/test_fleet_examples.py",  # with real PostgreSQL; the demo: test_fleet_demo.py
     "bundle": "tests/cli/commands/test_bundle.py",  # real kernels, on a stand-in for the GPU
     "measure": "tests/cli/commands/test_bundle.py",
@@ -48,7 +48,7 @@ PAGES_HERE = (
     *("README.md", "install.md", "first-kernel.md", "tuning.md", "history.md", "own-schedules.md", "gate.md"),
     *("troubleshooting.md", "search.md", "0035-batches.md", "make demo", "help"),
 )
-PAGES_ELSEWHERE = {  # page -> the test that runs what is left of it
+PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
     "bundle.md": "tests/cli/commands/test_bundle.py",
     "fleet.md": "tests/docs/test_fleet_examples.py",
     "extending.md": "tests/docs/test_extending.py",  # with the files of the page
@@ -120,7 +120,7 @@ def understood(example: Example) -> None:
 def is_run(example: Example) -> bool:
     """Tells whether fakes can do it: a candidate of a shipped strategy is none of theirs."""
     return not (
-        example.words[0] in RUN_ELSEWHERE
+        example.words[0] in RUN_BY_OTHER_TESTS
         or example.words[:2] == ("explain", "matmul")
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
     )
@@ -169,8 +169,8 @@ def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> Non
     assert (done.code, "feasible" in done.out) == (0, True)
 
 
-def test_what_is_run_elsewhere_has_tests_there() -> None:
-    for word, test in RUN_ELSEWHERE.items():
+def test_what_is_run_on_another_machine_has_tests_there() -> None:
+    for word, test in RUN_BY_OTHER_TESTS.items():
         assert f'"{word}"' in (ROOT / test).read_text(), word
 
 
@@ -180,16 +180,18 @@ def words_run_in(test: str) -> set[tuple[str, ...]]:
     return set(module.PRINTED)
 
 
-def test_every_example_is_run_here_or_elsewhere() -> None:
-    left = {str(each) for each in EXAMPLES if is_run(each) and each.place not in PAGES_ELSEWHERE}
+def test_every_example_is_run_here_or_on_another_machine() -> None:
+    left = {str(each) for each in EXAMPLES if is_run(each) and each.place not in PAGES_RUN_BY_OTHER_TESTS}
     assert {each for each in left if not each.partition(":")[0].endswith(PAGES_HERE)} == set()
 
 
 def test_examples_that_stand_in_other_tests_are_those_printed() -> None:
     run = set[tuple[str, ...]]().union(*map(words_run_in, STANDING_IN))
     assert run <= {each.words for each in EXAMPLES}
-    commands = [command for command, test in RUN_ELSEWHERE.items() if test in STANDING_IN]
+    commands = [command for command, test in RUN_BY_OTHER_TESTS.items() if test in STANDING_IN]
     assert {each.words for each in EXAMPLES if each.words[0] in commands} <= run
-    programs = {each for each in EXAMPLES if PROGRAM in each.words and each.words[0] not in RUN_ELSEWHERE}
+    programs = {
+        each for each in EXAMPLES if PROGRAM in each.words and each.words[0] not in RUN_BY_OTHER_TESTS
+    }
     assert {each.words for each in EXAMPLES if each.place == "bundle.md" or each in programs} <= run
     assert {each.words for each in EXAMPLES if each.words[:2] == ("fleet", "demo")} <= run

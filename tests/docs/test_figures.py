@@ -16,7 +16,7 @@ import pytest
 from benchmarks.gpu_check.budget import TOTAL_S
 from tests.docs.guide import BLOCK, ROOT
 from tuner.analysis.paired_slowdown import PERCENTILES, SlowdownLimits
-from tuner.fleet.patient_session import PATIENCE_S
+from tuner.fleet.reconnecting_session import RETRY_LIMIT_S
 from tuner.fleet.settings import FleetSettings
 from tuner.fleet.tables import BLOB_LIMIT_BYTES
 from tuner.programs.run.sampled.sampled_launches import REFERENCES_LIMIT_S
@@ -117,7 +117,7 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "guides/gate.md", f"| not slower | a slowdown of {limits.excluded * 100:.0f} % is ruled out |"
     yield "guides/gate.md", f"{SESSIONS_LIMIT} sessions were too noisy"
     yield "concepts/fleet.md", f"after its lease ({FleetSettings().lease_s:.0f} s;"
-    yield "concepts/fleet.md", f"a timeout of {PATIENCE_S / 60:.0f} minutes"
+    yield "concepts/fleet.md", f"a timeout of {RETRY_LIMIT_S / 60:.0f} minutes"
     yield "concepts/fleet.md", f"more than {BLOB_LIMIT_BYTES >> 20} MiB"
     yield "concepts/fleet.md", "a node reports what cannot be: 0 s"
     yield "concepts/how-results-are-made.md", f"samples of {SAMPLE_S * 1e3:.0f} ms or more"

@@ -99,7 +99,7 @@ def test_an_environment_is_made_and_entered(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("line", PIP_LINES)
-def test_pip_takes_the_words_and_the_extras_are_there(line: str) -> None:
+def test_pip_takes_the_options_and_the_extras_are_there(line: str) -> None:
     commands = pytest.importorskip("pip._internal.commands")
     _, command, *words = shlex.split(line)
     options, others = commands.create_command(command).parse_args(words)
@@ -133,7 +133,7 @@ def test_make_has_what_pages_name_and_types_what_its_tools_take() -> None:
 
 
 @pytest.mark.parametrize("line", [line for line in TYPED if re.match(r"none/bin/(ruff|mypy)\b", line)])
-def test_a_linter_takes_the_words(line: str) -> None:
+def test_a_linter_takes_the_options(line: str) -> None:
     program, *words = shlex.split(line.removeprefix("none/bin/"))
     done = subprocess.run(
         [sys.executable, "-m", program, *words, NO_OPTION], capture_output=True, text=True, check=False
@@ -142,7 +142,7 @@ def test_a_linter_takes_the_words(line: str) -> None:
     assert re.search(f"(unrecognized arguments:|unexpected argument) '?{NO_OPTION}", done.stderr)
 
 
-def test_programs_of_the_repository_take_the_words(tmp_path: Path) -> None:
+def test_programs_of_the_repository_take_the_options(tmp_path: Path) -> None:
     lines = (*shell_lines(), *TYPED)
     asked = dict.fromkeys(found["words"].strip() for found in map(MODULE.search, lines) if found)
     assert asked.keys() >= {

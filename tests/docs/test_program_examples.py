@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Done, Tuner
 from tests.docs.guide import ROOT, blocks_of
-from tests.docs.test_examples import EXAMPLES, PAGES_ELSEWHERE
+from tests.docs.test_examples import EXAMPLES, PAGES_RUN_BY_OTHER_TESTS
 from tuner.tuning.parts.real import real_composition
 
 pytestmark = pytest.mark.mlir
@@ -22,7 +22,7 @@ RUN = tuple(
     dict.fromkeys(
         each.words
         for each in EXAMPLES
-        if each.words[0] == "run" and each.words != PIPED and each.place not in PAGES_ELSEWHERE
+        if each.words[0] == "run" and each.words != PIPED and each.place not in PAGES_RUN_BY_OTHER_TESTS
     )
 )
 SHOWN = {  # commands and what pages show of their output

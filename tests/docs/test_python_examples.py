@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tuner
-from tests.cli.real import brief_finals, real_candidates
+from tests.cli.real import brief_remeasurement, real_candidates
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.core.target_name import TargetName
@@ -91,7 +91,7 @@ def test_the_first_program_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("real")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_an_example_runs_and_is_right(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with brief_finals():
+    with brief_remeasurement():
         runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out.endswith("right\n")
 
@@ -111,7 +111,7 @@ def test_the_notebook_runs_from_top_to_bottom() -> None:
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] for cell in cells)  # figures of one machine are no claim
     names: dict[str, Any] = {}
-    with brief_finals():
+    with brief_remeasurement():
         for cell in cells:
             exec("".join(cell["source"]), names)
     assert names["c"].shape == (96, 96)

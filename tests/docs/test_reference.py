@@ -106,7 +106,7 @@ def test_a_file_is_listed_with_the_fields_that_its_codec_reads() -> None:
         (tuple[int, str], "[a whole number, text]"),
     ],
 )
-def test_a_type_is_told_as_json_has_it(hint: object, words: str) -> None:
+def test_a_type_is_reported_as_json_has_it(hint: object, words: str) -> None:
     assert json_type(hint) == words
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.targets.cpu.test_stock_mlir_opt import ANYWHERE, MLIR_OPT, stock_point
-from tuner.payload.cpu import panels_in, payload_mlir
+from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.tuning.parts.real import real_composition
 
 LARGE_BYTES = 41 << 20  # the page cuts files above 40 MiB
@@ -35,7 +35,7 @@ def test_stock_mlir_opt_and_apply_run_an_exported_script(
     _, by_mlir_opt, by_apply, *_ = lines_of("README.md", "tuner export matmul 512x512x512 -o best.mlir ")
     point, script = stock_point(ANYWHERE, next(each for each in ANYWHERE.kinds(1) if each.dtype == "f32"))
     (tmp_path / "best.mlir").write_text(script.text)
-    payload = payload_mlir(point.problem, panels_in(script.text, point.problem))
+    payload = payload_mlir(point.problem, partitions_in(script.text, point.problem))
     (tmp_path / "best.source.mlir").write_text(payload)
     assert "linalg.matmul" not in run(by_mlir_opt, tmp_path)
     monkeypatch.chdir(tmp_path)

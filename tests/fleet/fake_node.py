@@ -12,7 +12,7 @@ from tuner.core.target_name import TargetName
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.node import NodeRequest, run_node
-from tuner.fleet.work import FleetWork, compile_queue, maker_of
+from tuner.fleet.work import FleetWork, compile_queue, compiler_build_of
 from tuner.tuning.outcome_source import BenchChildren
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 REQUEST = NodeRequest(TargetName(FAKE.name), seats=1, keep_free_bytes=0)
-MAKER = maker_of(FAKE.outcomes.compiler(REQUEST.target))
+COMPILER_BUILD = compiler_build_of(FAKE.outcomes.compiler(REQUEST.target))
 
 
 def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChildren:
@@ -38,9 +38,9 @@ def started_node(url: str, *before: str) -> "subprocess.Popen[str]":
 
 def queue_script(connection: "Connection", run: str, script: bytes) -> FleetWork:
     """Queues a script for such nodes to compile."""
-    asked = work(run, maker=MAKER, blobs=(hash_of(script),))
+    asked = work(run, maker=COMPILER_BUILD, blobs=(hash_of(script),))
     tables.put_blob(connection, hash_of(script), script)
-    queues.defer(connection, compile_queue(MAKER), asked, 0, alone=False)
+    queues.defer(connection, compile_queue(COMPILER_BUILD), asked, 0, alone=False)
     return asked
 
 

@@ -15,7 +15,7 @@ from tuner.core.target import Artifact
 from tuner.fleet import node, tables
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.node_children import Done
-from tuner.fleet.work import COMPILE, JUDGE, FleetWork, Key, Outcome, to_json
+from tuner.fleet.work import COMPILE, EVALUATE, FleetWork, Key, Outcome, to_json
 from tuner.tuning.parts.real import real_composition
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Liar:
         body = to_json(outcome)
         _, number, stage = key
         if self._only is not None:
-            is_lie = (number, stage) == (self._only, JUDGE)
+            is_lie = (number, stage) == (self._only, EVALUATE)
         else:
             is_lie = stage != COMPILE and key not in self._lied
         if is_lie:

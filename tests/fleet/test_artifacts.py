@@ -1,7 +1,7 @@
 import pytest
 
 from tests.fakes import PROBLEM, UntimedTarget, bind, candidate
-from tuner.core.target import Artifact, Panel
+from tuner.core.target import Artifact, Partition
 from tuner.fleet.artifacts import packed, unpacked
 
 
@@ -14,5 +14,5 @@ def test_a_program_with_machine_code_comes_back_as_it_was(x: int) -> None:
 
 
 def test_code_of_a_processor_comes_back_as_it_was() -> None:
-    artifact = Artifact("llvm.func @f()", "0" * 64, (Panel("f", 0, 0, 8, 8),), (("lower", 0.1),))
+    artifact = Artifact("llvm.func @f()", "0" * 64, (Partition("f", 0, 0, 8, 8),), (("lower", 0.1),))
     assert unpacked(packed(artifact)) == artifact

@@ -13,17 +13,17 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Artifact
 from tuner.fleet.artifacts import packed
 from tuner.fleet.door import admitted, admitted_artifact
-from tuner.fleet.work import BASELINE, COMPILE, FINALS, JUDGE, ROOFLINE, Compiled, Outcome, to_json
-from tuner.workers.judge import Judgement
+from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, FINALS, ROOFLINE, Compiled, Outcome, to_json
+from tuner.workers.evaluation import Evaluation
 
 LIMIT_FLOP_PER_S = 1e12
 TIMED = measurement(1e-3)
 TOO_FAST = measurement(1e-9)
-JUDGED = Judgement(Verdict(0.5, 64, ("note",)), TIMED, (("load", 0.1),))
+EVALUATED = Evaluation(Verdict(0.5, 64, ("note",)), TIMED, (("load", 0.1),))
 BLOBS = {FINALS: ("a", "b")}
 GOOD = {
     COMPILE: Compiled("b" * 64, "c" * 64, False),
-    JUDGE: JUDGED,
+    EVALUATE: EVALUATED,
     FINALS: FinalTimes((TIMED, None), Baseline("BLAS", 1, TIMED)),
     BASELINE: Baseline("BLAS", 1, TIMED),
     ROOFLINE: Roofline(1e9, 2e9),
@@ -42,9 +42,9 @@ def test_outcomes_of_their_stage_and_failures_are_let_in(stage: str) -> None:
     assert let_in(stage, FAILED.value) == FAILED
 
 
-def test_a_judgement_without_a_time_is_let_in() -> None:
-    judged = Judgement(Verdict(0.5, 64), None, ())
-    assert let_in(JUDGE, judged).value == judged
+def test_a_evaluation_without_a_time_is_let_in() -> None:
+    evaluated = Evaluation(Verdict(0.5, 64), None, ())
+    assert let_in(EVALUATE, evaluated).value == evaluated
 
 
 @pytest.mark.parametrize("stage", GOOD)
@@ -57,13 +57,13 @@ def test_outcomes_of_other_stages_are_refused(stage: str) -> None:
 @pytest.mark.parametrize(
     ("stage", "value", "why"),
     [
-        (JUDGE, Judgement(Verdict(0.5, -7), TIMED, ()), "found -7 compared elements, allowed 0 to 64"),
+        (EVALUATE, Evaluation(Verdict(0.5, -7), TIMED, ()), "found -7 compared elements, allowed 0 to 64"),
         (
-            JUDGE,
-            Judgement(Verdict(0.5, 64), TOO_FAST, ()),
+            EVALUATE,
+            Evaluation(Verdict(0.5, 64), TOO_FAST, ()),
             r"1024 GFLOP/s, allowed at most 1000 on such a machine",
         ),
-        (JUDGE, Judgement(Verdict(0.5, 64), TIMED, (("load", -1.0),)), "found -1 seconds of load"),
+        (EVALUATE, Evaluation(Verdict(0.5, 64), TIMED, (("load", -1.0),)), "found -1 seconds of load"),
         (FINALS, FinalTimes((TIMED,)), "found 1 final times, allowed 2"),
         (FINALS, FinalTimes((TIMED, TOO_FAST)), "on such a machine"),
         (FINALS, FinalTimes((TIMED, TIMED), Baseline("BLAS", 1, TOO_FAST)), "baseline: found a time of"),
@@ -95,7 +95,7 @@ def test_the_seconds_of_work_are_a_time() -> None:
 )
 def test_what_is_no_outcome_is_refused(report: str | None, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        admitted(work("run", 1, JUDGE), report)
+        admitted(work("run", 1, EVALUATE), report)
 
 
 def test_an_artifact_is_the_one_that_was_reported() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fleet.conftest import LEASE_S
-from tests.fleet.values import FAILED, MAKER, under_way, work
+from tests.fleet.values import COMPILER_BUILD, FAILED, under_way, work
 from tuner.core.errors import TunerError, UsageError
 from tuner.fleet import driver as driver_file
 from tuner.fleet import queues, tables
@@ -68,7 +68,7 @@ def test_a_run_that_waits_for_long_says_why_once_a_lease(
         monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
         for _ in range(3):
             waiting.wait()
-        assert told == [f"no node compiles fake as {MAKER}; found none"]
+        assert told == [f"no node compiles fake as {COMPILER_BUILD}; found none"]
         monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
         tables.tell(connection, work(run).key, FAILED, "node")
         waiting.wait()

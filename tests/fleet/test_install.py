@@ -56,7 +56,7 @@ def test_a_node_s_role_ends_jobs(empty_url: str, run: str) -> None:
         assert under_way(connection, run) == set()
 
 
-def test_a_role_that_only_the_administrator_may_make_is_told(empty_url: str) -> None:
+def test_a_role_that_only_the_administrator_may_make_is_reported(empty_url: str) -> None:
     install(empty_url, FleetSettings(), "fleet_test")
     with (
         connected(empty_url.replace("tuner@", "fleet_test@")) as connection,

@@ -36,7 +36,7 @@ def test_a_whole_name_is_itself_and_words_are_in_names() -> None:
     assert named(machines, "") == machines
 
 
-def test_classes_of_machines_are_named_by_words(connection: "Connection", shared_url: str) -> None:
+def test_classes_of_machines_are_named_by_options(connection: "Connection", shared_url: str) -> None:
     join(connection, "a", "NVIDIA H200", "cuda:sm_90")
     join(connection, "b", "NVIDIA A100", "cuda:sm_80")
     join(connection, "c", "EPYC", "cpu")

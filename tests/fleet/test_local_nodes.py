@@ -9,7 +9,7 @@ from tuner.fleet.local_nodes import LocalNodes
 pytestmark = pytest.mark.postgres
 
 
-def test_a_node_that_cannot_work_is_told_of_and_none_is_left(shared_url: str, tmp_path: Path) -> None:
+def test_a_node_that_cannot_work_is_reported_of_and_none_is_left(shared_url: str, tmp_path: Path) -> None:
     with LocalNodes(shared_url, TARGET, tmp_path) as nodes:
         nodes.start("idler")
         with pytest.raises(TunerError, match=r"node idler: tuner: worker: found nothing to do"):
@@ -19,6 +19,6 @@ def test_a_node_that_cannot_work_is_told_of_and_none_is_left(shared_url: str, tm
         with pytest.raises(TunerError, match=r"worker: found it at work, allowed its end within 0\.1 s"):
             nodes.wait("worker", 0.1)
         assert nodes.orphans(within_s=0.0) != ()
-        nodes.tell_to_end("worker")
+        nodes.ask_to_end("worker")
         assert nodes.wait("worker", 120) == 0
     assert nodes.orphans() == ()

@@ -57,7 +57,7 @@ def test_trials_of_a_node_that_lies_once_about_each_are_those_of_an_undisturbed_
         done = connection.execute(
             "SELECT stage, count(*) FROM fleet_work WHERE number >= 0 GROUP BY stage ORDER BY stage"
         )
-        assert dict(done.fetchall()) == {"compile": 2 * len(LIES), "judge": 2 * len(LIES)}
+        assert dict(done.fetchall()) == {"compile": 2 * len(LIES), "evaluate": 2 * len(LIES)}
 
 
 def test_a_trial_that_every_outcome_lies_about_is_a_failure_and_the_others_stay(

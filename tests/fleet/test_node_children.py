@@ -11,7 +11,7 @@ from tests.fleet.values import work
 from tests.tuning.fakes import FAKE
 from tuner.core.errors import TunerError
 from tuner.fleet.node_children import NodeChildren
-from tuner.fleet.work import JUDGE
+from tuner.fleet.work import EVALUATE
 
 WITHIN_S = 30.0
 
@@ -24,7 +24,7 @@ def no_file_left(*_: Any) -> None:
     raise OSError("too many open files")
 
 
-@pytest.mark.parametrize("stage", ["compile", JUDGE])
+@pytest.mark.parametrize("stage", ["compile", EVALUATE])
 def test_an_error_reaches_who_gave_the_order_and_the_next_one_is_taken(stage: str) -> None:
     with contextlib.closing(NodeChildren(replace(FAKE.outcomes, children=no_children), seats=1)) as children:
         for number in range(2):
@@ -40,7 +40,7 @@ def test_orders_are_refused_once_the_thread_is_over(monkeypatch: pytest.MonkeyPa
             if thread.name == "children":
                 thread.join(WITHIN_S)
         for number in range(2):
-            order = children.submit(work("run", number, JUDGE), (b"",))
+            order = children.submit(work("run", number, EVALUATE), (b"",))
             with pytest.raises(
                 TunerError, match="children: found OSError: too many open files, allowed none"
             ):

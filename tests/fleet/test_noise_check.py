@@ -74,7 +74,7 @@ def test_what_cannot_be_checked_is_refused(process: int) -> None:
         nodes_to_check(status(node("a", process=os.getpid())), "here")
 
 
-def test_a_node_that_ends_meanwhile_is_told_of() -> None:
+def test_a_node_that_ends_meanwhile_is_reported_of() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     with pytest.raises(TunerError, match=rf"^check: found no process {gone.pid} any longer"):

@@ -7,7 +7,7 @@ from tests.fleet.values import take_job, under_way, work
 from tuner.core.target_name import TargetName
 from tuner.fleet import queues
 from tuner.fleet.server import session
-from tuner.fleet.work import JUDGE, FleetWork, Service
+from tuner.fleet.work import EVALUATE, FleetWork, Service
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -78,27 +78,27 @@ def test_jobs_are_taken_back(connection: "Connection", run: str) -> None:
     assert under_way(connection, "another") == {(0, "compile")}
 
 
-def test_what_waits_is_told_by_queue(connection: "Connection", run: str) -> None:
+def test_what_waits_is_reported_by_queue(connection: "Connection", run: str) -> None:
     for number in range(2):
-        queues.defer(connection, "measure:a:b", work(run, number, JUDGE), 0, alone=True)
+        queues.defer(connection, "measure:a:b", work(run, number, EVALUATE), 0, alone=True)
     take_job(connection)
     for _ in range(2):
         (found,) = queues.waiting(connection)
         assert (found.queue, found.todo, found.doing_count) == ("measure:a:b", 1, 1)
-        assert (found.doing, found.runs) == (work(run, 0, JUDGE), (run,))
+        assert (found.doing, found.runs) == (work(run, 0, EVALUATE), (run,))
         assert 0.0 <= found.doing_s < 60.0
         take_job(connection)  # another node asks: it gets none
 
 
-def test_compilers_are_told_by_target(connection: "Connection", run: str) -> None:
+def test_compilers_are_reported_by_target(connection: "Connection", run: str) -> None:
     for number, maker in enumerate(("new", "old", "old")):
         queues.defer(connection, "compile:a", work(run, number, maker=maker), 0, alone=False)
     queues.defer(connection, "compile:b", work(run, 3, target=TargetName("cpu")), 0, alone=False)
-    assert queues.makers(connection, TargetName("fake")) == (("new", 1), ("old", 2))
-    assert queues.makers(connection, TargetName("cuda", "sm_90")) == ()
+    assert queues.compiler_builds(connection, TargetName("fake")) == (("new", 1), ("old", 2))
+    assert queues.compiler_builds(connection, TargetName("cuda", "sm_90")) == ()
 
 
-def test_the_run_whose_turn_it_is_is_told_first(connection: "Connection", run: str) -> None:
+def test_the_run_whose_turn_it_is_is_reported_first(connection: "Connection", run: str) -> None:
     for who, priority in (("patient", 0), (run, 5), ("patient", 0)):
         queues.defer(connection, "compile:a", work(who), priority, alone=False)
     (found,) = queues.waiting(connection)
@@ -107,11 +107,11 @@ def test_the_run_whose_turn_it_is_is_told_first(connection: "Connection", run: s
     assert (found.doing, found.doing_s) == (None, 0.0)
 
 
-def test_an_end_of_a_job_that_the_server_lost_is_told_again(shared_url: str, run: str) -> None:
+def test_an_end_of_a_job_that_the_server_lost_is_reported_again(shared_url: str, run: str) -> None:
     """The server dies while the engine says that a job is done; the node goes on without a break."""
     with session(shared_url) as connection:
         for number in range(2):
-            queues.defer(connection, "measure:a:b", work(run, number, JUDGE), 0, alone=True)
+            queues.defer(connection, "measure:a:b", work(run, number, EVALUATE), 0, alone=True)
         connection.execute(DIES_AT_FIRST_END)
     try:
         asked = served(shared_url, 2, Service("measure:a:b", 1))

@@ -3,7 +3,7 @@ import importlib.util
 import pytest
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet.server import KEEP_ALIVE, as_role, connected, server_of, told_plainly
+from tuner.fleet.server import KEEP_ALIVE, as_role, connected, plain_errors, server_of
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_the_server_refuses_is_one_line(postgres_server: str) -> None:
     with (
         connected(postgres_server) as connection,
         pytest.raises(TunerError, match=r"^fleet: database: syntax error"),
-        told_plainly(),
+        plain_errors(),
     ):
         connection.execute("SELEC 1")
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fleet.values import MAKER, node, take_job, work
+from tests.fleet.values import COMPILER_BUILD, node, take_job, work
 from tuner.fleet import queues, tables
 from tuner.fleet.node_children import now
 from tuner.fleet.status import FleetStatus, fleet_status
 from tuner.fleet.tables import Execution, Interval
-from tuner.fleet.work import JUDGE, compile_queue, measure_queue
+from tuner.fleet.work import EVALUATE, compile_queue, measure_queue
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -31,12 +31,12 @@ def joined(connection: "Connection", name: str, silent_s: float = 0.0, **changes
 
 
 def compile_job(connection: "Connection", run: str, number: int = 0, priority: int = 0) -> None:
-    queues.defer(connection, compile_queue(MAKER), work(run, number), priority, alone=False)
+    queues.defer(connection, compile_queue(COMPILER_BUILD), work(run, number), priority, alone=False)
 
 
-def judge_job(connection: "Connection", run: str, number: int = 0) -> None:
+def evaluation_job(connection: "Connection", run: str, number: int = 0) -> None:
     queue = measure_queue("fake", DEVICE)
-    queues.defer(connection, queue, work(run, number, JUDGE), 0, alone=True)
+    queues.defer(connection, queue, work(run, number, EVALUATE), 0, alone=True)
 
 
 def why(status: FleetStatus) -> str:
@@ -66,19 +66,19 @@ def test_a_job_that_no_node_can_compile_says_which_nodes_there_are(
     joined(connection, "gone", silent_s=LEASE_S + 1)
     joined(connection, "other", target="cpu", maker="tuner 1, other")
     compile_job(connection, run)
-    expected = f"no node compiles fake as {MAKER}; found tuner 1, fake 2.0"
+    expected = f"no node compiles fake as {COMPILER_BUILD}; found tuner 1, fake 2.0"
     assert why(fleet_status(connection, LEASE_S)) == expected
 
 
 def test_a_job_of_a_device_without_node_says_so(connection: "Connection", run: str) -> None:
     joined(connection, "a", device="there fake")
-    judge_job(connection, run)
+    evaluation_job(connection, run)
     machine = node("a").machine.name
     expected = f"no node measures on its device of fake; found there fake of {machine}"
     assert why(fleet_status(connection, LEASE_S)) == expected
 
 
-def test_a_job_behind_others_says_who_is_busy(connection: "Connection", run: str) -> None:
+def test_a_job_after_others_says_who_is_busy(connection: "Connection", run: str) -> None:
     joined(connection, "a", seats=1)
     for number in range(2):
         compile_job(connection, run, number)
@@ -113,19 +113,19 @@ def test_the_idle_share_counts_what_a_device_did_in_the_last_minute(
         whole = Interval(
             ended - datetime.timedelta(seconds=began_s), ended - datetime.timedelta(seconds=ended_s)
         )
-        tables.note_work(connection, work(run, stage=JUDGE), Execution("a", DEVICE, whole))
+        tables.note_work(connection, work(run, stage=EVALUATE), Execution("a", DEVICE, whole))
     (device,) = fleet_status(connection, LEASE_S).devices
     assert device.idle_share == pytest.approx(0.5, abs=0.1)
     assert device.machine == machine
 
 
-def test_what_a_device_is_doing_is_told(connection: "Connection", run: str, machine: str) -> None:
+def test_what_a_device_is_doing_is_reported(connection: "Connection", run: str, machine: str) -> None:
     joined(connection, "a")
     queues.defer(
-        connection, measure_queue(machine, DEVICE), work(run, 7, JUDGE, machine=machine), 0, alone=True
+        connection, measure_queue(machine, DEVICE), work(run, 7, EVALUATE, machine=machine), 0, alone=True
     )
     take_job(connection)
     (device,) = fleet_status(connection, LEASE_S).devices
     assert device.doing is not None
     assert (device.doing.number, device.doing.run) == (7, run)
-    assert fleet_status(connection, LEASE_S).run_words(run) == f"run {run[:8]}"
+    assert fleet_status(connection, LEASE_S).run_text(run) == f"run {run[:8]}"

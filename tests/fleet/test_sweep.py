@@ -51,7 +51,7 @@ def test_what_took_three_machines_with_it_is_a_failure(connection: "Connection",
     assert outcome.value == Failure(Stage.RUN, "compile: took 3 machines with it")
 
 
-def test_what_nodes_gave_up_is_told(connection: "Connection", run: str) -> None:
+def test_what_nodes_gave_up_is_reported(connection: "Connection", run: str) -> None:
     taken_by_a_node(connection, run, silent_s=0.0)
     connection.execute("UPDATE procrastinate_jobs SET status = 'failed', attempts = 3")
     assert sweep(connection, lease_s=30.0) == 1

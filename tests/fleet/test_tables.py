@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 pytestmark = pytest.mark.postgres
-LOAD = tables.EngineLoad(0.01, 12.0)
+LOAD = tables.QueueLoad(0.01, 12.0)
 LATE = Outcome(Failure(Stage.RUN, "late"), 9.0)
 
 
 def test_the_first_outcome_stays_whoever_comes_later(connection: "Connection", run: str) -> None:
     key = work(run, 4).key
-    assert not tables.is_told(connection, key)
+    assert not tables.is_reported(connection, key)
     tables.tell(connection, key, FAILED, "first")
     tables.tell(connection, key, LATE, "late")
-    assert tables.is_told(connection, key)
+    assert tables.is_reported(connection, key)
     assert outcomes(connection, run) == {(4, "compile"): FAILED}
 
 

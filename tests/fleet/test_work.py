@@ -7,9 +7,9 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Compiler
 from tuner.core.target import Effort
 from tuner.fleet.work import (
-    JUDGE,
+    EVALUATE,
     compile_queue,
-    maker_of,
+    compiler_build_of,
     measure_queue,
     to_json,
     work_from_json,
@@ -28,12 +28,12 @@ def test_what_another_version_wrote_is_refused() -> None:
 
 
 def test_queues_are_of_what_makes_code_and_of_a_device() -> None:
-    first, second = (maker_of(Compiler("LLVM", (("wheel", version),), "0" * 64)) for version in "12")
+    first, second = (compiler_build_of(Compiler("LLVM", (("wheel", version),), "0" * 64)) for version in "12")
     assert compile_queue(first) != compile_queue(second)
     assert measure_queue("h200", "a") != measure_queue("h200", "b") != measure_queue("a100", "b")
     assert len(measure_queue("h200" * 100, "a" * 500)) < 128  # what the engine takes
 
 
-def test_people_are_told_of_trials_by_number() -> None:
+def test_people_are_reported_of_trials_by_number() -> None:
     assert work("run", 7).words == "compile of trial 7"
-    assert work("run", -2, JUDGE).words == "judge"
+    assert work("run", -2, EVALUATE).words == "evaluate"

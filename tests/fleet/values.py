@@ -13,14 +13,14 @@ from tuner.fleet.work import COMPILE, FleetWork, Outcome, outcome_from_json
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-MAKER = "tuner 1, fake 1.0"
+COMPILER_BUILD = "tuner 1, fake 1.0"
 FAILED = Outcome(Failure(Stage.COMPILE, "no"), 0.5)
 
 
 def work(run: str, number: int = 0, stage: str = COMPILE, **changes: Any) -> FleetWork:
     """Returns a piece of work."""
     plain: dict[str, Any] = {
-        "maker": MAKER,
+        "maker": COMPILER_BUILD,
         "machine": "fake",
         "problem": PROBLEM,
         "target": TargetName("fake"),
@@ -39,7 +39,7 @@ def node(name: str, **changes: Any) -> FleetNode:
         "seats": 2,
         "device": "here fake",
         "machine": FakeTarget().machine(),
-        "maker": MAKER,
+        "maker": COMPILER_BUILD,
         "tuner_version": "1",
     }
     return FleetNode(name, **(plain | changes))

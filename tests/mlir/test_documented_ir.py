@@ -44,7 +44,7 @@ from tests.mlir.ops import (
 )
 from tests.mlir.ops.conftest import SCRIPT
 from tests.mlir.rewrite import test_memory_spaces
-from tuner.core.target import Panel
+from tuner.core.target import Partition
 from tuner.mlir import interpreter
 from tuner.mlir.cpu import lowering as cpu_lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
@@ -144,7 +144,7 @@ ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
     use_dynamic_shared_memory: (4096,),
     make_shared_memory_external: (1024,),
     outline_with_bounds: (lowering.OUTLINE,),
-    with_batch_loops: ((Panel("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4)),
+    with_batch_loops: ((Partition("matmul", 0, 0, 1, 2, 0, 8),), (8, 0, 4)),
 }
 
 

@@ -58,7 +58,7 @@ def names_imported_by(path: str) -> Iterator[str]:
 
 @functools.cache
 def file_of(name: str) -> str:
-    """Returns the file that is a module, or that defines a name: ``tuner.mlir.ops.load_own_ops``."""
+    """Returns the file that is a module, or that defines a name: ``tuner.mlir.ops.load_custom_ops``."""
     parts = name.split(".")[1:]
     for length in range(len(parts), 0, -1):
         for path in ("/".join(parts[:length]) + ".py", "/".join(parts[:length]) + "/__init__.py"):

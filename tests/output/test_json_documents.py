@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.trials import finalist, measurement, run, trial
-from tuner.analysis.answer import answer_of
+from tests.trials import measurement, run, top_trial, trial
+from tuner.analysis.selected_result import select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Verdict
 from tuner.core.runs import Counts, DatabaseInfo, StoredTrial
@@ -23,7 +23,7 @@ from tuner.output.json_documents import (
     tune_document,
 )
 
-MEASURED = finalist(7, measurement(1e-3, 0.02))
+MEASURED = top_trial(7, measurement(1e-3, 0.02))
 FAILED = trial(8, Failure(Stage.VERIFY, "element (0, 1): found 2, expected 1"))
 COUNTS = Counts(5, 3, 1, 1, 2)
 HISTORY_KEYS = {
@@ -33,7 +33,7 @@ HISTORY_KEYS = {
 
 
 def tuned() -> Document:
-    return tune_document(run(), COUNTS, answer_of((MEASURED,), 0.01), 12.5)
+    return tune_document(run(), COUNTS, select_result((MEASURED,), 0.01), 12.5)
 
 
 def test_tune_has_the_keys_of_the_contract() -> None:
@@ -43,13 +43,13 @@ def test_tune_has_the_keys_of_the_contract() -> None:
     assert document["counts"] == {"proposed": 5, "measured": 3, "verified": 1, "failed": 1, "reused": 2}
     assert document["best"].keys() == {
         *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
-        *("cold_median_s", "conditions", "unreliable", "own_ops"),
+        *("cold_median_s", "conditions", "unreliable", "custom_ops"),
     }
     assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
 
 
-def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
-    answer = answer_of((MEASURED,), 0.01)
+def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
+    answer = select_result((MEASURED,), 0.01)
     document = tune_document(run(unreliable="load"), COUNTS, answer, 12.5)
     best, tied = document["best"], document["tied_set"][0]
     assert best["unreliable"] == best["baseline"]["ratio_unknown"] == tied["slowdown_unknown"] == "load"
@@ -60,7 +60,7 @@ def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
     assert history_document(replace(MEASURED, unreliable="load"))["unreliable"] == "load"
 
 
-def test_tune_tells_the_numbers() -> None:
+def test_tune_reports_the_numbers() -> None:
     document = tuned()
     best = document["best"]
     assert (document["problem"]["shape"], best["trial"], document["seconds"]) == ([8, 8, 8], 107, 12.5)
@@ -69,15 +69,17 @@ def test_tune_tells_the_numbers() -> None:
     assert best["baseline"]["ratio"] == pytest.approx(2.0)  # twice as fast as the baseline
 
 
-def test_tune_tells_which_own_ops_the_best_script_calls() -> None:
+def test_tune_reports_which_custom_ops_the_best_script_calls() -> None:
     own = trial(7, measurement(1e-3, 0.02), script='"tuner.dot"(%x)\n')
-    assert tune_document(run(), COUNTS, answer_of((own,), 0.01), 1.0)["best"]["own_ops"] == ["tuner.dot"]
-    assert tuned()["best"]["own_ops"] == []
+    assert tune_document(run(), COUNTS, select_result((own,), 0.01), 1.0)["best"]["custom_ops"] == [
+        "tuner.dot"
+    ]
+    assert tuned()["best"]["custom_ops"] == []
 
 
 def test_what_tune_did_not_find_is_null() -> None:
     assert tune_document(run(), COUNTS, None, 1.0)["best"] is None
-    document = tune_document(run(baseline_s=None), COUNTS, answer_of((MEASURED,), None), 1.0)
+    document = tune_document(run(baseline_s=None), COUNTS, select_result((MEASURED,), None), 1.0)
     assert document["best"]["baseline"] is None
 
 
@@ -96,7 +98,7 @@ def test_history_has_the_keys_of_the_contract() -> None:
     ],
     ids=["measured", "failed", "verified", "timed again"],
 )
-def test_history_tells_what_became_of_a_trial(tried: StoredTrial, told: tuple[object, ...]) -> None:
+def test_history_reports_what_became_of_a_trial(tried: StoredTrial, told: tuple[object, ...]) -> None:
     document = history_document(tried)
     assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == told
     assert (document["gflop_per_s"] is None) == (told[-1] is None)
@@ -114,7 +116,7 @@ def test_a_trial_document_holds_everything() -> None:
 
 
 def test_documents_are_json() -> None:
-    answer = answer_of((MEASURED,), 0.01)
+    answer = select_result((MEASURED,), 0.01)
     for document in (tuned(), run_document(run(), COUNTS, answer), trial_document(FAILED)):
         assert json.loads(json.dumps(document, allow_nan=False)) == document
 
@@ -134,7 +136,7 @@ def test_csv_reads_back() -> None:
     assert history_csv(()).count("\n") == 1
 
 
-def test_a_database_document_tells_what_it_holds() -> None:
+def test_a_database_document_reports_what_it_holds() -> None:
     document = database_document(DatabaseInfo("sqlite:///x.db", "0001", 2, 30, ("matmul 8x8x8 f32 nn none",)))
     assert (document["runs"], document["trials"], document["revision"]) == (2, 30, "0001")
 

@@ -54,7 +54,7 @@ OPS = (
 )
 
 
-def test_an_op_is_told_with_its_place_and_its_line() -> None:
+def test_an_op_is_reported_with_its_place_and_its_line() -> None:
     assert explain_lines(FAILED, OPS) == [
         "trial 107 failed at stage compile: linalg.fill at payload:7:16: Attempted to",
         "          vectorize, but failed",
@@ -87,7 +87,7 @@ def test_the_document_has_the_ops() -> None:
 @pytest.mark.parametrize(
     ("outcome", "words"), [(measurement(1e-3), "measured, 1 ms"), (Verdict(0.5, 64), "verified, not timed")]
 )
-def test_what_did_not_fail_is_told_with_its_time(outcome: Measurement | Verdict, words: str) -> None:
+def test_what_did_not_fail_is_reported_with_its_time(outcome: Measurement | Verdict, words: str) -> None:
     assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {words}"]
 
 
@@ -224,7 +224,7 @@ def test_a_time_on_a_processor_has_no_such_lines() -> None:
     assert gpu_lines(measured(None, None)) == []
 
 
-def test_cold_time_sensors_and_slowdowns_are_told() -> None:
+def test_cold_time_sensors_and_slowdowns_are_reported() -> None:
     cool = "SM 1980 MHz, memory 2619 MHz, 41 C, 120 W"
     assert gpu_lines(measured(1.5e-3, Conditions(COOL, HOT))) == [
         "cold      1.5 ms with the cache flushed before",
@@ -239,7 +239,7 @@ def test_sensors_that_say_nothing_are_no_zeros() -> None:
     )
 
 
-def test_the_clocks_between_the_rounds_are_told_and_so_are_slowdowns_seen_only_there() -> None:
+def test_the_clocks_between_the_rounds_are_reported_and_so_are_slowdowns_seen_only_there() -> None:
     between = Span(34, 1.41e9, 1.98e9, ("power cap",))
     assert gpu_lines(measured(None, Conditions(COOL, COOL, between)))[1:] == [
         "clocks    SM 1410 to 1980 MHz in 34 readings between the rounds",

@@ -21,13 +21,13 @@ from tuner.tuning.events import (
     BaselineFailed,
     BaselineMeasured,
     Event,
-    FinalsStarted,
     MachineBusy,
     NoiseMeasured,
+    RemeasurementStarted,
     RunStarted,
     TrialDone,
+    WaitsForLock,
     WaitsForNode,
-    WaitsForTurn,
 )
 
 STARTED = RunStarted(3, settings(trials=10), MACHINE, 20, 15, proposed_before=0)
@@ -37,7 +37,7 @@ BASELINE = run().baseline
 assert BASELINE is not None
 
 
-def test_a_trial_line_tells_counts_best_and_time_left() -> None:
+def test_a_trial_line_reports_counts_best_and_time_left() -> None:
     line = trial_line(DONE, settings(trials=10))
     assert line == "5/10 trials: 3 measured, 2 failed, 1 reused; best 1 us (1.024 GFLOP/s); 10 s left"
     assert "left" not in trial_line(DONE, settings(trials=None, budget_s=5.0))
@@ -79,10 +79,10 @@ def test_the_share_done_is_that_of_the_nearer_budget(
         (MachineBusy(3, PresentLoad(0.1, 0.9), 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
         (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),
         (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
-        (FinalsStarted(8), "finals: timing the best 8 again, interleaved"),
+        (RemeasurementStarted(8), "finals: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.23%"),
         (DONE, "trial 104: measured"),
-        (WaitsForTurn("process 7"), "waiting for process 7: it times on the same device"),
+        (WaitsForLock("process 7"), "waiting for process 7: it times on the same device"),
         (WaitsForNode("no node compiles cpu"), "waiting for the fleet: no node compiles cpu"),
     ],
 )

@@ -2,19 +2,19 @@ from dataclasses import replace
 
 import pytest
 
-from tests.trials import finalist, measurement, run
-from tuner.analysis.answer import Answer, answer_of
+from tests.trials import measurement, run, top_trial
+from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.gpu_conditions import Conditions, GpuState
 from tuner.core.machine import Roofline
 from tuner.core.runs import Counts, Run, StoredTrial
-from tuner.output.result import baseline_words, counts_words, failure_lines, result_lines, tied_lines
+from tuner.output.result import baseline_text, counts_text, failure_lines, result_lines, tied_lines
 from tuner.tuning.tuned_run import TunedRun
 
 COUNTS = Counts(12, 9, 0, 3, 4)
 
 
-def answered(*trials: StoredTrial, noise: float | None = 0.01) -> Answer:
-    answer = answer_of(trials, noise)
+def answered(*trials: StoredTrial, noise: float | None = 0.01) -> SelectedResult:
+    answer = select_result(trials, noise)
     assert answer is not None
     return answer
 
@@ -25,8 +25,8 @@ def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3, of: Run | None 
     return "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
 
 
-def test_the_answer_is_told_with_its_interval_and_noise() -> None:
-    text = lines(finalist(0, measurement(1e-3, 0.02)))
+def test_the_answer_is_reported_with_its_interval_and_noise() -> None:
+    text = lines(top_trial(0, measurement(1e-3, 0.02)))
     assert "time      1 ms (95 % interval 990 us .. 1.01 ms; noise floor 1.0%)" in text
     assert "200.0% of FakeBLAS 1.0" in text
     assert "tied" not in text
@@ -34,7 +34,7 @@ def test_the_answer_is_told_with_its_interval_and_noise() -> None:
 
 def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
     disturbed, quiet = (
-        lines(finalist(0, measurement(1e-3, 0.02)), of=run(unreliable=reason))
+        lines(top_trial(0, measurement(1e-3, 0.02)), of=run(unreliable=reason))
         for reason in ("the baseline drifted by 34%: load", "")
     )
     assert ", unreliable next to FakeBLAS 1.0 (2 ms, " in disturbed
@@ -46,7 +46,7 @@ def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
 
 
 def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
-    trials = tuple(finalist(number, measurement(1e-3 * (1 + 0.6 * number), 0.02)) for number in range(2))
+    trials = tuple(top_trial(number, measurement(1e-3 * (1 + 0.6 * number), 0.02)) for number in range(2))
     noisy, clear = answered(*trials, noise=0.7), answered(*trials)
     line, again = tied_lines(noisy, run())
     assert line.startswith("unclear   this round of timing cannot separate it from 101 (+60.0%)")
@@ -59,7 +59,7 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
 def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
     flop, moved = run().settings.problem.flop, run().settings.problem.bytes
     limits = Roofline(flop / 0.5e-3, moved / 0.2e-3)
-    told = lines(finalist(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
+    told = lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
     assert "roofline  50.0% of what 1 thread can do" in told
     assert limits.least_s(flop, 10 * moved, 10 * moved - 1) == pytest.approx(2e-3)
     assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
@@ -71,42 +71,44 @@ def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> 
     gpu = replace(stored.machine, name="NVIDIA H200", chip="sm_90", isa="ptx")
     limits = Roofline(989e12, 4.8e12, "documented, at 1980 MHz")
     stored = replace(stored, machine=gpu, baseline=replace(stored.baseline, threads=0), roofline=limits)
-    text = lines(finalist(0, measurement(1e-3)), of=stored)
+    text = lines(top_trial(0, measurement(1e-3)), of=stored)
     peaks = "9.89e+05 GFLOP/s, documented, at 1980 MHz and 4800.0 GB/s, measured"
     assert f"of what this GPU can do ({peaks})" in text
     assert "thread" not in text
 
 
-def test_a_throttled_time_is_told_as_such() -> None:
+def test_a_throttled_time_is_reported_as_such() -> None:
     state = GpuState(1.4e9, 2.6e9, 84.0, 700.0, ("power cap",))
     timed = replace(measurement(1e-3), conditions=Conditions(state, state))
-    assert "throttled by power cap: the GPU can be faster than this time" in lines(finalist(0, timed))
+    assert "throttled by power cap: the GPU can be faster than this time" in lines(top_trial(0, timed))
 
 
-def test_without_a_baseline_only_the_speed_is_told() -> None:
-    assert "%" not in lines(finalist(0, measurement(1e-3)), baseline_s=None).split("speed")[1].splitlines()[0]
-    assert baseline_words(run(baseline_s=None), finalist(0, measurement(1.0))) == ""
+def test_without_a_baseline_only_the_speed_is_reported() -> None:
+    assert (
+        "%" not in lines(top_trial(0, measurement(1e-3)), baseline_s=None).split("speed")[1].splitlines()[0]
+    )
+    assert baseline_text(run(baseline_s=None), top_trial(0, measurement(1.0))) == ""
 
 
 def test_the_tied_are_listed_but_not_without_end() -> None:
-    text = lines(*(finalist(number, measurement(1e-3 + number * 1e-8, 0.02)) for number in range(12)))
+    text = lines(*(top_trial(number, measurement(1e-3 + number * 1e-8, 0.02)) for number in range(12)))
     assert "tied      with 101 (+0.0%), 102 (+0.0%), 103 (+0.0%)" in text
     assert "108 (+0.0%) and 3 more: not shown to differ by more than noise; the simplest" in text
 
 
-def test_the_idle_share_of_the_measuring_worker_is_told_where_it_is_known() -> None:
+def test_the_idle_share_of_the_measuring_worker_is_reported_where_it_is_known() -> None:
     stored = replace(run(), search_s=8.0, idle_s=1.0)
-    told = lines(finalist(0, measurement(1e-3)), of=stored)
+    told = lines(top_trial(0, measurement(1e-3)), of=stored)
     assert "in 12 s; measuring worker idle 12% of the search" in told
-    assert "idle" not in lines(finalist(0, measurement(1e-3)))
+    assert "idle" not in lines(top_trial(0, measurement(1e-3)))
 
 
-def test_counts_tell_what_was_reused() -> None:
-    assert counts_words(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused"
-    assert counts_words(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
+def test_counts_report_what_was_reused() -> None:
+    assert counts_text(COUNTS) == "12 trials: 9 measured, 3 failed, 4 of them reused"
+    assert counts_text(Counts(1, 1)) == "1 trial: 1 measured, 0 failed"
 
 
-def test_a_run_that_found_nothing_tells_the_commonest_reasons() -> None:
+def test_a_run_that_found_nothing_reports_the_commonest_reasons() -> None:
     nothing = failure_lines(TunedRun(run(), Counts(0, 0, 0, 0), None, 1.0), [])
     assert nothing == ["no candidate was tried: the budget was spent before the first"]
     told = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])

@@ -87,7 +87,7 @@ def test_without_ml_dtypes_the_same_inputs_are_drawn_and_compared(layout: str) -
 
 
 @pytest.mark.parametrize("dtype", [BF16, np.dtype(np.float32), np.dtype(np.int32)])
-def test_what_is_filled_with_nan_is_told_from_what_is_written(dtype: "np.dtype[Any]") -> None:
+def test_what_is_filled_with_nan_is_reported_from_what_is_written(dtype: "np.dtype[Any]") -> None:
     array = np.zeros(3, dtype)
     fill_with_nan(array)
     assert is_nan(array).all()

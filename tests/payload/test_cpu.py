@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, BatchMatmul, Matmul, Problem
-from tuner.core.target import Panel
+from tuner.core.target import Partition
 from tuner.payload.cpu import (
     ENTRY,
-    PANELS_COMMENT,
+    PARTITIONS_COMMENT,
     element_offsets,
     matrix_bytes,
-    panels_comment,
-    panels_in,
     partition,
+    partitions_comment,
+    partitions_in,
     payload_mlir,
 )
 
@@ -59,17 +59,17 @@ def test_panels_share_a_function_exactly_when_they_are_equal(
 
 
 @given(st.integers(1, 9), SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
-def test_a_script_tells_the_panels_it_is_written_for(
+def test_a_script_reports_the_panels_it_is_written_for(
     batch: int, m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
     problem = BatchMatmul(batch, m, n, 3)
     panels = partition(problem, parts, split, multiple)
-    assert panels_in(f"// first\n{panels_comment(panels)}\nmodule {{}}\n", problem) == panels
+    assert partitions_in(f"// first\n{partitions_comment(panels)}\nmodule {{}}\n", problem) == panels
 
 
 def test_a_script_without_panels_is_for_the_whole_problem() -> None:
-    assert panels_in("module {}\n", Matmul(5, 7, 3)) == (Panel(ENTRY, 0, 0, 5, 7),)
-    assert panels_in("module {}\n", BatchMatmul(4, 5, 7, 3)) == (Panel(ENTRY, 0, 0, 5, 7, 0, 4),)
+    assert partitions_in("module {}\n", Matmul(5, 7, 3)) == (Partition(ENTRY, 0, 0, 5, 7),)
+    assert partitions_in("module {}\n", BatchMatmul(4, 5, 7, 3)) == (Partition(ENTRY, 0, 0, 5, 7, 0, 4),)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_script_without_panels_is_for_the_whole_problem() -> None:
 )
 def test_panels_that_are_none_of_the_batch_are_refused(comment: str, message: str) -> None:
     with pytest.raises(UsageError, match=rf"^script: panels: .*{message}"):
-        panels_in(f"{PANELS_COMMENT}{comment}\nmodule {{}}\n", BatchMatmul(4, 5, 7, 3))
+        partitions_in(f"{PARTITIONS_COMMENT}{comment}\nmodule {{}}\n", BatchMatmul(4, 5, 7, 3))
 
 
 def test_whole_matrices_are_dealt_out_evenly() -> None:
@@ -111,7 +111,7 @@ def test_whole_matrices_are_dealt_out_evenly() -> None:
 )
 def test_panels_that_are_none_of_the_problem_are_refused(comment: str, message: str) -> None:
     with pytest.raises(UsageError, match=rf"^script: panels: .*{message}"):
-        panels_in(f"{PANELS_COMMENT}{comment}\nmodule {{}}\n", Matmul(5, 7, 3))
+        partitions_in(f"{PARTITIONS_COMMENT}{comment}\nmodule {{}}\n", Matmul(5, 7, 3))
 
 
 @pytest.mark.parametrize(("dtype", "layout", "epilogue"), KINDS)

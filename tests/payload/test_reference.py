@@ -77,7 +77,7 @@ def operands(inputs: Inputs) -> tuple[Array, Array]:
     return a.astype(dtype), b.astype(dtype)
 
 
-def turn_top_bit(array: Array, place: tuple[int, ...]) -> None:
+def flip_top_bit(array: Array, place: tuple[int, ...]) -> None:
     """Turns the highest bit of one number: of floating-point numbers the sign."""
     item_bytes = array.itemsize
     array.view(np.uint8)[(*place[:-1], place[-1] * item_bytes + item_bytes - 1)] ^= 0x80
@@ -163,7 +163,7 @@ def test_parts_of_a_batch_are_parts_of_the_whole_answer(
     stored = replace(inputs, a=inputs.a.copy(), b=inputs.b.copy())
     turned = {"A": stored.a, "B": stored.b}[which]
     is_turned = (which, problem.layout) in (("A", "tn"), ("B", "nt"))
-    turn_top_bit(turned, (matrix, column, row) if is_turned else (matrix, row, column))
+    flip_top_bit(turned, (matrix, column, row) if is_turned else (matrix, row, column))
     assert compare(changed, right_answer_of_batch(stored))[0].max_error <= RIGHT
 
 
@@ -204,7 +204,7 @@ def test_the_answer_knows_of_a_number_whose_top_bit_is_another(
     stored = replace(inputs, a=inputs.a.copy(), b=inputs.b.copy())
     turned, is_transposed = (stored.a, problem.layout == "tn") if is_a else (stored.b, problem.layout == "nt")
     place = tuple(data.draw(st.integers(0, size - 1)) for size in turned.shape)
-    turn_top_bit(turned, place)
+    flip_top_bit(turned, place)
     a, b = (array.astype(np.float64) for array in operands(stored))
     row, column = place[::-1] if is_transposed else place
     changed = replace(inputs, flip=Flip("A" if is_a else "B", row, column))

@@ -32,7 +32,7 @@ def test_a_small_problem_is_compared_whole() -> None:
 
 
 @pytest.mark.usefixtures("large")
-def test_a_right_result_passes_and_the_verdict_tells_how_much_was_looked_at() -> None:
+def test_a_right_result_passes_and_the_verdict_reports_how_much_was_looked_at() -> None:
     inputs, right = drawn()
     verdict, _ = compare_sampled(inputs, right)
     assert verdict.max_error <= 1

@@ -54,7 +54,7 @@ def test_whole_numbers_that_are_no_floats_must_be_the_same() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0])
-def test_what_zeros_are_within_as_well_is_told_and_is_not_equal(scale: float) -> None:
+def test_what_zeros_are_within_as_well_is_reported_and_is_not_equal(scale: float) -> None:
     kind, terms = ("bf16", 5000) if scale == 1 else ("f32", 100)
     code = DeviceProgram("", "f", (BufferType(kind, (2, terms)),), (F32,), (False,))
     expected = scale * np.ones((2, 3), np.float32)
@@ -97,7 +97,7 @@ def test_the_coarsest_type_decides_what_rounding_may_do() -> None:
         (array(), array(), 0.0),
     ],
 )  # fmt: skip
-def test_the_largest_difference_is_told(found: Any, expected: Any, error: float) -> None:
+def test_the_largest_difference_is_reported(found: Any, expected: Any, error: float) -> None:
     assert max_error(found, expected) == error
 
 

@@ -95,12 +95,12 @@ def test_page_locked_host_memory_gives_the_same() -> None:
         ({"entry": "g"}, "payload: entry: found 'g', allowed f"),
     ],
 )
-def test_words_that_are_wrong_are_told(words: dict[str, Any], message: str) -> None:
+def test_words_that_are_wrong_are_reported(words: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         tuner.compile_program(**{"payload": TEXT, "target": "simulator"} | words)
 
 
-def test_a_payload_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_payload_that_is_no_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "f.mlir").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match=r"f\.mlir: found a byte that is no UTF-8"):
         tuner.compile_program(tmp_path / "f.mlir", "cpu")

@@ -114,7 +114,7 @@ def test_copies_whose_place_only_the_run_knows() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_copies_of_contiguous_memory_behind_an_offset(form: Any) -> None:
+def test_copies_of_contiguous_memory_after_an_offset(form: Any) -> None:
     where = "[1, 0] [1, 64] [1, 1]"
     parts = (
         part("%a", "%x", where, ROW),

@@ -63,6 +63,6 @@ def test_sizes_of_the_call_count(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_an_assertion_of_the_program_is_told_with_its_text(target: str) -> None:
+def test_an_assertion_of_the_program_is_reported_with_its_text(target: str) -> None:
     with pytest.raises(CandidateError, match=r"^the program's assertion fails: n is too large$"):
         run(target, ASSERT, "1=9")

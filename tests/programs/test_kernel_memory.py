@@ -56,7 +56,7 @@ def test_shared_memory_in_every_spelling(space: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_shared_memory_beside_attributions_and_memory_of_the_host(order: str) -> None:
+def test_shared_memory_next_to_attributions_and_memory_of_the_host(order: str) -> None:
     attributions = "workgroup(%w0 : memref<64xf32, 3>) private(%p0 : memref<4xf32, 5>)"
     before = "%h = memref.alloc() : memref<4xf32> memref.store %f, %h[%c0] : memref<4xf32>"
     body = f"""%s = memref.alloc() : memref<64xf32, 3> {REVERSE.replace("SPACE", "3")}

@@ -60,7 +60,7 @@ def test_whole_calls_and_their_kernels_are_timed(code: Any) -> None:
     assert len(stub.launches) > 2 * ROUNDS
 
 
-def test_a_device_that_refuses_is_told(code: Any) -> None:
+def test_a_device_that_refuses_is_reported(code: Any) -> None:
     from tuner.programs.timing import time_on_device
 
     stub = StubDriver()

@@ -21,7 +21,7 @@ def copied(target: str, source: str) -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_host_arguments_beside_device_memory_are_copied(form: str) -> None:
+def test_host_arguments_next_to_device_memory_are_copied(form: str) -> None:
     text = payload(
         f"%d = {ON_DEVICE}", copied("d", "a"), launched("add", "d", "b", "d"), copied("a", "d"),
         f"gpu.dealloc %d : {BUFFER}",
@@ -53,7 +53,7 @@ def test_what_the_device_holds_is_printed_and_returned() -> None:
     np.testing.assert_array_equal(ended(text, A, B)[0], A + 1)
 
 
-def test_shared_memory_stays_where_both_reach_it_beside_copied_arguments() -> None:
+def test_shared_memory_stays_where_both_reach_it_next_to_copied_arguments() -> None:
     text = payload(
         f"%s = {SHARED}", f"memref.copy %a, %s : {BUFFER} to {BUFFER}", launched("add", "s", "b", "s"),
         f"%x = memref.load %s[%c3] : {BUFFER}", f"memref.store %x, %a[%c0] : {BUFFER}",

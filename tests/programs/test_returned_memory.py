@@ -35,7 +35,7 @@ def test_memory_that_is_neither_freed_nor_returned_is_freed() -> None:
     np.testing.assert_array_equal(ended(text, A, B)[0], 4 * A)
 
 
-def test_what_the_author_frees_is_freed_once_beside_what_he_leaves() -> None:
+def test_what_the_author_frees_is_freed_once_next_to_what_he_leaves() -> None:
     text = payload(
         f"%t = {ALLOC}", f"%u = {ALLOC}", launched("twice", "a", "t"), launched("twice", "t", "u"),
         launched("inc", "u"), f"memref.copy %u, %b : {BUFFER} to {BUFFER}", f"memref.dealloc %t : {BUFFER}",
@@ -55,7 +55,7 @@ def test_shared_memory_is_returned_after_a_wait() -> None:
     np.testing.assert_array_equal(ended(text, A, B)[0], 2 * (A + 1))
 
 
-def test_memory_of_asynchronous_work_is_freed_behind_the_wait() -> None:
+def test_memory_of_asynchronous_work_is_freed_after_the_wait() -> None:
     text = payload(
         *("%t0 = gpu.wait async", f"%d, %t1 = gpu.alloc async [%t0] () : {BUFFER}"),
         f"%t2 = gpu.memcpy async [%t1] %d, %a : {BUFFER}, {BUFFER}",

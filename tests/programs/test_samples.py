@@ -19,7 +19,7 @@ def launch(found: object, expected: object = ONES, element: str = "f32", kernel:
     return LaunchSample(kernel, 100, 4, "the interpreter", 100, (compared,))
 
 
-def test_launches_of_one_kernel_are_told_together_with_the_worst_of_them() -> None:
+def test_launches_of_one_kernel_are_reported_together_with_the_worst_of_them() -> None:
     (sample,) = samples_of([launch(ONES), launch(ONES + np.float32(1e-6)), launch(ONES)])
     assert (sample.launches, sample.blocks, sample.simulated, sample.elements) == (3, 300, 12, 24)
     assert sample.comparison is not None

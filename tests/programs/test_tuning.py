@@ -174,7 +174,7 @@ def test_a_problem_that_no_strategy_can_do_is_left_to_loops(store: Store) -> Non
     assert found.has_worked
 
 
-def test_a_mistake_that_spoils_every_problem_is_told(store: Store) -> None:
+def test_a_mistake_that_spoils_every_problem_is_reported(store: Store) -> None:
     def refuse(problem: Problem) -> RunSettings:
         raise UsageError("sampler: found 'x'")
 
@@ -187,7 +187,7 @@ def test_a_program_without_matmuls_is_refused(store: Store) -> None:
         tuned(Programs(()), store)
 
 
-def test_candidates_that_all_fail_are_told(store: Store) -> None:
+def test_candidates_that_all_fail_are_reported(store: Store) -> None:
     composition = fakes.composition(bind=lambda *_: fakes.ALL_FAIL)
     programs = Programs((ONE,))
     found = tuned(programs, store, composition)
@@ -224,7 +224,7 @@ def test_an_interruption_ends_it_before_the_program_runs(store: Store) -> None:
     assert program_document(found)["program"] is None
 
 
-def test_the_document_tells_all_of_it(store: Store) -> None:
+def test_the_document_reports_all_of_it(store: Store) -> None:
     found = program_document(tuned(Programs((ONE, TWO)), store))
     assert [each["problem"]["shape"] for each in found["problems"]] == [[8, 8, 8], [16, 8, 8]]
     assert found["problems"][0]["run"]["counts"]["proposed"] == 3

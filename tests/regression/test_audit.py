@@ -15,7 +15,7 @@ from tuner.core.runs import TrialQuery
 from tuner.core.target import Script
 from tuner.db.store import Store
 from tuner.regression.audit import Audited, AuditStatus, audit
-from tuner.run_history.best_known import best_answer
+from tuner.run_history.best_known import best_result
 from tuner.run_history.past_runs import past_trials
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
@@ -72,7 +72,7 @@ def test_other_code_is_timed_and_takes_the_place_of_the_old_time(store: Store) -
     found = audited(upgraded(changed(another=1)), store)
     assert {each.status for each in found} == {AuditStatus.TIMED_AGAIN}
     assert found[0].now_s == fakes.BEST_S
-    best = best_answer(store, PROBLEM, "fake").best
+    best = best_result(store, PROBLEM, "fake").best
     assert best.run in {each.run for each in found}
     assert store.run(best.run).compiler == fakes.OTHER_COMPILER
     assert store.run(best.run).status == "done"
@@ -86,7 +86,7 @@ def test_slower_code_is_flagged(store: Store) -> None:
     assert (first.status, first.now_s) == (AuditStatus.SLOWER, 5 * fakes.BEST_S)
     assert first.reason == "other code, recorded 1000.00 us in another session"
     assert not first.status.holds
-    assert best_answer(store, PROBLEM, "fake").measurement.median_s > fakes.BEST_S
+    assert best_result(store, PROBLEM, "fake").measurement.median_s > fakes.BEST_S
     (best,) = past_trials(store, TrialQuery(best=True))
     assert best.best_s is not None
     assert best.best_s > fakes.BEST_S
@@ -116,7 +116,7 @@ def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:
     composition = changed(another=1)
     kind = replace(composition.kinds["fake"], status=lambda: gone)
     (found,) = audited(replace(composition, kinds={"fake": kind}), store)
-    assert (found.status, found.reason) == (AuditStatus.NOT_JUDGED, "other code; no GPU")
+    assert (found.status, found.reason) == (AuditStatus.NOT_EVALUATED, "other code; no GPU")
     assert len(store.runs()) == 1
     assert not store.trial(found.trial.id).stale
 

@@ -62,7 +62,7 @@ def test_equal_code_is_not_timed(entry: GateEntry) -> None:
     assert found.reason == "the code is that of then"
 
 
-def test_equal_code_that_another_llvm_makes_machine_code_of_is_told(entry: GateEntry) -> None:
+def test_equal_code_that_another_llvm_makes_machine_code_of_is_reported(entry: GateEntry) -> None:
     found = gated(fakes.composition(), replace(entry, mlir="fake 0.9"), LIMITS)
     assert found.status is GateStatus.SAME_CODE
     assert found.reason == "the same LLVM dialect; its machine code is made by fake 1.0, then by fake 0.9"

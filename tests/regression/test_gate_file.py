@@ -13,7 +13,7 @@ from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch
 from tuner.core.problem import Matmul
-from tuner.core.target import Artifact, Panel
+from tuner.core.target import Artifact, Partition
 from tuner.core.target_name import TargetName
 from tuner.regression import gate_file
 from tuner.regression.gate_file import GateEntry, GateFile, gate_file_bytes, read_gate_file
@@ -45,7 +45,7 @@ def entry(artifact: Artifact, n: int = 8, **changes: Any) -> GateEntry:
     return GateEntry(**{**values, **changes})
 
 
-ON_CPU = entry(Artifact("llvm.func @f() {}", "aa", (Panel("f", 0, 0, 8, 8),)))
+ON_CPU = entry(Artifact("llvm.func @f() {}", "aa", (Partition("f", 0, 0, 8, 8),)))
 ON_GPU = entry(Artifact("", "bb", program=PROGRAM), target=TargetName("cuda", "sm_90"), threads=1)
 FILE = GateFile(NOW, "0.1.0", (ON_CPU, ON_GPU))
 

@@ -4,7 +4,7 @@ from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.db.store import Store
-from tuner.run_history.best_known import best_answer, best_here
+from tuner.run_history.best_known import best_here, best_result
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin
 from tuner.tuning.target_kind import TargetStatus
@@ -17,28 +17,28 @@ def test_the_best_over_runs_is_the_answer_of_the_better_run(store: Store) -> Non
     good = begin(
         fakes.settings(trials=None, sampler="exhaustive"), fakes.composition(), store, Interruption()
     )
-    answer = best_answer(store, PROBLEM, fakes.MACHINE.name)
+    answer = best_result(store, PROBLEM, fakes.MACHINE.name)
     assert good.answer is not None
     assert answer.best.id == good.answer.best.id
 
 
 def test_nothing_measured_says_how_to_begin(store: Store) -> None:
     with pytest.raises(UsageError, match="8x8x8 f32 nn none: nothing measured yet; begin with: tuner tune"):
-        best_answer(store, PROBLEM, fakes.MACHINE.name)
+        best_result(store, PROBLEM, fakes.MACHINE.name)
     with pytest.raises(UsageError, match=r"begin with: tuner tune matmul 8x8x8 --threads 2 --target fake$"):
-        best_answer(store, PROBLEM, fakes.MACHINE.name, "fake", threads=2)
+        best_result(store, PROBLEM, fakes.MACHINE.name, "fake", threads=2)
 
 
 def test_another_machine_is_named(store: Store) -> None:
     begin(fakes.settings(trials=2), fakes.composition(), store, Interruption())
     with pytest.raises(UsageError, match=r"nothing measured on 'mine', only on fake \(--machine\)"):
-        best_answer(store, PROBLEM, "mine")
+        best_result(store, PROBLEM, "mine")
 
 
 def test_threads_and_target_must_match(store: Store) -> None:
     begin(fakes.settings(trials=2), fakes.composition(), store, Interruption())
     with pytest.raises(UsageError, match="cpu with threads=4: nothing measured yet"):
-        best_answer(store, PROBLEM, fakes.MACHINE.name, "cpu", 4)
+        best_result(store, PROBLEM, fakes.MACHINE.name, "cpu", 4)
 
 
 def test_auto_is_the_first_target_here_that_has_an_answer(store: Store) -> None:

@@ -14,7 +14,7 @@ from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin
 
-OWN_FASTEST = fakes.composition(bind=lambda *_: fakes.bind_with_own_op)
+OWN_FASTEST = fakes.composition(bind=lambda *_: fakes.bind_with_custom_op)
 
 
 def tuned(store: Store, composition: Composition, trials: int = 20) -> StoredTrial:
@@ -36,7 +36,7 @@ def test_a_portable_winner_is_its_own_stand_in(store: Store) -> None:
     assert found.compared.longer == 0.0
 
 
-def test_the_fastest_script_without_own_ops_comes_with_its_slowdown(store: Store) -> None:
+def test_the_fastest_script_without_custom_ops_comes_with_its_slowdown(store: Store) -> None:
     found = best_stock(store, tuned(store, OWN_FASTEST))
     assert knob_x(found) in (6, 8)
     assert isinstance(found.compared, Comparable)
@@ -55,9 +55,9 @@ def test_another_runs_script_is_taken_where_it_is_faster_and_told_to_be_of_anoth
     assert found.compared == NotComparable("not timed interleaved in one round")
 
 
-def test_where_all_timed_scripts_call_own_ops_they_are_named(store: Store) -> None:
+def test_where_all_timed_scripts_call_custom_ops_they_are_named(store: Store) -> None:
     def bind(chosen: Candidate) -> Script:
-        return fakes.bind_with_own_op(Candidate.of("fake", dict(chosen.choices) | {"x": 7}))
+        return fakes.bind_with_custom_op(Candidate.of("fake", dict(chosen.choices) | {"x": 7}))
 
     winner = tuned(store, fakes.composition(bind=lambda *_: bind), trials=3)
     message = (

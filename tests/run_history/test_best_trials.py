@@ -13,16 +13,16 @@ from hypothesis import example, given
 from tests.db.values import COMPILER, outcome, sha256, time_again
 from tests.examples import costly
 from tests.tuning import fakes
-from tuner.analysis.answer import answer_of
+from tuner.analysis.selected_result import select_result
 from tuner.core.candidate import Candidate
 from tuner.core.record import Measurement, Record
 from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 from tuner.output.report_pages import gathered
-from tuner.run_history.best_known import best_here, best_known, bests_here
-from tuner.run_history.best_trials import RunAnswer, best_answers, group_of
-from tuner.run_history.past_runs import bests_among, past_trials
+from tuner.run_history.best_known import best_here, best_known, best_trials_here
+from tuner.run_history.best_trials import RunResult, best_results, group_of
+from tuner.run_history.past_runs import best_trials_among, past_trials
 from tuner.run_history.why_not_best import first_is_not_best
 
 PARTS = fakes.composition()
@@ -142,12 +142,12 @@ def merged(history: list[Past]) -> Iterator[tuple[Store, Store]]:
 
 def by_definition(store: Store) -> dict[BestGroup, tuple[str, int]]:
     """Returns the best of each group, by reading every run: of reliable answers first the fastest."""
-    found: dict[BestGroup, RunAnswer] = {}
+    found: dict[BestGroup, RunResult] = {}
     for run in store.runs():
-        answer = answer_of(store.trials(TrialQuery(run=run.id, sort="number")), run.noise)
+        answer = select_result(store.trials(TrialQuery(run=run.id, sort="number")), run.noise)
         if answer is None:
             continue
-        each, group = RunAnswer(run, answer), group_of(answer.best)
+        each, group = RunResult(run, answer), group_of(answer.best)
         if group not in found or each.rank < found[group].rank:
             found[group] = each
     return {group: (each.run.uuid, each.best.number) for group, each in found.items()}
@@ -176,10 +176,10 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
         assert in_groups(past_trials(store, TrialQuery(best=True))) == best
         assert in_groups(tuple(each.answer.best for each in gathered(store).best)) == best
         by_median = TrialQuery(sort="median")
-        marked = bests_among(store, by_median, past_trials(store, by_median))
+        marked = best_trials_among(store, by_median, past_trials(store, by_median))
         assert in_groups(tuple(each.best for each in marked)) == best
         here = {group: trial for group, trial in best.items() if group.machine == fakes.MACHINE.name}
-        assert in_groups(bests_here(store, PARTS, TrialQuery())) == here
+        assert in_groups(best_trials_here(store, PARTS, TrialQuery())) == here
         for group, trial in best.items():
             exported = best_known(store, PARTS, PROBLEM, "fake", group.threads, group.machine)
             assert exported.best.id == trial
@@ -190,7 +190,7 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
 
 def reason(store: Store) -> str:
     trials = past_trials(store, TrialQuery(sort="median"))
-    return first_is_not_best(store, trials, bests_among(store, TrialQuery(sort="median"), trials))
+    return first_is_not_best(store, trials, best_trials_among(store, TrialQuery(sort="median"), trials))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_only_the_runs_that_may_have_the_best_are_read(store: Store) -> None:
             read.append(run)
             return store.run(run)
 
-    found = best_answers(Noting(), TrialQuery())  # type: ignore[arg-type]
+    found = best_results(Noting(), TrialQuery())  # type: ignore[arg-type]
     assert [each.run.id for each in found.values()] == read == [runs[1]]
 
 

@@ -52,7 +52,7 @@ def test_a_replay_is_refused(tried: tuple[Store, StoredTrial]) -> None:
         pass_seconds(fakes.composition(), store, trial)
 
 
-def test_what_is_stored_is_told_until_the_compiler_or_the_machine_is_another(
+def test_what_is_stored_is_reported_until_the_compiler_or_the_machine_is_another(
     tried: tuple[Store, StoredTrial],
 ) -> None:
     store, trial = tried
@@ -66,7 +66,7 @@ def test_what_is_stored_is_told_until_the_compiler_or_the_machine_is_another(
             pass_seconds(fakes.composition(), store, store.trial(trial.id))
 
 
-def test_what_cannot_be_stored_is_told_as_well(tried: tuple[Store, StoredTrial]) -> None:
+def test_what_cannot_be_stored_is_reported_as_well(tried: tuple[Store, StoredTrial]) -> None:
     store, trial = tried
     compiling = replace(fakes.FAKE, code=lambda _target, _problem, _script: "")
     composition = replace(fakes.composition(), kinds={"fake": compiling})

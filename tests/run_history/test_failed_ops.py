@@ -51,7 +51,7 @@ def test_a_compiler_that_crashes_leaves_the_payload_op() -> None:
 
 
 @pytest.mark.parametrize("reason", ["element (0, 1): found 2, expected 1", "ran for 10 s"])
-def test_a_failure_elsewhere_is_about_no_op(reason: str) -> None:
+def test_a_failure_on_another_machine_is_about_no_op(reason: str) -> None:
     assert failed(reason) == ()
 
 

@@ -38,7 +38,7 @@ def test_a_replay_is_no_evidence() -> None:
     assert observations([told_again]) == ()
 
 
-def test_the_same_point_elsewhere_is_another_one() -> None:
+def test_the_same_point_on_another_machine_is_another_one() -> None:
     tried = [
         of(0, SPILLS, 7),
         replace(of(1, SPILLS, 7), machine=OTHER_MACHINE),

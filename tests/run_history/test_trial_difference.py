@@ -9,7 +9,7 @@ from tuner.run_history.trial_difference import trial_difference
 
 RUN = trials.run()
 FAST = trials.trial(1, trials.measurement(1e-3), trials.measurement(1e-3), knobs=2)
-SLOW = trials.finalist(2, trials.measurement(2e-3))
+SLOW = trials.top_trial(2, trials.measurement(2e-3))
 FAILED = trials.trial(3, Failure(Stage.VERIFY, "wrong"))
 
 
@@ -50,7 +50,7 @@ def test_the_first_stage_is_the_first_whose_texts_differ() -> None:
     assert trial_difference(RUN, FAST, SLOW, ours, ours).first_stage is None
 
 
-def test_instructions_are_told_whose_counts_differ() -> None:
+def test_instructions_are_reported_whose_counts_differ() -> None:
     store, load = "    llvm.store %2, %1\n", "    %3 = llvm.load %1\n"
     found = trial_difference(RUN, FAST, SLOW, (("code", store * 2 + load),), (("code", store + load * 9),))
     assert found.instructions == (("load", 1, 9), ("store", 2, 1))

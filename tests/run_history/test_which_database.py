@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.run_history.which_database import database_words, naming_database, which_database
+from tuner.run_history.which_database import database_text, naming_database, which_database
 
 
 def test_one_that_is_named_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_without_either_it_is_in_the_users_data_directory(
     ],
 )
 def test_the_next_command_names_it_without_a_password(named: str | Path | None, words: str) -> None:
-    assert database_words(named) == words
+    assert database_text(named) == words
 
 
 def test_the_advice_of_an_error_names_it() -> None:

@@ -93,14 +93,14 @@ def test_the_budget_decides_how_many_samples_are_taken(call_s: float, samples: i
         (0.99e-3, 27, True),  # the budget, for three calls a sample
     ],
 )
-def test_a_hopeless_action_stops_early(call_s: float, samples: int, is_complete: bool) -> None:
+def test_a_early_stopped_action_stops_early(call_s: float, samples: int, is_complete: bool) -> None:
     clock = Clock()
     effort = replace(EFFORT, stop_above_s=1e-3)
     result = timing.measure(Action(clock, call_s), effort, rng(), clock)
     assert (len(result.samples_s), result.is_complete) == (samples, is_complete)
 
 
-def test_one_good_sample_saves_an_action_from_being_hopeless() -> None:
+def test_one_good_sample_saves_an_action_from_being_early_stopped() -> None:
     clock = Clock()
     action = Action(clock, 1.4e-3, drift_s=-0.1e-3)  # below the limit at the fifth sample at the latest
     effort = replace(EFFORT, stop_above_s=1.15e-3, max_samples=6)
@@ -108,7 +108,9 @@ def test_one_good_sample_saves_an_action_from_being_hopeless() -> None:
 
 
 @pytest.mark.parametrize(("call_s", "is_complete"), [(3e-4, True), (9e-4, False)])
-def test_a_turn_of_another_process_does_not_make_an_action_hopeless(call_s: float, is_complete: bool) -> None:
+def test_a_turn_of_another_process_does_not_make_an_action_early_stopped(
+    call_s: float, is_complete: bool
+) -> None:
     inner = timing.calibrate(lambda calls: call_s, EFFORT)
     turns_s = iter([0.0, 0.0, 0.0, 4e-3])  # two calls warm up, a sample calibrates, the next is the first
 
@@ -121,7 +123,7 @@ def test_a_turn_of_another_process_does_not_make_an_action_hopeless(call_s: floa
 
 
 @pytest.mark.parametrize("paused", range(12))
-def test_a_pause_of_the_process_does_not_make_an_action_hopeless(paused: int) -> None:
+def test_a_pause_of_the_process_does_not_make_an_action_early_stopped(paused: int) -> None:
     """Whichever call it falls into, one that warms up, that calibrates or one of a sample."""
     pauses_s = iter([0.0] * paused + [12.0])
     effort = replace(EFFORT, stop_above_s=4e-4)
@@ -139,7 +141,7 @@ def test_a_pause_of_the_process_costs_interleaved_actions_no_rounds() -> None:
     assert [result.median_s for result in results] == [2e-3, 2e-3]
 
 
-def test_interleaved_actions_take_turns_and_keep_their_own_times() -> None:
+def test_interleaved_actions_are_interleaved_and_keep_their_own_times() -> None:
     clock = Clock()
     actions = tuple(Action(clock, call_s) for call_s in (1e-3, 4e-3, 2e-4))
     results = timing.measure_together(actions, EFFORT, rng(), clock)
@@ -149,7 +151,7 @@ def test_interleaved_actions_take_turns_and_keep_their_own_times() -> None:
 
 
 @pytest.mark.parametrize("call_s", [0.02, 0.07, 0.12, 0.5, 4.0])
-def test_a_finalist_costs_ten_long_calls_or_a_second(call_s: float) -> None:
+def test_a_top_trial_costs_ten_long_calls_or_a_second(call_s: float) -> None:
     clock = Clock()
     actions = tuple(Action(clock, call_s * share) for share in (1.0, 0.9, 0.5))
     stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)

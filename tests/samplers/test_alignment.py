@@ -10,7 +10,7 @@ def test_values_rank_by_the_power_of_two_that_divides_them() -> None:
     assert alignments((0, 3, 4, 6)) == (0, 0, 2, 1)  # 0 is "off", not divisible by everything
 
 
-def test_what_the_value_tells_is_not_told_twice() -> None:
+def test_what_the_value_reports_is_not_reported_twice() -> None:
     assert alignments((1, 2, 4, 8)) == ()
     assert alignments((1, 3, 5)) == ()
     assert alignments((2, 3)) == ()

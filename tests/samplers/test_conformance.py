@@ -139,11 +139,11 @@ def test_another_seed_gives_other_proposals(name: str) -> None:
     st.sampled_from(sorted(OUTCOMES)),
     st.randoms(use_true_random=False),
 )
-def test_a_resumed_run_proposes_what_an_unbroken_one_would(
+def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(
     name: str, seed: int, cut: int, pending_limit: int, kind: str, shuffled: random.Random
 ) -> None:
-    unbroken, resumed = make_sampler(name, SMALL, seed), make_sampler(name, SMALL, seed)
-    before = run(unbroken, range(cut), OUTCOMES[kind], pending_limit)
+    uninterrupted, resumed = make_sampler(name, SMALL, seed), make_sampler(name, SMALL, seed)
+    before = run(uninterrupted, range(cut), OUTCOMES[kind], pending_limit)
     for number, row in before:
         resumed.replay(number, row)
     told = [row for _, row in before]
@@ -151,11 +151,11 @@ def test_a_resumed_run_proposes_what_an_unbroken_one_would(
     for row in told:
         resumed.tell(row, OUTCOMES[kind](row))
     after = range(cut, min(cut + 8, SMALL.rows))
-    assert run(resumed, after, OUTCOMES[kind]) == run(unbroken, after, OUTCOMES[kind])
+    assert run(resumed, after, OUTCOMES[kind]) == run(uninterrupted, after, OUTCOMES[kind])
 
 
 @every_sampler
-def test_a_replayed_row_that_was_never_told_stays_pending(name: str) -> None:
+def test_a_replayed_row_that_was_never_reported_stays_pending(name: str) -> None:
     sampler = make_sampler(name, SMALL, seed=0)
     sampler.replay(0, 9)
     rows = [row for _, row in run(sampler, range(1, SMALL.rows), OUTCOMES["ties"])]
@@ -174,7 +174,7 @@ def test_first_rows_are_proposed_first(name: str) -> None:
 
 
 @every_sampler
-def test_a_row_that_is_not_pending_cannot_be_told(name: str) -> None:
+def test_a_row_that_is_not_pending_cannot_be_reported(name: str) -> None:
     sampler = make_sampler(name, SMALL, seed=0)
     row = ask(sampler, 0)
     with pytest.raises(ValueError, match="is not pending"):
@@ -202,7 +202,7 @@ def test_nothing_is_printed(name: str, capfd: pytest.CaptureFixture[str]) -> Non
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_unknown_sampler_is_told_with_the_known_ones() -> None:
+def test_an_unknown_sampler_is_reported_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="sampler: found 'anneal', allowed tpe, local, ensemble, random"):
         make_sampler("anneal", SMALL, seed=0)
 

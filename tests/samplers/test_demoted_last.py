@@ -59,15 +59,15 @@ def test_first_rows_are_proposed_first_even_demoted_ones(name: str) -> None:
 
 @every_sampler
 @pytest.mark.parametrize("cut", [3, len(PREFERRED), len(PREFERRED) + 3])
-def test_a_resumed_run_proposes_what_an_unbroken_one_would(name: str, cut: int) -> None:
-    unbroken, resumed = (make_sampler(name, FEASIBLE, 7, (DEMOTED[1],)) for _ in range(2))
-    before = run(unbroken, range(cut), OUTCOMES["different times"], 2)
+def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(name: str, cut: int) -> None:
+    uninterrupted, resumed = (make_sampler(name, FEASIBLE, 7, (DEMOTED[1],)) for _ in range(2))
+    before = run(uninterrupted, range(cut), OUTCOMES["different times"], 2)
     for number, row in before:
         resumed.replay(number, row)
     for _, row in reversed(before):
         resumed.tell(row, OUTCOMES["different times"](row))
     after = range(cut, min(cut + 8, FEASIBLE.rows))
-    assert run(resumed, after, OUTCOMES["ties"]) == run(unbroken, after, OUTCOMES["ties"])
+    assert run(resumed, after, OUTCOMES["ties"]) == run(uninterrupted, after, OUTCOMES["ties"])
 
 
 def test_where_nothing_is_preferred_everything_is_tried() -> None:

@@ -10,14 +10,14 @@ def chosen(square: SearchTask, seeds: int = 40) -> list[int]:
     return [Local(square).choose(np.random.default_rng(seed)) for seed in range(seeds)]
 
 
-def test_most_choices_are_beside_the_fastest_row() -> None:
+def test_most_choices_are_next_to_the_fastest_row() -> None:
     square = task(grid("ab"))
     tell(square, (27, 1.0), *((row, 5.0 + row) for row in (0, 7, 56, 63, 50)))
     beside = set(square.neighbours.of(27))
     assert sum(row in beside for row in chosen(square)) >= 34
 
 
-def test_when_all_beside_it_are_seen_the_next_fastest_is_climbed() -> None:
+def test_when_all_next_to_it_are_seen_the_next_fastest_is_climbed() -> None:
     square = task(grid("ab"))
     tell(square, (27, 1.0), (0, 2.0), (63, 3.0), *((row, 9.0) for row in square.neighbours.of(27)))
     assert sum(row in square.neighbours.of(0) for row in chosen(square)) >= 34

@@ -26,7 +26,7 @@ def test_a_row_that_is_not_there_or_was_proposed_is_refused(row: int, message: s
         pool.propose(row)
 
 
-def test_a_row_is_told_once_and_only_while_pending() -> None:
+def test_a_row_is_reported_once_and_only_while_pending() -> None:
     pool = Pool(2)
     with pytest.raises(ValueError, match="row 0 is not pending"):
         pool.tell(0, 1.0)

@@ -47,6 +47,6 @@ def test_numbers_and_texts_of_one_knob_are_categories() -> None:
     ]
 
 
-def test_optuna_tells_no_line_about_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_optuna_reports_no_line_about_it(capsys: pytest.CaptureFixture[str]) -> None:
     study(point(0, 1.0, x=1))
     assert capsys.readouterr() == ("", "")

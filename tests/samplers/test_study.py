@@ -76,13 +76,13 @@ def test_a_candidate_that_fails_is_a_failed_trial_and_one_in_flight_runs() -> No
     ]
 
 
-def test_a_resumed_search_has_the_study_of_an_unbroken_one() -> None:
-    unbroken, resumed = searched(), make_sampler("random", space().feasible, seed=0)
-    for trial in unbroken.study.trials:
-        row = unbroken.row_of(trial.number)
+def test_a_resumed_search_has_the_study_of_an_uninterrupted_one() -> None:
+    uninterrupted, resumed = searched(), make_sampler("random", space().feasible, seed=0)
+    for trial in uninterrupted.study.trials:
+        row = uninterrupted.row_of(trial.number)
         resumed.replay(trial.number, row)
         resumed.tell(row, seconds(row))
-    told = [[(each.params, each.value) for each in one.study.trials] for one in (unbroken, resumed)]
+    told = [[(each.params, each.value) for each in one.study.trials] for one in (uninterrupted, resumed)]
     assert told[0] == told[1]
 
 
@@ -94,7 +94,7 @@ def test_proposals_are_asked_for_in_order() -> None:
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 @pytest.mark.parametrize("strategy", [None, "matmul_cpu_direct", "matmul_cpu_packed"])
-def test_optuna_tells_the_importance_of_each_knob(strategy: str | None) -> None:
+def test_optuna_reports_the_importance_of_each_knob(strategy: str | None) -> None:
     knobs = {each.strategy: set(each.names) for each in space().feasible.spaces}
     common = {"strategy"}.union(set.intersection(*knobs.values()))
     names = None if strategy is None else sorted(knobs[strategy])

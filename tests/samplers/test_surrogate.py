@@ -38,14 +38,14 @@ def test_what_a_power_of_two_divides_is_known_from_few_rows() -> None:
     assert gains[unseen_even].mean() > gains[unseen_odd].mean() + 1
 
 
-def test_pending_rows_are_not_chosen_beside() -> None:
+def test_pending_rows_are_not_chosen_next_to_it() -> None:
     free, busy = told([0, 9, 18, 27]), told([0, 9, 18, 27])
     best = int(np.argmax(gain(free)))
     busy.pool.propose(best)
     assert gain(busy)[best] < gain(free)[best] - 1
 
 
-def test_the_order_of_tells_means_nothing_and_late_ones_are_heard() -> None:
+def test_the_order_of_reports_means_nothing_and_late_ones_are_heard() -> None:
     rows = [0, 9, 18, 27, 36, 60, 14, 5]
     early, late = told(rows), task(grid("ab"))
     for row in rows:

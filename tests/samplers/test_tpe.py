@@ -56,15 +56,15 @@ def test_the_start_visits_every_strategy_however_small() -> None:
     assert [met.count(name) for name in "stu"] == [4, 3, 2]
 
 
-@pytest.mark.parametrize("is_told", [False, True])
-def test_rows_in_flight_and_failures_keep_the_next_ask_away(is_told: bool) -> None:
+@pytest.mark.parametrize("is_reported", [False, True])
+def test_rows_in_flight_and_failures_keep_the_next_ask_away(is_reported: bool) -> None:
     odd = tuple(range(1, 200, 2))  # of one alignment: near is near in value alone
     feasible = FeasibleSet.of((SearchSpace("s", (Knob("a", odd),)),))
     gaps = []
     for seed in range(20):
         sampler = make_sampler("tpe", feasible, seed)
         rows = [sampler.ask(number) for number in range(10)]
-        for row in rows if is_told else ():
+        for row in rows if is_reported else ():
             assert row is not None
             sampler.tell(row, None)
         chosen = sampler.ask(10)

@@ -58,7 +58,7 @@ def test_the_header_is_comments_above_an_untouched_script() -> None:
         *("42 of run 3", "LLVM 23", "2026-01-31T12:00:00Z", "best.source.mlir"),
     ],
 )
-def test_the_header_tells_people(fact: str) -> None:
+def test_the_header_reports_people(fact: str) -> None:
     readable = "\n".join(line for line in exported().splitlines() if not line.startswith(MARK))
     assert fact in readable
 
@@ -68,7 +68,7 @@ def test_a_stock_script_says_how_mlir_opt_applies_it() -> None:
     assert f"mlir-opt best.source.mlir {command}" in exported()
 
 
-def test_a_script_with_own_ops_names_them_and_tuner_apply() -> None:
+def test_a_script_with_custom_ops_names_them_and_tuner_apply() -> None:
     text = exported(ops=("tuner.prefetch",))
     assert "own transform ops (tuner.prefetch): run with tuner apply best.mlir best.source.mlir" in text
     assert "mlir-opt" not in text

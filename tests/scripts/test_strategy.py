@@ -13,7 +13,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Matmul
-from tuner.payload.cpu import panels_in
+from tuner.payload.cpu import partitions_in
 from tuner.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.shipped import default_space_file
@@ -40,7 +40,7 @@ def test_panels_of_one_size_are_scheduled_once_and_named_in_the_first_line() -> 
     text = "{% for panel in panels %}{{ panel.name }} {{ panel.m }}x{{ panel.n }};{% endfor %}"
     script = bind(text, threads=2, split="n", tile_n=20, tile_m=1)
     assert script.splitlines()[1] == "matmul_100x100 100x100;"
-    panels = panels_in(script, Matmul(100, 200, 30))
+    panels = partitions_in(script, Matmul(100, 200, 30))
     assert [(panel.row, panel.column) for panel in panels] == [(0, 0), (0, 100)]
 
 
@@ -49,7 +49,7 @@ def test_panels_of_one_size_are_scheduled_once_and_named_in_the_first_line() -> 
 )
 def test_panels_are_whole_register_tiles(split: str, extents: list[tuple[int, int]]) -> None:
     script = bind("", threads=2, split=split, tile_n=16, tile_m=4)
-    assert [(panel.m, panel.n) for panel in panels_in(script, Matmul(100, 200, 30))] == extents
+    assert [(panel.m, panel.n) for panel in partitions_in(script, Matmul(100, 200, 30))] == extents
 
 
 def test_a_strategy_that_the_run_does_not_have_is_named() -> None:
@@ -116,7 +116,7 @@ def test_a_strategy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_strategy("binary", binary)
 
 
-def test_a_template_is_told_by_its_suffix() -> None:
+def test_a_template_is_reported_by_its_suffix() -> None:
     assert Strategy("one", Path("a.mlir.j2"), "text").is_template
     assert not Strategy("other", Path("b.mlir"), "text").is_template
 

@@ -57,7 +57,7 @@ def test_blocks_smaller_than_the_set_change_nothing(monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_every_combination_looked_at_is_told() -> None:
+def test_every_combination_looked_at_is_reported() -> None:
     one = space("ab", 6, "a < 2")
     assert sum(part.visits for part in enumeration.walked(one, one.constraints)) == 6 + 2 * 6
 

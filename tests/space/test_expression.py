@@ -127,7 +127,7 @@ def test_texts_compare_by_equality_and_membership() -> None:
         "o if x else 1",
     ],
 )
-def test_a_text_where_only_numbers_make_sense_is_told(text: str) -> None:
+def test_a_text_where_only_numbers_make_sense_is_reported(text: str) -> None:
     for o in ("mn", np.array(["mn", "nm"])):
         with pytest.raises(
             UsageError, match=rf"f\.yaml: c\[0\]: {re.escape(repr(text))}: found .*text.*, allowed"
@@ -135,7 +135,7 @@ def test_a_text_where_only_numbers_make_sense_is_told(text: str) -> None:
             value(text, o=o, x=1)
 
 
-def test_an_unknown_name_is_told_with_the_known_ones() -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(
         UsageError, match=r"f\.yaml: c\[0\]: 'tile_q < m': found unknown name 'tile_q', allowed m, n"
     ):

@@ -43,10 +43,10 @@ def test_the_answer_is_that_of_the_last_mark(layout: str, dtype: str) -> None:
         top_byte ^= 0x80
         multiply(problem, arrays)
         top_byte ^= 0x80
-        assert arrays.judge().max_error <= 1.0
+        assert arrays.evaluate().max_error <= 1.0
     multiply(problem, arrays)  # without the change
     with pytest.raises(CandidateError, match="elements are wrong"):
-        arrays.judge()
+        arrays.evaluate()
 
 
 def test_marks_are_of_both_inputs() -> None:
@@ -63,10 +63,10 @@ def test_turned_signs_find_ones_where_nan_was() -> None:
     arrays = ProblemArrays(problem, rng)
     multiply(problem, arrays)
     before = arrays.operands[2].copy()
-    arrays.turn_signs()
+    arrays.flip_signs()
     assert arrays.operands[2].tolist() == np.ones((6, 5)).tolist()
     multiply(problem, arrays)
-    assert arrays.judge().elements == 30
+    assert arrays.evaluate().elements == 30
     assert np.array_equal(arrays.operands[2], before)
 
 
@@ -91,20 +91,20 @@ def test_a_glance_sees_rows_that_are_wrong() -> None:
         arrays.glance(rng)
 
 
-def test_rows_on_extreme_inputs_are_judged() -> None:
+def test_rows_on_extreme_inputs_are_evaluated() -> None:
     rng = np.random.default_rng(0)
     problem = Matmul(70, 20, 7)
     arrays = ProblemArrays(problem, rng)
     arrays.fill_with_extremes(rng)
     multiply(problem, arrays)
-    arrays.judge_rows(rng)
+    arrays.check_rows(rng)
     c = arrays.operands[2]
     c[:, 3] += np.abs(c[:, 3]) + 1
     with pytest.raises(CandidateError, match=r"of 1280 elements looked at are wrong"):
-        arrays.judge_rows(rng)
+        arrays.check_rows(rng)
     c[5, 6] = np.nan
     with pytest.raises(CandidateError, match=r"^1 of 1400 elements are NaN or infinite$"):
-        arrays.judge_rows(rng)
+        arrays.check_rows(rng)
 
 
 PROBLEM = Matmul(4, 8, 2)

@@ -122,7 +122,7 @@ def test_an_interval_that_the_recording_lacks_comes_from_its_samples_alike_each_
     assert "does not say" in verdict.notes[0]
 
 
-def test_finals_tell_the_first_times_again(space: RecordedSpace) -> None:
+def test_remeasurement_report_the_first_times_again(space: RecordedSpace) -> None:
     evaluator = ReplayEvaluator(space)
     loaded = tuple(
         evaluator.load(PROBLEM, compiled(space, values.candidates()[number])) for number in (0, 2, 0)

@@ -29,7 +29,7 @@ from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.local_bench import LocalBench
 from tuner.workers.protocol import Factory
-from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.worker_bench import WorkerBench
 
 BASELINE_S = 2e-3
@@ -74,7 +74,9 @@ def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], Abstr
     """Returns a bench of real processes that serve a fake target."""
 
     def build(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return WorkerBench(order, compile_spec(target), judge_spec(target), how.workers, Limits(), how.seed)
+        return WorkerBench(
+            order, compile_spec(target), evaluation_spec(target), how.workers, Limits(), how.seed
+        )
 
     return build
 
@@ -191,7 +193,7 @@ def failing_bind(chosen: Candidate) -> Script:
     return bind(Candidate.of(chosen.strategy, dict(chosen.choices) | {"deed": "wrong", "at": "verify"}))
 
 
-def bind_with_own_op(chosen: Candidate) -> Script:
+def bind_with_custom_op(chosen: Candidate) -> Script:
     """Lets the script of x = 7, the fastest, call an op that stock mlir-opt does not have."""
     plain = bind(chosen)
     is_fastest = dict(chosen.choices)["x"] == 7

@@ -12,7 +12,7 @@ from tuner.core.errors import Failure
 from tuner.core.record import Measurement
 from tuner.core.sampler import AbstractSampler
 from tuner.core.target import Effort
-from tuner.tuning.ask_tell import HOPELESS, Trial, search
+from tuner.tuning.ask_tell import EARLY_STOPPED, Trial, search
 from tuner.workers.local_bench import LocalBench
 
 ROWS = 20
@@ -63,8 +63,8 @@ class NotingBench(AbstractBench):
         self._flying.popleft()
         return self._local.finish()
 
-    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        return self._local.finals(finalists, effort)
+    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        return self._local.finals(top_trials, effort)
 
     def close(self) -> None:
         self._local.close()
@@ -131,12 +131,12 @@ def test_failure_of_one_candidate_does_not_end_the_search(pending_limit: int) ->
     assert dict(sampler.told) == {row: None if row in WRONG_ROWS else time_of(row) for row in range(ROWS)}
 
 
-def test_hopeless_is_measured_against_the_fastest_so_far() -> None:
+def test_early_stopped_is_measured_against_the_fastest_so_far() -> None:
     bench = NotingBench()
     trials, _ = run(LineSampler(), bench)
     fastest: float | None = None
     for trial, effort in zip(trials, bench.efforts, strict=True):
-        assert effort.stop_above_s == (None if fastest is None else HOPELESS * fastest)
+        assert effort.stop_above_s == (None if fastest is None else EARLY_STOPPED * fastest)
         seconds = trial.bound.record.median_s
         fastest = min(filter(None, (fastest, seconds)), default=None)
     assert fastest == time_of(BEST_X)
@@ -150,7 +150,7 @@ def test_hopeless_is_measured_against_the_fastest_so_far() -> None:
 def test_the_incumbent_of_an_earlier_session_counts_from_the_start() -> None:
     bench = NotingBench()
     run(LineSampler(3), bench, incumbent_s=1e-4)
-    assert [effort.stop_above_s for effort in bench.efforts] == [HOPELESS * 1e-4] * 3
+    assert [effort.stop_above_s for effort in bench.efforts] == [EARLY_STOPPED * 1e-4] * 3
 
 
 @given(budget=st.integers(0, 25), pending_limit=st.integers(1, 5), first=st.integers(0, 3))
@@ -169,7 +169,7 @@ def test_numbers_go_on_from_an_earlier_session() -> None:
     assert sampler.numbers == [40, 41, 42]
 
 
-def test_a_proposal_is_told_before_its_candidate_is_started() -> None:
+def test_a_proposal_is_reported_before_its_candidate_is_started() -> None:
     bench = NotingBench()
     already_started: list[bool] = []
     trials = search(

@@ -52,7 +52,7 @@ def test_of_compiled_candidates_the_kernel_that_multiplies_is_known(store: Store
     assert EarlierRuns(store).known_resources(gpu_settings(), GPU) == {candidate: kernel(128, 49152)}
 
 
-def test_other_chips_types_and_layouts_tell_nothing(store: Store) -> None:
+def test_other_chips_types_and_layouts_report_nothing(store: Store) -> None:
     compiled(store, PROBLEM, 1, "sm_80", kernel(128, 0))
     compiled(store, Matmul(64, 64, 64, "bf16"), 2, "sm_90", kernel(128, 0))
     compiled(store, Matmul(64, 64, 64, "f16", "nt"), 3, "sm_90", kernel(128, 0))

@@ -87,7 +87,9 @@ def test_without_a_warm_start_the_sampler_begins(searched: Store) -> None:
     assert candidates(searched, tuned.run.id) != candidates(searched, tune(searched, warm(trials=8)).run.id)
 
 
-def test_known_points_take_turns_with_the_file_and_then_seeds_none_of_them_twice(searched: Store) -> None:
+def test_known_points_are_interleaved_with_the_file_and_then_seeds_none_of_them_twice(
+    searched: Store,
+) -> None:
     parts = fakes.composition(plan=planned(first=(14, 1), seeds=(1, 0)))
     tuned = tune(searched, warm(trials=11), parts)
     first = first_of(searched, tuned)
@@ -158,9 +160,9 @@ def test_of_a_sampled_space_the_known_points_are_rows_when_it_begins_and_when_it
     exact = [point for point in first_of(searched, begun) if point.candidate in known]
     assert exact
     assert plan(begun.run.settings, fakes.MACHINE).feasible.is_sample
-    unbroken = candidates(searched, begun.run.id)
+    uninterrupted = candidates(searched, begun.run.id)
     resumed = resume(begun.run.id, parts, searched, Interruption())
-    assert candidates(searched, resumed.run.id) == unbroken
+    assert candidates(searched, resumed.run.id) == uninterrupted
 
 
 def test_a_recording_is_learned_from_as_well(store: Store, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_fresh_run_repeats_nothing_of_its_own(store: Store) -> None:
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_what_was_hopeless_is_not_tried_again(store: Store, fresh: bool) -> None:
+def test_what_was_early_stopped_is_not_tried_again(store: Store, fresh: bool) -> None:
     outcomes = known(store, fresh)
     outcomes.add(7, outcome(CUT_OFF))
     found = outcomes.recall(SCRIPT, "")

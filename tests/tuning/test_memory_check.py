@@ -64,7 +64,7 @@ def test_more_threads_than_processors_are_refused() -> None:
         (Processors(1, 1, 0.5), r"found 4, allowed up to 1, the processors of"),
     ],
 )
-def test_processors_that_the_process_may_not_use_are_no_room_for_threads(
+def test_processors_that_the_process_may_not_use_are_no_package_for_threads(
     processors: Processors, message: str
 ) -> None:
     machine = dataclasses.replace(MACHINE, logical_cores=processors.allowed)

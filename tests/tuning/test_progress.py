@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.trials import measurement, proposal, trial
 from tuner.core.errors import Failure, Stage
 from tuner.core.runs import Counts
-from tuner.tuning.progress import Progress, judged_s
+from tuner.tuning.progress import Progress, evaluated_s
 
 SLOW, FAST = (trial(0, measurement(seconds)).record for seconds in (2.0, 1.0))
 FAILED = replace(SLOW, outcome=Failure(Stage.RUN, "crashed"))
@@ -26,7 +26,7 @@ def test_an_outcome_of_an_earlier_session_counts_but_is_not_new() -> None:
     assert progress.counts == Counts(proposed=2)
     assert [progress.take(0, FAST), progress.take(1, SLOW)] == [False, True]
     assert progress.counts == Counts(proposed=2, measured=2)
-    assert progress.judged_s == judged_s(SLOW) > 0
+    assert progress.evaluated_s == evaluated_s(SLOW) > 0
 
 
 def test_the_measuring_worker_has_a_candidate_while_it_loads_verifies_and_times() -> None:
@@ -39,6 +39,6 @@ def test_the_measuring_worker_has_a_candidate_while_it_loads_verifies_and_times(
         ("measure", 32.0),
     )
     record = replace(trial(0, measurement(1.0)).record, stage_s=stages)
-    assert judged_s(record) == 56.0
-    assert judged_s(replace(record, stage_s=(("compile", 1.0),))) == 0.0
-    assert judged_s(replace(record, stage_s=(("bind", 1.0), ("run", 5.0)))) == 5.0  # a crash
+    assert evaluated_s(record) == 56.0
+    assert evaluated_s(replace(record, stage_s=(("compile", 1.0),))) == 0.0
+    assert evaluated_s(replace(record, stage_s=(("bind", 1.0), ("run", 5.0)))) == 5.0  # a crash

@@ -23,15 +23,15 @@ from tuner.samplers import SAMPLERS
 from tuner.targets import replay
 from tuner.targets.replay import ReplayCompiler, ReplayEvaluator
 from tuner.tuning.composition import Composition
-from tuner.tuning.finals import choose_finalists
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.recording import replay_settings
+from tuner.tuning.remeasurement import choose_top_trials
 from tuner.tuning.run import begin, resume
 from tuner.tuning.run_request import RunRequest
 
 RUNS = costly(25, 60)
 TRIALS = 12
-FINALISTS = 3  # enough to be killed between two of them
+TOP_TRIALS = 3  # enough to be killed between two of them
 MOMENTS = (
     (replay, "bind_recorded"),
     (ReplayCompiler, "compile"),
@@ -101,7 +101,7 @@ class Bed:
 
     file: Path
     store: Store
-    unbroken: dict[RunSettings, tuple[tuple[StoredTrial, ...], int]]
+    uninterrupted: dict[RunSettings, tuple[tuple[StoredTrial, ...], int]]
 
     def settings(self, sampler: str, workers: int) -> RunSettings:
         problem, target = fakes.settings().problem, f"replay:{self.file}"
@@ -120,19 +120,19 @@ class Bed:
 
     def reference(self, settings: RunSettings) -> tuple[tuple[StoredTrial, ...], int]:
         """Returns the trials of an unbroken run, and how many moments it had."""
-        if settings not in self.unbroken:
+        if settings not in self.uninterrupted:
             life = Life()
             self.lived(life, lambda parts, store, stop: begin(settings, parts, store, stop))
-            self.unbroken[settings] = (self.trials(self.store.runs(1)[0].id), life.moments)
-        return self.unbroken[settings]
+            self.uninterrupted[settings] = (self.trials(self.store.runs(1)[0].id), life.moments)
+        return self.uninterrupted[settings]
 
 
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     folder = tmp_path_factory.mktemp("resume")
-    few = functools.partial(choose_finalists, limit=FINALISTS)
+    few = functools.partial(choose_top_trials, limit=TOP_TRIALS)
     with Store.open(str(folder / "results.db")) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tuner.tuning.session.choose_finalists", few)
+        patch.setattr("tuner.tuning.session.choose_top_trials", few)
         yield Bed(write_recording(folder), store, {})
 
 
@@ -146,7 +146,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_trials(
     bed: Bed, sampler: str, workers: int, ends: list[tuple[float, bool]]
 ) -> None:
     settings = bed.settings(sampler, workers)
-    unbroken, moments = bed.reference(settings)
+    uninterrupted, moments = bed.reference(settings)
     before = {run.id for run in bed.store.runs(1)}
     share, is_polite = ends[0]
     first = Life(int(share * moments), is_polite)
@@ -159,7 +159,7 @@ def test_a_run_killed_anywhere_resumes_to_the_same_trials(
         bed.lived(life, lambda parts, store, stop: resume(run, parts, store, stop))
     done = resume(run, fakes.composition(), bed.store, Interruption())
     assert done.run.status == "done"
-    assert [each.text for each in differences(unbroken, bed.trials(run))] == []
+    assert [each.text for each in differences(uninterrupted, bed.trials(run))] == []
 
 
 @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
@@ -170,13 +170,13 @@ def test_a_time_budget_ends_a_killed_run_somewhere_in_the_same_list(bed: Bed, sa
     bed.lived(life, lambda parts, store, stop: begin(settings, parts, store, stop))
     run = bed.store.runs(1)[0].id
     resume(run, fakes.composition(), bed.store, Interruption())
-    trials = without_finals(bed.trials(run))
+    trials = without_remeasurement(bed.trials(run))
     longer = dataclasses.replace(settings, trials=len(trials), budget_s=None)
-    unbroken = begin(longer, fakes.composition(), bed.store, Interruption()).run.id
-    assert differences(without_finals(bed.trials(unbroken)), trials) == ()
+    uninterrupted = begin(longer, fakes.composition(), bed.store, Interruption()).run.id
+    assert differences(without_remeasurement(bed.trials(uninterrupted)), trials) == ()
 
 
-def without_finals(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
+def without_remeasurement(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
     return tuple(dataclasses.replace(trial, final=None) for trial in trials)
 
 
@@ -206,10 +206,10 @@ def seeded(bed: Bed) -> Path:
 
 def test_a_run_that_reuses_an_earlier_one_resumes_to_the_same_trials(bed: Bed, seeded: Path) -> None:
     settings = dataclasses.replace(bed.settings("tpe", 2), fresh=False)
-    unbroken, *broken = [lived_on_copy(bed, seeded, settings, ends_at) for ends_at in (None, 25, 55)]
-    assert any(trial.record.reused_from for trial in unbroken)
+    uninterrupted, *broken = [lived_on_copy(bed, seeded, settings, ends_at) for ends_at in (None, 25, 55)]
+    assert any(trial.record.reused_from for trial in uninterrupted)
     for trials in broken:
-        assert [each.text for each in differences(unbroken, trials)] == []
+        assert [each.text for each in differences(uninterrupted, trials)] == []
 
 
 def lived_on_copy(

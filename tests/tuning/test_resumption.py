@@ -2,8 +2,8 @@ from tests.fakes import FakeTarget, candidate, order
 from tests.trials import measurement, trial
 from tuner.core.sampler import AbstractSampler
 from tuner.core.target import Effort
-from tuner.tuning.finals import bound_record
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.remeasurement import bound_record
 from tuner.tuning.resumption import ReplayingBench, ReplayingSampler
 from tuner.workers.local_bench import LocalBench
 

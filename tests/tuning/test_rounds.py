@@ -16,11 +16,11 @@ from tuner.core.record import Measurement
 from tuner.core.runs import TaskQuery, TrialQuery
 from tuner.core.target import Effort
 from tuner.db.store import Store
-from tuner.run_history.best_known import best_answer
+from tuner.run_history.best_known import best_result
 from tuner.run_history.past_runs import past_trials
 from tuner.runtime import timing
 from tuner.tuning.composition import Composition
-from tuner.tuning.events import Event, FinalsStarted
+from tuner.tuning.events import Event, RemeasurementStarted
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.outcome_source import BenchSettings
 from tuner.tuning.run import begin, resume
@@ -129,7 +129,7 @@ def test_a_run_that_was_killed_after_its_round_is_not_timed_again(store: Store) 
     store.resume_run(1)  # as a session leaves it that is killed at the very end
     events: list[Event] = []
     resumed = resume(1, parts(loaded), store, Interruption(), events.append)
-    assert not any(isinstance(event, FinalsStarted) for event in events)
+    assert not any(isinstance(event, RemeasurementStarted) for event in events)
     assert resumed.answer == done.answer
     assert resumed.run.status == "done"
 
@@ -140,7 +140,7 @@ def test_the_best_is_the_same_wherever_it_is_asked(store: Store) -> None:
     begin(fakes.settings(trials=20, seed=1), parts(loaded_at_times, 1.0), store, Interruption())
     problem = fakes.settings().problem
     (told,) = past_trials(store, TrialQuery(TaskQuery.of(problem), best=True))
-    assert told == done.answer.best == best_answer(store, problem, fakes.MACHINE.name).best
+    assert told == done.answer.best == best_result(store, problem, fakes.MACHINE.name).best
 
 
 CUT = "timed out after 88 s"

@@ -19,7 +19,14 @@ from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target import Effort, Script
 from tuner.db.store import Store
 from tuner.tuning.composition import Composition
-from tuner.tuning.events import BaselineFailed, Event, FinalsStarted, NoiseMeasured, RunStarted, TrialDone
+from tuner.tuning.events import (
+    BaselineFailed,
+    Event,
+    NoiseMeasured,
+    RemeasurementStarted,
+    RunStarted,
+    TrialDone,
+)
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.outcome_source import BenchSettings, Plan
 from tuner.tuning.run import begin, resume
@@ -53,8 +60,8 @@ class AskingBench(AbstractBench):
             self._interruption.ask()
         return self._bench.finish()
 
-    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        return self._bench.finals(finalists, effort)
+    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        return self._bench.finals(top_trials, effort)
 
     def close(self) -> None:
         self.is_closed = True
@@ -140,11 +147,11 @@ def test_fresh_measures_again_what_another_run_has_measured(store: Store) -> Non
         assert trial.record.reused_from is None or trial.record.reused_from > 20
 
 
-def test_finalists_are_timed_again_and_the_noise_is_stored(store: Store) -> None:
+def test_top_trials_are_timed_again_and_the_noise_is_stored(store: Store) -> None:
     events: list[Event] = []
     tuned = begin(fakes.settings(), fakes.composition(), store, Interruption(), events.append)
     finals = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
-    assert FinalsStarted(len(finals)) in events
+    assert RemeasurementStarted(len(finals)) in events
     assert 0 < len(finals) <= 8
     assert tuned.run.noise == 0.0  # the fake's clock is exact
     assert NoiseMeasured(0.0) in events
@@ -161,7 +168,7 @@ def test_observers_hear_the_start_and_every_trial(store: Store) -> None:
     assert done[-1].best is not None
 
 
-def test_a_baseline_that_fails_is_told_and_ends_nothing(store: Store) -> None:
+def test_a_baseline_that_fails_is_reported_and_ends_nothing(store: Store) -> None:
     events: list[Event] = []
     parts = fakes.composition(baseline=fakes.no_baseline, bench=fakes.bench_without_baseline)
     tuned = begin(fakes.settings(trials=3), parts, store, Interruption(), events.append)
@@ -197,12 +204,12 @@ def test_ctrl_c_stores_what_was_measured(store: Store) -> None:
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
-def test_an_interrupted_run_resumes_to_the_trials_of_an_unbroken_one(store: Store, sampler: str) -> None:
+def test_an_interrupted_run_resumes_to_the_trials_of_an_uninterrupted_one(store: Store, sampler: str) -> None:
     settings = fakes.settings(trials=14, sampler=sampler, fresh=True)
-    unbroken = tune(store, settings)
+    uninterrupted = tune(store, settings)
     broken = interrupted(store, settings, after=6)
     resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
-    rows = [trial.row for trial in trials_of(store, unbroken.run.id)]
+    rows = [trial.row for trial in trials_of(store, uninterrupted.run.id)]
     assert [trial.row for trial in trials_of(store, resumed.run.id)] == rows
     assert resumed.run.id == broken.run.id
     assert resumed.run.status == "done"
@@ -331,10 +338,10 @@ def test_a_fresh_run_knows_its_own_outcomes_whatever_later_runs_found(store: Sto
     """The store recalls the latest outcome, which may be of a run that came between kill and resume."""
     settings = fakes.settings(trials=20, sampler="exhaustive", fresh=True)
     broken = interrupted(store, settings, after=7)
-    unbroken = tune(store, settings)
+    uninterrupted = tune(store, settings)
     resumed = resume(broken.run.id, fakes.composition(), store, Interruption())
-    assert resumed.counts == unbroken.counts
-    assert differences(trials_of(store, unbroken.run.id), trials_of(store, resumed.run.id)) == ()
+    assert resumed.counts == uninterrupted.counts
+    assert differences(trials_of(store, uninterrupted.run.id), trials_of(store, resumed.run.id)) == ()
 
 
 def test_observers_count_as_the_store_does(store: Store) -> None:

@@ -54,7 +54,7 @@ def test_words_are_text(name: str) -> None:
 
 def test_a_strategy_may_be_a_path() -> None:
     request = RunRequest(PROBLEM, strategies=(Path("mine.mlir"), "matmul_cpu_packed"))
-    assert request.strategy_words == ("mine.mlir", "matmul_cpu_packed")
+    assert request.strategy_text == ("mine.mlir", "matmul_cpu_packed")
 
 
 @pytest.mark.parametrize("name", ["threads", "trials", "workers"])

@@ -39,7 +39,7 @@ class LibraryTarget(FakeTarget, AbstractBaselineSource):
         return "FakeBLAS 1.0", self.load(problem, self.compile(problem, bind(candidate(5))))
 
 
-def test_the_baseline_library_that_took_turns_with_the_finalists_is_kept(store: Store) -> None:
+def test_the_baseline_library_that_took_turns_with_the_top_trials_is_kept(store: Store) -> None:
     calls = []
 
     def alone(problem: Problem, threads: int, seed: int) -> Baseline:
@@ -59,7 +59,7 @@ def test_the_baseline_library_that_took_turns_with_the_finalists_is_kept(store: 
     assert BaselineMeasured(baseline) in events
 
 
-def test_waiting_for_compiles_is_told_as_idle(store: Store) -> None:
+def test_waiting_for_compiles_is_reported_as_idle(store: Store) -> None:
     trials = 6
     tuned = begin(fakes.settings(trials), fakes.composition(bench=slow_bench), store, Interruption())
     run = store.run(tuned.run.id)

@@ -106,7 +106,7 @@ def test_the_default_chip_is_that_of_the_gpu_here() -> None:
     assert resolve_target("cuda", parts) == TargetName("cuda", "sm_80")
 
 
-def test_no_target_that_works_tells_every_reason() -> None:
+def test_no_target_that_works_reports_every_reason() -> None:
     statuses = (TargetStatus("gpu", False, "no driver"), TargetStatus("cpu", False, "no AVX2"))
     parts = fakes.composition(statuses)
     with pytest.raises(UsageError, match="found none that works here: gpu: no driver; cpu: no AVX2"):

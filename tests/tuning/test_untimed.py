@@ -13,7 +13,7 @@ from tuner.core.record import Verdict
 from tuner.core.runs import TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.run_history.best_known import best_answer
+from tuner.run_history.best_known import best_result
 from tuner.tuning.events import Event, RunStarted, TrialDone
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.run import begin, resume
@@ -93,7 +93,7 @@ def test_another_run_reuses_the_verdicts(store: Store, tuned: TunedRun) -> None:
 def test_there_is_no_best(store: Store, tuned: TunedRun) -> None:
     told = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified; listed by: "
     with pytest.raises(UsageError, match=f"{told}tuner history --run 1 --status verified$"):
-        best_answer(store, SETTINGS.problem, "fake", "simulator")
+        best_result(store, SETTINGS.problem, "fake", "simulator")
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:

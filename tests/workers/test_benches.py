@@ -26,7 +26,7 @@ from tuner.core.target_name import TargetName
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.local_bench import LocalBench
-from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.worker_bench import WorkerBench
 
 Build = Callable[[BenchOrder], AbstractBench]
@@ -37,7 +37,7 @@ def build_local(of: BenchOrder) -> AbstractBench:
 
 
 def build_workers(of: BenchOrder) -> AbstractBench:
-    specs = compile_spec(fake_factory()), judge_spec(fake_factory())
+    specs = compile_spec(fake_factory()), evaluation_spec(fake_factory())
     return WorkerBench(of, *specs, 2, Limits(), 0)
 
 
@@ -87,7 +87,7 @@ def test_records_come_in_the_order_of_starts(bench: AbstractBench) -> None:
     assert [record.median_s for record in records] == [time_of(x) for x in (3, 9, 1, 7, 5)]
 
 
-def test_a_record_tells_the_whole_way(bench: AbstractBench) -> None:
+def test_a_record_reports_the_whole_way(bench: AbstractBench) -> None:
     (record,) = run(bench, candidate(BEST_X))
     assert isinstance(record.outcome, Measurement)
     assert record.verdict == Verdict(0.25, 64)
@@ -190,7 +190,9 @@ def test_the_limit_of_the_incumbent_reaches_the_target(bench: AbstractBench) -> 
     assert not record.outcome.is_complete
 
 
-def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(bench: AbstractBench) -> None:
+def test_remeasurement_are_in_the_order_given_and_none_for_what_does_not_compile(
+    bench: AbstractBench,
+) -> None:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     broken = replace(good, candidate=candidate(3, "fail", "compile"))
     unloadable = replace(good, candidate=candidate(3, "fail", "load"))
@@ -203,14 +205,14 @@ def test_finals_are_in_the_order_given_and_none_for_what_does_not_compile(bench:
     ]
 
 
-def test_finals_go_on_without_the_one_that_breaks_them(bench: AbstractBench) -> None:
+def test_remeasurement_go_on_without_the_one_that_breaks_them(bench: AbstractBench) -> None:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))
     times = bench.finals(tuple(map(bound, (good, breaking, better))), Effort()).times
     assert [time is None for time in times] == [False, True, False]
 
 
-def test_finals_of_nothing_are_nothing(bench: AbstractBench) -> None:
+def test_remeasurement_of_nothing_are_nothing(bench: AbstractBench) -> None:
     assert bench.finals((), Effort()) == FinalTimes(())
 
 

@@ -53,7 +53,7 @@ def ask(child: ChildProcess, method: str, *args: object) -> object:
         ("x" * 1000, "x" * 300),
     ],
 )
-def test_the_line_that_tells_is_found(output: str, line: str) -> None:
+def test_the_line_that_reports_is_found(output: str, line: str) -> None:
     assert telling_line(output) == line
 
 
@@ -100,7 +100,7 @@ def test_endless_output_is_cut() -> None:
     assert child.destroy() == "killed by SIGTERM: " + "y" * 300
 
 
-def test_an_unnamed_signal_is_told_by_its_number() -> None:
+def test_an_unnamed_signal_is_reported_by_its_number() -> None:
     child = ChildProcess(spec_of())
     hear(child)
     os.kill(child.pid, 40)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.fakes import PROBLEM
 from tuner.core.problem import Matmul
 from tuner.core.target import Effort
-from tuner.tuning.finals import FINAL_EFFORT
+from tuner.tuning.remeasurement import FINAL_EFFORT
 from tuner.workers.available_time import LONGEST_STEP_S, AvailableTime
 from tuner.workers.limits import CALLS, Limits
 from tuner.workers.timed_command import run_command
@@ -20,46 +20,46 @@ EFFORT = Effort(budget_s=0.1)
 
 
 def test_the_limit_follows_the_expected_time() -> None:
-    limits = Limits(judge_timeout_s=10.0)
-    quick = limits.judge_within_s(PROBLEM, EFFORT, call_s=1e-6)
-    slow = limits.judge_within_s(PROBLEM, EFFORT, call_s=2.0)
+    limits = Limits(evaluation_timeout_s=10.0)
+    quick = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=1e-6)
+    slow = limits.evaluation_limit_s(PROBLEM, EFFORT, call_s=2.0)
     assert quick == pytest.approx(10.4, abs=0.01)
     assert slow - quick == pytest.approx(2.0 * CALLS, abs=0.01)
 
 
 def test_without_an_incumbent_the_limit_follows_the_size() -> None:
-    small = Limits().judge_within_s(PROBLEM, EFFORT, None)
-    large = Limits().judge_within_s(Matmul(1024, 1024, 1024), EFFORT, None)
+    small = Limits().evaluation_limit_s(PROBLEM, EFFORT, None)
+    large = Limits().evaluation_limit_s(Matmul(1024, 1024, 1024), EFFORT, None)
     assert large - small == pytest.approx(1024**3 * 2 / 1e9 * CALLS + 1024**3 * 2 / 5e9, rel=0.01)
 
 
-def test_finals_have_the_time_of_all_of_them() -> None:
-    alone = Limits().judge_within_s(PROBLEM, EFFORT, 0.5)
-    one = Limits().finals_within_s(PROBLEM, EFFORT, 0.5, participants=1)
-    eight = Limits().finals_within_s(PROBLEM, EFFORT, 0.5, participants=8)
+def test_remeasurement_have_the_time_of_all_of_them() -> None:
+    alone = Limits().evaluation_limit_s(PROBLEM, EFFORT, 0.5)
+    one = Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=1)
+    eight = Limits().remeasurement_limit_s(PROBLEM, EFFORT, 0.5, participants=8)
     assert one >= alone
-    assert eight - one == pytest.approx(7 * (one - Limits().judge_timeout_s), rel=1e-3)
+    assert eight - one == pytest.approx(7 * (one - Limits().evaluation_timeout_s), rel=1e-3)
 
 
-def test_finals_have_time_to_compare_results_of_a_large_problem_on_a_busy_machine() -> None:
+def test_remeasurement_have_time_to_compare_results_of_a_large_problem_on_a_busy_machine() -> None:
     """Of 1003x701x331 a comparison takes 22 ms on a quiet core: two of them with each sample of 8 ms."""
     problem, participants = Matmul(1003, 701, 331, layout="nt"), 10
     rounds = FINAL_EFFORT.budget_s / (2 * 8e-3)
     quiet_s = participants * rounds * 2 * (8e-3 + 22e-3)
-    within_s = Limits().finals_within_s(problem, FINAL_EFFORT, 8e-3, participants)
+    within_s = Limits().remeasurement_limit_s(problem, FINAL_EFFORT, 8e-3, participants)
     assert within_s > 3 * quiet_s
-    assert Limits().finals_within_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
+    assert Limits().remeasurement_limit_s(PROBLEM, FINAL_EFFORT, 1e-6, participants) < 30
 
 
 def test_a_faster_machine_is_given_less_time() -> None:
     large = Matmul(1024, 1024, 1024)
     plain, quick = Limits(), Limits(slowest_flop_per_s=1e11, calls=60)
-    saved_s = plain.judge_within_s(large, EFFORT, None) - quick.judge_within_s(large, EFFORT, None)
+    saved_s = plain.evaluation_limit_s(large, EFFORT, None) - quick.evaluation_limit_s(large, EFFORT, None)
     assert saved_s == pytest.approx(large.flop * (CALLS / 1e9 - 60 / 1e11))
 
 
 @pytest.mark.parametrize(
-    "name", ["compile_timeout_s", "judge_timeout_s", "memory_bytes", "slowest_flop_per_s", "calls"]
+    "name", ["compile_timeout_s", "evaluation_timeout_s", "memory_bytes", "slowest_flop_per_s", "calls"]
 )
 def test_a_limit_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=rf"limits: found .*{name}=0.*, allowed positive numbers"):

@@ -8,20 +8,20 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.target import AbstractBaselineSource, Artifact, Effort
 from tuner.workers.group_timing import Group
-from tuner.workers.services import JudgeService, time_together
+from tuner.workers.services import EvaluationService, time_together
 
 
 def artifact_of(x: int, deed: str = "", at: str = "") -> Artifact:
     return FakeTarget().compile(PROBLEM, bind(candidate(x, deed, at)))
 
 
-def test_timing_is_announced_once_for_a_candidate_and_once_for_the_finals() -> None:
+def test_timing_is_announced_once_for_a_candidate_and_once_for_the_remeasurement() -> None:
     heard: list[str] = []
-    service = JudgeService(heard.append, fake_factory())
-    judgement = service.judge(PROBLEM, artifact_of(3), Effort(), seed=1)
+    service = EvaluationService(heard.append, fake_factory())
+    evaluation = service.evaluate(PROBLEM, artifact_of(3), Effort(), seed=1)
     assert heard == ["timing"]
-    assert judgement.measurement is not None
-    assert judgement.measurement.median_s == time_of(3)
+    assert evaluation.measurement is not None
+    assert evaluation.measurement.median_s == time_of(3)
     found = service.finals(PROBLEM, Group((artifact_of(3), artifact_of(BEST_X))), Effort(), seed=1)
     assert heard == ["timing", "timing"]
     assert [time.median_s for time in found.times if time is not None] == [time_of(3), time_of(BEST_X)]
@@ -29,19 +29,19 @@ def test_timing_is_announced_once_for_a_candidate_and_once_for_the_finals() -> N
 
 def test_a_wrong_candidate_is_never_announced() -> None:
     heard: list[str] = []
-    service = JudgeService(heard.append, fake_factory())
+    service = EvaluationService(heard.append, fake_factory())
     with pytest.raises(CandidateError, match="found 2, expected 1"):
-        service.judge(PROBLEM, artifact_of(3, "wrong", "verify"), Effort(), seed=1)
+        service.evaluate(PROBLEM, artifact_of(3, "wrong", "verify"), Effort(), seed=1)
     assert heard == []
 
 
-def test_times_keep_their_places_beside_what_does_not_load() -> None:
+def test_times_keep_their_places_next_to_what_does_not_load() -> None:
     artifacts = (artifact_of(1, "fail", "load"), artifact_of(2), artifact_of(3, "fail", "load"))
     found = time_together(FakeTarget(), PROBLEM, Group(artifacts), Effort(), np.random.default_rng(0))
     assert [None if time is None else time.median_s for time in found.times] == [None, time_of(2), None]
 
 
-def test_what_takes_its_process_with_it_while_it_loads_ends_the_finals() -> None:
+def test_what_takes_its_process_with_it_while_it_loads_ends_the_remeasurement() -> None:
     class LostTarget(FakeTarget):
         def load(self, problem: Problem, artifact: Artifact) -> object:
             raise CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS")
@@ -74,7 +74,7 @@ def median_of(measurement: Measurement | None) -> float | None:
     return None if measurement is None else measurement.median_s
 
 
-def test_the_baseline_library_takes_turns_and_has_a_time_of_its_own() -> None:
+def test_the_baseline_library_are_interleaved_and_has_a_time_of_its_own() -> None:
     found = together(None)
     assert [median_of(time) for time in found.times] == [None, time_of(2)]
     assert found.baseline is not None
@@ -82,7 +82,7 @@ def test_the_baseline_library_takes_turns_and_has_a_time_of_its_own() -> None:
     assert found.baseline.measurement.median_s == time_of(5)
 
 
-def test_the_baseline_library_does_not_take_turns_where_that_is_not_wanted() -> None:
+def test_the_baseline_library_does_not_are_interleaved_where_that_is_not_wanted() -> None:
     assert together(None, has_baseline=False).baseline is None
 
 
@@ -95,14 +95,14 @@ def test_without_a_baseline_library_that_works_the_others_are_timed(refusal: Exc
     assert found.baseline is None
 
 
-def test_a_baseline_library_that_takes_its_process_with_it_ends_the_finals() -> None:
+def test_a_baseline_library_that_takes_its_process_with_it_ends_the_remeasurement() -> None:
     with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         together(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))
 
 
 def test_nothing_is_announced_when_nothing_loads() -> None:
     heard: list[str] = []
-    service = JudgeService(heard.append, fake_factory())
+    service = EvaluationService(heard.append, fake_factory())
     found = service.finals(PROBLEM, Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
     assert found == FinalTimes((None,))
     assert heard == []

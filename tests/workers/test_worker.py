@@ -289,7 +289,7 @@ def test_a_call_that_stops_its_child_each_time_fails(tmp_path: Path) -> None:
     worker.kill()
 
 
-def test_a_process_that_a_call_leaves_behind_is_ended_and_is_its_failure(worker: Worker) -> None:
+def test_a_process_that_a_call_leaves_after_is_ended_and_is_its_failure(worker: Worker) -> None:
     reason = "started 1 processes that go on after it returned"
     assert call(worker, "spawn").value == Failure(Stage.RUN, reason)
     assert call(worker, "echo", 1).value == 1

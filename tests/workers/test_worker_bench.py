@@ -32,13 +32,13 @@ from tuner.core.record import Record
 from tuner.core.target import Effort
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
-from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.timing_lock import TimingLock
 from tuner.workers.worker_bench import WorkerBench
 
 # No deed meets another's limit: memory that a machine hands out for the first time can take seconds to touch.
-PATIENT = Limits(compile_timeout_s=60.0, judge_timeout_s=60.0, memory_bytes=300 << 20)
-HURRIED = Limits(compile_timeout_s=0.7, judge_timeout_s=1.0)
+LONG_TIMEOUT = Limits(compile_timeout_s=60.0, evaluation_timeout_s=60.0, memory_bytes=300 << 20)
+HURRIED = Limits(compile_timeout_s=0.7, evaluation_timeout_s=1.0)
 NO_BUDGET = Effort(budget_s=0.0)
 
 DRILLS = {  # (deed, at): stage, reason
@@ -60,9 +60,9 @@ DRILLS = {  # (deed, at): stage, reason
 ENDLESS = frozenset({"loop", "sleep"})
 
 
-def bench_of(factory: Factory | None = None, workers: int = 2, limits: Limits = PATIENT) -> WorkerBench:
+def bench_of(factory: Factory | None = None, workers: int = 2, limits: Limits = LONG_TIMEOUT) -> WorkerBench:
     target = factory or fake_factory()
-    specs = compile_spec(target), judge_spec(target)
+    specs = compile_spec(target), evaluation_spec(target)
     return WorkerBench(order(), *specs, workers, limits, 0)
 
 
@@ -83,7 +83,7 @@ def run(bench: AbstractBench, *candidates: Candidate) -> list[Record]:
 def drilled() -> dict[tuple[str, str], tuple[Record, Record]]:
     """Every drill, each followed by an honest candidate that is slower than all of them."""
     found: dict[tuple[str, str], tuple[Record, Record]] = {}
-    for limits, is_endless in ((PATIENT, False), (HURRIED, True)):
+    for limits, is_endless in ((LONG_TIMEOUT, False), (HURRIED, True)):
         drills = [(deed, at) for deed, at in DRILLS if (deed in ENDLESS) == is_endless]
         bench = bench_of(limits=limits)
         chosen = [made for deed, at in drills for made in (candidate(BEST_X, deed, at), candidate(3))]
@@ -137,7 +137,7 @@ def test_a_grandchild_ends_with_a_candidate_that_hangs(tmp_path: Path) -> None:
 
 
 def test_a_time_out_grows_with_the_incumbent() -> None:
-    bench = bench_of(limits=Limits(judge_timeout_s=0.2))
+    bench = bench_of(limits=Limits(evaluation_timeout_s=0.2))
     try:
         bench.start(0, candidate(3, "sleep", "measure"), Effort(budget_s=0.0, stop_above_s=0.02))
         record = bench.finish().record
@@ -179,7 +179,7 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
             holds.set()
             while not told:
                 time.sleep(0.01)
-            time.sleep(2 * HURRIED.judge_timeout_s)
+            time.sleep(2 * HURRIED.evaluation_timeout_s)
             is_over.set()
 
     holds = threading.Event()
@@ -187,8 +187,8 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     holding.start()
     holds.wait()
     turn = TimingLock("cpu", "me", told.append, tmp_path)
-    limits = Limits(judge_timeout_s=HURRIED.judge_timeout_s)
-    specs = compile_spec(target), judge_spec(target)
+    limits = Limits(evaluation_timeout_s=HURRIED.evaluation_timeout_s)
+    specs = compile_spec(target), evaluation_spec(target)
     bench = WorkerBench(order(), *specs, 1, limits, 0, turn.held)
     (record,) = run(bench, candidate(3))
     bench.close()

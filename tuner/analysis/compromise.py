@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tuner.analysis.answer import finalists_of, timed
+from tuner.analysis.selected_result import timed, top_trials_of
 from tuner.core.candidate import Candidate
 from tuner.core.runs import StoredTrial
 
@@ -29,7 +29,9 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
     by_candidate = [_by_candidate(trials) for trials in machines]
     if not all(by_candidate):
         return None
-    fastest = tuple(min(finalists_of(trials), key=lambda trial: timed(trial).median_s) for trials in machines)
+    fastest = tuple(
+        min(top_trials_of(trials), key=lambda trial: timed(trial).median_s) for trials in machines
+    )
     shared = [candidate for candidate in by_candidate[0] if all(candidate in each for each in by_candidate)]
     choices = []
     for candidate in shared:

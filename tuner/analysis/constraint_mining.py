@@ -117,11 +117,11 @@ def _distinct(
 ) -> Iterator[Condition]:
     """Yields one condition, the simplest, of those that say the same of every point."""
     known: dict[bytes, Condition] = {}
-    judged = failed | worked
+    evaluated = failed | worked
     for each in every:
         if _count(each.truth & failed) < min_support:
             continue
-        key = np.packbits(each.truth[judged]).tobytes()
+        key = np.packbits(each.truth[evaluated]).tobytes()
         best = known.get(key)
         if best is None or _simplicity(each) < _simplicity(best):
             known[key] = each

@@ -19,7 +19,7 @@ class Finding(enum.Enum):
 
 
 @dataclass(frozen=True)
-class TurnSession:
+class InterleavedSession:
     """Seconds per call of code loaded anew, one sample of each per round, all three of equal length."""
 
     then_s: tuple[float, ...]
@@ -50,7 +50,7 @@ class SlowdownLimits:
     excluded: float = 0.05  # once a slowdown of so much is ruled out, no more sessions are needed
 
 
-def paired_slowdown(sessions: tuple[TurnSession, ...]) -> PairedSlowdown:
+def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
     """Returns how much longer the current code takes, with a percentile-bootstrap interval (Efron, 1979).
 
     Sessions are drawn first and then their rounds: where code and arrays lie in memory is drawn anew by each

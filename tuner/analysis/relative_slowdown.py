@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tuner.analysis.paired_slowdown import PairedSlowdown, TurnSession, paired_slowdown
+from tuner.analysis.paired_slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
 from tuner.core.recorded_round import RecordedRound
 
 LIBRARY = "the baseline library"  # drifts with the clock, caches and memory, as a kernel does
@@ -72,7 +72,7 @@ def _slowdown(
 ) -> PairedSlowdown:
     """Compares today's times with those that the first and the last reference let expect, of each session."""
     paired = tuple(
-        TurnSession(first, last, each.kernel_s)
+        InterleavedSession(first, last, each.kernel_s)
         for first, last, each in zip(by_first, by_last, sessions, strict=True)
     )
     return replace(paired_slowdown(paired), noise=recorded.noise)

@@ -1,7 +1,7 @@
 """Which ratios of a run's stored times may be printed, by what is stored with its round of timing."""
 
-from tuner.analysis.answer import timed
 from tuner.analysis.comparison import Comparable, Evidence, NotComparable, comparison, objection
+from tuner.analysis.selected_result import timed
 from tuner.core.runs import Run, StoredTrial
 
 

@@ -12,16 +12,16 @@ from typing import Any, Final, final
 from tuner.core.dataclass_json import decode, encode, parsed, require_format
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
-from tuner.core.measured_elsewhere import (
+from tuner.core.possible_outcome import most_flop_per_s, why_impossible, why_no_baseline, why_no_verdict
+from tuner.core.record import Measurement
+from tuner.core.remote_results import (
     BaselineTime,
-    ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     MeasuringProvenance,
     NoiseFloor,
+    RemoteResults,
 )
-from tuner.core.possible_outcome import most_flop_per_s, why_impossible, why_no_baseline, why_no_verdict
-from tuner.core.record import Measurement
 
 FORMAT: Final = "tuner-results"
 VERSION: Final = 3  # since the library that is compared with is the baseline
@@ -67,7 +67,7 @@ class ResultsFile:
         os.fsync(self._file.fileno())
 
 
-def read_results(path: Path) -> ElsewhereResults:
+def read_results(path: Path) -> RemoteResults:
     """Reads a file; a last line that was cut off is left out. Raises UsageError for anything else wrong."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def read_results(path: Path) -> ElsewhereResults:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     whole = text[: text.rfind("\n") + 1]  # what follows was being written when its process ended
-    results: ElsewhereResults | None = None
+    results: RemoteResults | None = None
     for number, line in enumerate(whole.splitlines(), 1):
         place = f"{path}: line {number}"
         results = _with_line(results, parsed(line, place), place)
@@ -85,10 +85,10 @@ def read_results(path: Path) -> ElsewhereResults:
     return results
 
 
-def _with_line(results: ElsewhereResults | None, document: Any, place: str) -> ElsewhereResults:
+def _with_line(results: RemoteResults | None, document: Any, place: str) -> RemoteResults:
     if results is None:
         require_format(document, FORMAT, VERSION, place)
-        return ElsewhereResults(decode(MeasuringProvenance, document.get("provenance"), place), ())
+        return RemoteResults(decode(MeasuringProvenance, document.get("provenance"), place), ())
     kind = next(iter(document)) if isinstance(document, dict) and len(document) == 1 else None
     if kind not in KINDS:
         raise UsageError(f"{place}: found {kind!r}, allowed {', '.join(KINDS)}")

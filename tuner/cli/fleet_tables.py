@@ -17,14 +17,16 @@ QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
 SPARED = ("engine", "seen", "target")  # of nodes, for want of width
 
 
-def status_text(status: FleetStatus, columns: int | None = None, database_words: str = "") -> str:
+def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
     """Returns the tables of nodes, devices and queues; compilers have letters, told below."""
-    makers = sorted({seen.node.maker for seen in status.nodes} | {each.maker for each in status.queues})
-    letters = {maker: _letters(place) for place, maker in enumerate(makers)}
+    compiler_builds = sorted(
+        {seen.node.maker for seen in status.nodes} | {each.maker for each in status.queues}
+    )
+    letters = {maker: _letters(place) for place, maker in enumerate(compiler_builds)}
     nodes = [(*_node(each, status), letters[each.node.maker]) for each in status.nodes]
     devices = [_device(each, status) for each in status.devices]
     waiting = [_queue(each, status, letters) for each in status.queues]
-    no_node = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_words}"
+    no_node = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_text}"
     parts = (
         table_lines(NODES, nodes, columns, SPARED) if nodes else [no_node],
         table_lines(DEVICES, devices, columns) if devices else ["no device"],
@@ -78,10 +80,10 @@ def _device(device: DeviceStatus, status: FleetStatus) -> tuple[str, ...]:
 
 
 def _work(work: FleetWork, status: FleetStatus) -> str:
-    return f"{work.words} of {status.run_words(work.run)}"
+    return f"{work.words} of {status.run_text(work.run)}"
 
 
 def _queue(queue: QueueStatus, status: FleetStatus, letters: dict[str, str]) -> tuple[str, ...]:
     of = f"compiler {letters[queue.maker]}" if queue.stage == COMPILE else queue.device
-    runs = ", ".join(map(status.run_words, queue.runs)) or "-"
+    runs = ", ".join(map(status.run_text, queue.runs)) or "-"
     return (queue.stage, of, str(queue.done_now), str(queue.waits), runs, queue.why or "-")

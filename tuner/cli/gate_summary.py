@@ -36,10 +36,10 @@ def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
 
 def gate_line(result: "GateResult") -> str:
     """Returns one entry as a line of progress."""
-    return f"{result.entry.key}: {result.status.value},{_slowdown_words(result)} {result.reason}"
+    return f"{result.entry.key}: {result.status.value},{_slowdown_text(result)} {result.reason}"
 
 
-def _slowdown_words(result: "GateResult") -> str:
+def _slowdown_text(result: "GateResult") -> str:
     """Returns how much longer the code takes, with its interval; '' where it was not timed."""
     if result.slowdown is None:
         return ""

@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TextIO, cast, final
 
 import click
 
+from tuner.cli.completion import offer_completions
 from tuner.cli.help_text import HelpContext
-from tuner.cli.offered_words import offer_words
 from tuner.core.address_secrets import without_secrets
 from tuner.core.errors import TunerError, UsageError, defect_line
 from tuner.core.printable import printable_lines
@@ -59,7 +59,7 @@ class Commands(click.Group):
         if not isinstance(command, click.Group):
             help_ = "Show the traceback of an error."  # the group reads the flag by itself
             command.params.append(click.Option(["--debug"], is_flag=True, expose_value=False, help=help_))
-        offer_words(command)
+        offer_completions(command)
         super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:

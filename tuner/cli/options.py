@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem, dtype_word, narrow_output, parse_sizes
+from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem, dtype_name, narrow_output, parse_sizes
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-PROBLEM_WORDS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype")
+PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
@@ -144,7 +144,7 @@ def popped_problem(context: click.Context, words: dict[str, Any], sizes: str) ->
 
 def taken_problem(words: dict[str, Any]) -> Problem:
     """Takes the words of a problem, which are all there, out of the others. Raises UsageError."""
-    return problem_of(*(words.pop(name) for name in PROBLEM_WORDS))
+    return problem_of(*(words.pop(name) for name in PROBLEM_OPTIONS))
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
@@ -164,8 +164,8 @@ def problem_of(
     operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
 ) -> Problem:
     """Reads a problem from the command line's words. Raises UsageError."""
-    word = dtype_word(dtype)
-    output = narrow_output(word, dtype_word(output_dtype))
+    word = dtype_name(dtype)
+    output = narrow_output(word, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
     return Problem(operation, sizes, word, layout, epilogue, output, batch)
 

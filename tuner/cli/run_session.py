@@ -38,7 +38,7 @@ def run_session(
         return resume(resumed, composition, store, interruption, observe, retime=retime, limit=limit)
 
 
-def require_no_words(context: click.Context, words: Mapping[str, Any]) -> None:
+def require_no_arguments(context: click.Context, words: Mapping[str, Any]) -> None:
     """Raises UsageError for words beside --resume that the stored settings decide."""
     found = ", ".join(settings_given(context, words)) or words["operation"]
     if found is not None:

@@ -56,7 +56,7 @@ class AbstractBench(abc.ABC):
         """Waits for the candidate started first among those not finished; returns its record and script."""
 
     @abc.abstractmethod
-    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times earlier winners again, interleaved, with the baseline where the target can.
 
         Scripts that come without code are compiled again; one that no longer works has None for a time.

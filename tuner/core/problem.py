@@ -11,7 +11,7 @@ MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
 SUM_DTYPES = ("f32", "f64", "i32")  # that products are added up in
 # Name in numpy -> dtype; that of tf32 means f32.
-NUMPY_WORDS = {number_type(dtype).numpy_name: dtype for dtype in (*INPUT_DTYPES, "i32") if dtype != "tf32"}
+NUMPY_NAMES = {number_type(dtype).numpy_name: dtype for dtype in (*INPUT_DTYPES, "i32") if dtype != "tf32"}
 NARROW_OUTPUTS = {  # dtype -> types of C beside that of the sums, which is f32 of all but f64 and i8
     "f16": ("f16",),
     "bf16": ("bf16",),
@@ -46,12 +46,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Raises UsageError for a word that is not known or a size that is not positive."""
-        require_word("operation", self.operation, OPERATIONS)
-        require_word("dtype", self.dtype, INPUT_DTYPES)
-        require_word("layout", self.layout, LAYOUTS)
-        require_word("epilogue", self.epilogue, EPILOGUES)
+        require_choice("operation", self.operation, OPERATIONS)
+        require_choice("dtype", self.dtype, INPUT_DTYPES)
+        require_choice("layout", self.layout, LAYOUTS)
+        require_choice("epilogue", self.epilogue, EPILOGUES)
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
-            allowed = " or ".join(output_words(self.dtype))
+            allowed = " or ".join(output_names(self.dtype))
             raise UsageError(f"output: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
         if len(self.sizes) != 3:
             raise UsageError(f"sizes: found {self.sizes}, allowed three numbers (m, n, k)")
@@ -185,8 +185,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     Sizes may be numpy's integers, such as ``np.int64(7)``. Types are words, as on the command line, or
     numpy's: ``np.float32``, ``a.dtype``, "float32".
     """
-    sizes, word = (_plain(m), _plain(n), _plain(k)), dtype_word(dtype)
-    return Problem("matmul", sizes, word, layout, epilogue, narrow_output(word, dtype_word(output)))
+    sizes, word = (_plain(m), _plain(n), _plain(k)), dtype_name(dtype)
+    return Problem("matmul", sizes, word, layout, epilogue, narrow_output(word, dtype_name(output)))
 
 
 def BatchMatmul(  # noqa: N802 - as Matmul
@@ -212,17 +212,17 @@ def _plain(size: int) -> int:
         return size  # Problem refuses it by its name
 
 
-def dtype_word(dtype: object) -> str:
+def dtype_name(dtype: object) -> str:
     """Returns a type as MLIR spells it, of a numpy dtype, scalar type or name such as "float32".
 
     Other text is returned as it is, for Problem to refuse. Raises UsageError for what is no type.
     """
     if isinstance(dtype, str):
-        return NUMPY_WORDS.get(dtype, dtype)
+        return NUMPY_NAMES.get(dtype, dtype)
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", "")
-    if name not in NUMPY_WORDS:
+    if name not in NUMPY_NAMES:
         raise UsageError(f"dtype: found {dtype!r}, allowed {', '.join(INPUT_DTYPES)}, or a numpy type")
-    return NUMPY_WORDS[name]
+    return NUMPY_NAMES[name]
 
 
 def natural_output(dtype: str) -> str:
@@ -235,7 +235,7 @@ def narrow_output(dtype: str, word: str) -> str:
     return "" if word == natural_output(dtype) else word
 
 
-def output_words(dtype: str) -> tuple[str, ...]:
+def output_names(dtype: str) -> tuple[str, ...]:
     """Returns the types that C may have, the natural one first."""
     return (natural_output(dtype), *NARROW_OUTPUTS.get(dtype, ()))
 
@@ -249,7 +249,7 @@ def parse_shape(text: str) -> tuple[int, int, int]:
 
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
     """Reads ``MxNxK``, of a batch_matmul ``BxMxNxK``: the batch and (m, n, k). Raises UsageError."""
-    require_word("operation", operation, OPERATIONS)
+    require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
     extents = _extents(text)
     if len(extents) != pattern.count("x") + 1:
@@ -292,7 +292,7 @@ def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[
     return (extents[0], extents[1:]) if operation == BATCH_MATMUL and extents else (1, extents)
 
 
-def require_word(what: str, found: str, allowed: tuple[str, ...]) -> None:
+def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
     """Raises UsageError for a word that is not one of those allowed."""
     if found not in allowed:
         raise UsageError(f"{what}: found {found!r}, allowed {', '.join(allowed)}")

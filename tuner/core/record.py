@@ -68,7 +68,7 @@ class Record:
         return self.outcome.median_s if isinstance(self.outcome, Measurement) else None
 
     @property
-    def judged_right(self) -> Verdict | None:
+    def correct_verdict(self) -> Verdict | None:
         """Returns what verification found: the outcome where nothing was timed, else what is beside it."""
         return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
 

@@ -7,8 +7,8 @@ from tuner.core.dataclass_json import number
 
 SECONDS_LIMIT = 1e6  # of one call: eleven days
 SHARE_LIMIT = 1e6  # of the noise: two timings of the same code, one of them during a pause of all processes
-SECONDS_WORDS = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
-Seconds = Annotated[float, number(SECONDS_WORDS, lambda found: 0 < found <= SECONDS_LIMIT)]
+SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
+Seconds = Annotated[float, number(SECONDS_TEXT, lambda found: 0 < found <= SECONDS_LIMIT)]
 Share = Annotated[
     float, number(f"a number from 0 to {SHARE_LIMIT:.0f}", lambda found: 0 <= found <= SHARE_LIMIT)
 ]

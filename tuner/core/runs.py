@@ -65,7 +65,7 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class RemoteMeasurement:
     """Where the times of a run were taken, when that was not by the tuner that has the run."""
 
     session: str  # uuid of the measuring
@@ -92,7 +92,7 @@ class Run:
     baseline: Baseline | None
     search_s: float | None = None  # of ``seconds``, those before the finals; None: not told
     idle_s: float | None = None  # of ``search_s``, those in which nothing was loaded, verified or timed
-    elsewhere: Elsewhere | None = None  # None: measured by this tuner
+    elsewhere: RemoteMeasurement | None = None  # None: measured by this tuner
     roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
     unreliable: str = ""  # why the answer's figures mean nothing; "" where they can be relied on
     uuid: str = ""  # the same in every database that the run is merged into
@@ -128,10 +128,10 @@ class StoredTrial:
         problem = f"{self.record.problem.key}, {self.record.target.text}"
         return (
             f"StoredTrial({self.id} of run {self.run}: {problem}: "
-            f"{self.record.candidate.text}, {self._outcome_words()})"
+            f"{self.record.candidate.text}, {self._outcome_text()})"
         )
 
-    def _outcome_words(self) -> str:
+    def _outcome_text(self) -> str:
         status = self.record.status
         if self.early_stopped is not None:
             return f"{status} > {self.early_stopped.least_s:.4g} s, early-stopped"

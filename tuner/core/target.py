@@ -13,7 +13,7 @@ from tuner.core.record import Measurement, Verdict
 
 
 @dataclass(frozen=True)
-class Panel:
+class Partition:
     """A rectangle of C that one thread computes, and the function; of a batch, of some of its matrices."""
 
     entry: str  # which computes it of one matrix
@@ -34,7 +34,7 @@ class Panel:
 class Script:
     """A bound transform script: plain MLIR text with no template left.
 
-    A script for several threads names its panels in a comment, see ``tuner.payload.cpu.panels_in``.
+    A script for several threads names its panels in a comment, see ``tuner.payload.cpu.partitions_in``.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Artifact:
 
     host_code: str  # CPU: LLVM-dialect text; "" of a GPU, where ``program`` has the PTX
     sha256: str  # of what runs: ``host_code`` and ``panels``, or machine code and launches
-    panels: tuple[Panel, ...] = ()  # CPU: calls that together do the whole problem
+    panels: tuple[Partition, ...] = ()  # CPU: calls that together do the whole problem
     stage_s: tuple[tuple[str, float], ...] = ()  # seconds of the compiler's parts
     program: KernelProgram | None = None  # GPU only
     refusal: Failure | None = None  # why it is not worth loading, known from its resources alone

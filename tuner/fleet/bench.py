@@ -9,10 +9,10 @@ from tuner.core.errors import Failure
 from tuner.core.target import Artifact, Effort, Script
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.driver import Driver
-from tuner.fleet.work import COMPILE, FINALS, JUDGE, Compiled, FleetWork, Outcome
-from tuner.workers.group_timing import FinalRounds, Group
+from tuner.fleet.work import COMPILE, EVALUATE, FINALS, Compiled, FleetWork, Outcome
+from tuner.workers.evaluation import Evaluation, work_seed
+from tuner.workers.group_timing import Group, RemeasurementRounds
 from tuner.workers.in_flight import BenchOrder, Ticket
-from tuner.workers.judge import Judgement, work_seed
 
 
 @dataclass
@@ -21,7 +21,7 @@ class _Flight:
     ticket: Ticket
     effort: Effort
     code: str = ""  # hash of its artifact, once that is known
-    is_judged_early: bool = False
+    is_evaluated_early: bool = False
 
 
 class FleetBench(AbstractBench):
@@ -36,7 +36,7 @@ class FleetBench(AbstractBench):
         self._order = order
         self._driver = driver
         self._plain = plain
-        self._finals = FinalRounds(plain.seed, self._recompiled, self._timed)
+        self._finals = RemeasurementRounds(plain.seed, self._recompiled, self._timed)
         self._flights: deque[_Flight] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
@@ -57,18 +57,18 @@ class FleetBench(AbstractBench):
             compiled, seconds = self._compiled(flight.number, ticket.script)
             ticket.take_compiled(compiled, seconds)
         if ticket.record is None:
-            judged = self._judged(flight)
-            assert isinstance(judged.value, Judgement | Failure)
-            ticket.take_judged(judged.value, judged.seconds)
-        elif flight.is_judged_early:  # its code became known since
-            self._driver.drop(flight.number, JUDGE)
+            evaluated = self._evaluated(flight)
+            assert isinstance(evaluated.value, Evaluation | Failure)
+            ticket.take_evaluation(evaluated.value, evaluated.seconds)
+        elif flight.is_evaluated_early:  # its code became known since
+            self._driver.drop(flight.number, EVALUATE)
         self._driver.artifacts.pop(flight.number, None)
         self._flights.popleft()
         return ticket.finished
 
-    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the finalists interleaved on one device, once scripts that come without code are compiled."""
-        return self._finals.times(finalists, effort)
+        return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
         """Leaves the fleet; what is queued goes on, for the process that resumes the run."""
@@ -79,11 +79,11 @@ class FleetBench(AbstractBench):
         work = replace(self._plain, number=number, stage=COMPILE, blobs=(script.sha256,))
         self._driver.begin(work, (script.text.encode(),))
 
-    def _begin_judge(self, flight: _Flight, compiled: Compiled) -> None:
+    def _begin_evaluation(self, flight: _Flight, compiled: Compiled) -> None:
         work = replace(
             self._plain,
             number=flight.number,
-            stage=JUDGE,
+            stage=EVALUATE,
             seed=work_seed(self._plain.seed, flight.number),
             blobs=(compiled.blob,),
             effort=flight.effort,
@@ -99,11 +99,11 @@ class FleetBench(AbstractBench):
             return found.value, found.seconds
         return self._driver.artifacts[number], found.seconds
 
-    def _judged(self, flight: _Flight) -> Outcome:
+    def _evaluated(self, flight: _Flight) -> Outcome:
         compiled = self._driver.known[(flight.number, COMPILE)].value
         assert isinstance(compiled, Compiled)
-        self._begin_judge(flight, compiled)
-        return self._outcome(flight.number, JUDGE)
+        self._begin_evaluation(flight, compiled)
+        return self._outcome(flight.number, EVALUATE)
 
     def _outcome(self, number: int, stage: str) -> Outcome:
         while (found := self._driver.known.get((number, stage))) is None:
@@ -147,5 +147,5 @@ class FleetBench(AbstractBench):
             is_repeated = any(other.code == code for other in self._flights)
             flight.code = code
             if not is_repeated and not found.value.is_refused and self._order.recall("", code) is None:
-                flight.is_judged_early = True
-                self._begin_judge(flight, found.value)
+                flight.is_evaluated_early = True
+                self._begin_evaluation(flight, found.value)

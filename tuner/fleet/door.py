@@ -20,19 +20,19 @@ from tuner.fleet.artifacts import unpacked
 from tuner.fleet.work import (
     BASELINE,
     COMPILE,
+    EVALUATE,
     FINALS,
-    JUDGE,
     ROOFLINE,
     Compiled,
     FleetWork,
     Outcome,
     outcome_from_json,
 )
-from tuner.workers.judge import Judgement
+from tuner.workers.evaluation import Evaluation
 
 KINDS: Final[dict[str, type[Any]]] = {
     COMPILE: Compiled,
-    JUDGE: Judgement,
+    EVALUATE: Evaluation,
     FINALS: FinalTimes,
     BASELINE: Baseline,
     ROOFLINE: Roofline,
@@ -76,10 +76,10 @@ def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> 
     if not isinstance(value, Failure | kind):
         return f"found a {type(value).__name__}, allowed a {kind.__name__} or a Failure"
     match value:
-        case Judgement():
-            return _why_no_judgement(work, value, limit_flop_per_s)
+        case Evaluation():
+            return _why_no_evaluation(work, value, limit_flop_per_s)
         case FinalTimes():
-            return _why_no_finals(work, value, limit_flop_per_s)
+            return _why_no_remeasurement(work, value, limit_flop_per_s)
         case Baseline():
             return why_no_baseline(value, work.problem, limit_flop_per_s)
         case Roofline():
@@ -87,7 +87,7 @@ def _why_refused(work: FleetWork, outcome: Outcome, limit_flop_per_s: float) -> 
     return ""
 
 
-def _why_no_judgement(work: FleetWork, found: Judgement, limit_flop_per_s: float) -> str:
+def _why_no_evaluation(work: FleetWork, found: Evaluation, limit_flop_per_s: float) -> str:
     for stage, seconds in found.stage_s:
         if not 0 <= seconds <= MOST_S:
             return f"found {seconds:g} seconds of {stage}, allowed 0 to {MOST_S:g}"
@@ -97,7 +97,7 @@ def _why_no_judgement(work: FleetWork, found: Judgement, limit_flop_per_s: float
     return why_impossible(found.measurement, work.problem, limit_flop_per_s)
 
 
-def _why_no_finals(work: FleetWork, found: FinalTimes, limit_flop_per_s: float) -> str:
+def _why_no_remeasurement(work: FleetWork, found: FinalTimes, limit_flop_per_s: float) -> str:
     if len(found.times) != len(work.blobs):
         return f"found {len(found.times)} final times, allowed {len(work.blobs)}"
     times = [time for time in found.times if time is not None]

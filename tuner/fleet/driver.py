@@ -11,12 +11,12 @@ from tuner.core.target import Artifact
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.door import admitted, admitted_artifact
-from tuner.fleet.server import connected, session, told_plainly
+from tuner.fleet.server import connected, plain_errors, session
 from tuner.fleet.settings import read_settings
 from tuner.fleet.status import why_waiting
 from tuner.fleet.sweep import delete_old, sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, measure_queue
-from tuner.tuning.outcome_source import no_words
+from tuner.tuning.outcome_source import no_arguments
 
 LISTEN_S: Final = 0.5  # until the tables are looked at, if nobody wakes
 URGENT: Final = 1000  # added to the priority of what a whole run waits for
@@ -57,7 +57,7 @@ class Driver:
         request: FleetRequest,
         run: str,
         devices: tuple[str, ...],
-        tell: Callable[[str], None] = no_words,
+        tell: Callable[[str], None] = no_arguments,
         limit_flop_per_s: float = math.inf,
     ) -> None:
         """Reads all that is known of the run. Raises UsageError while another process drives it.
@@ -76,7 +76,7 @@ class Driver:
         try:
             self._lease_s = read_settings(self._connection).lease_s
             self._require_alone()
-            with told_plainly():
+            with plain_errors():
                 self._connection.execute(f'LISTEN "{tables.channel_of(run)}"')
                 delete_old(self._connection)
                 self._forget_questions()
@@ -102,7 +102,7 @@ class Driver:
 
     def wait(self) -> None:
         """Waits until something may be known, and reads it. Raises TunerError if the run was cancelled."""
-        with told_plainly():
+        with plain_errors():
             is_woken = bool(list(self._connection.notifies(timeout=LISTEN_S, stop_after=1)))
             is_due = time.monotonic() - self._swept_s > self._lease_s / 4
             if is_due:
@@ -111,7 +111,7 @@ class Driver:
             has_news = self._read_reports()
             if not has_news and (is_woken or is_due):
                 has_news = self._read_what_is_left()
-            self._tell_why_waiting(has_news=has_news)
+            self._report_why_waiting(has_news=has_news)
         for key in self._begun.keys() & self._reports.keys():
             self._take(key, self._begun[key])
 
@@ -150,7 +150,7 @@ class Driver:
 
     def _admitted_artifact(self, compiled: Compiled) -> Artifact:
         """Returns an artifact. Raises UsageError for a false one; its blob is forgotten."""
-        with told_plainly():
+        with plain_errors():
             try:
                 return admitted_artifact(compiled, tables.blob_of(self._connection, compiled.blob))
             except UsageError:
@@ -161,7 +161,7 @@ class Driver:
         """Has work done again whose outcome cannot be; after so many of them it is a failure."""
         begun.refusals += 1
         self._tell(f"refused the outcome of node {why}")
-        with told_plainly(), self._connection.transaction():
+        with plain_errors(), self._connection.transaction():
             tables.forget(self._connection, begun.work.key)
             if begun.refusals < queues.ATTEMPTS:
                 self._defer(key, begun)
@@ -175,7 +175,7 @@ class Driver:
         is_compile = work.stage == COMPILE
         queue = compile_queue(work.maker) if is_compile else self._measure_queue(work, begun.refusals)
         priority = self._priority + (0 if work.number >= 0 else URGENT)
-        with told_plainly(), self._connection.transaction():
+        with plain_errors(), self._connection.transaction():
             for blob in begun.blobs:
                 tables.replace_blob(self._connection, hash_of(blob), blob)
             job = queues.defer(self._connection, queue, work, priority, alone=not is_compile)
@@ -206,12 +206,12 @@ class Driver:
         self._begun.pop((number, stage), None)
         job = self._under_way.pop((number, stage), None)
         if job is not None:
-            with told_plainly():
+            with plain_errors():
                 queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
         """Forgets an outcome, so that the work can be begun again."""
-        with told_plainly():
+        with plain_errors():
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)
         self._begun.pop((number, stage), None)
@@ -221,7 +221,7 @@ class Driver:
         """Closes the connection; what is queued goes on."""
         self._connection.close()
 
-    def _tell_why_waiting(self, *, has_news: bool) -> None:
+    def _report_why_waiting(self, *, has_news: bool) -> None:
         """Tells it once a lease, as long as nothing new comes."""
         if not has_news and time.monotonic() - self._heard_s <= self._lease_s:
             return

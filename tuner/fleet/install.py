@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
 from tuner.fleet import queue_tables
-from tuner.fleet.queues import install_engine
-from tuner.fleet.server import connected, server_of, told_plainly
+from tuner.fleet.queues import install_queue
+from tuner.fleet.server import connected, plain_errors, server_of
 from tuner.fleet.settings import FleetSettings, write_settings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
         raise UsageError(f"role: found {role!r}, allowed letters, digits and _, such as fleet_worker")
     with contextlib.closing(connected(url)) as connection:
         Store.open(url).close()  # makes our tables
-        install_engine(connection)
+        install_queue(connection)
         write_settings(connection, settings)
         if role is not None:
             _grant(connection, role)
@@ -59,7 +59,7 @@ def _grant(connection: "Connection", role: str) -> None:
     from psycopg import sql
 
     name = sql.Identifier(role)
-    with told_plainly(), connection.transaction():
+    with plain_errors(), connection.transaction():
         if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
             _create(connection, role)
         for rights, table in GRANTS:

@@ -13,7 +13,7 @@ from tuner.core.runs import Baseline
 from tuner.core.target_name import TargetName
 from tuner.fleet.driver import Driver, FleetRequest, alive_nodes, busy_devices
 from tuner.fleet.tables import FleetNode
-from tuner.fleet.work import BASELINE, COMPILE, ROOFLINE, FleetWork, maker_of
+from tuner.fleet.work import BASELINE, COMPILE, ROOFLINE, FleetWork, compiler_build_of
 from tuner.tuning.composition import Composition
 from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
 from tuner.tuning.target_choice import AUTO
@@ -132,10 +132,10 @@ class FleetRun:
     def compiler(self, target: TargetName) -> Compiler:
         """Returns this installation's compiler. Raises UsageError unless a node has the same."""
         compiler = self._own.compiler(target)
-        maker = maker_of(compiler)
-        makers = [node.maker for node in self._alive() if node.seats and node.target == target.text]
-        if maker not in makers:
-            found = "; ".join(sorted(set(makers))) or "none"
+        maker = compiler_build_of(compiler)
+        compiler_builds = [node.maker for node in self._alive() if node.seats and node.target == target.text]
+        if maker not in compiler_builds:
+            found = "; ".join(sorted(set(compiler_builds))) or "none"
             raise UsageError(
                 f"fleet: no node compiles {target.text} as {maker}; found {found}; start such a one: ",
                 f"tuner fleet worker --target {shlex.quote(target.text)} --compile 4",
@@ -147,10 +147,10 @@ class FleetRun:
         from tuner.fleet.bench import FleetBench
 
         machine = self.machine(order.target)
-        maker = maker_of(self._own.compiler(order.target))
+        maker = compiler_build_of(self._own.compiler(order.target))
         devices = self._devices(order.target, machine)
         limit = most_flop_per_s(order.problem.dtype, machine, how.threads)
-        self._driver = Driver(self._fleet, how.run, devices, how.tell_of_fleet, limit)
+        self._driver = Driver(self._fleet, how.run, devices, how.report_fleet, limit)
         self._plain = FleetWork(
             run=how.run,
             number=0,

@@ -48,6 +48,6 @@ def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]
 
 def _end(nodes: LocalNodes, names: list[str]) -> None:
     for name in names:
-        nodes.tell_to_end(name)
+        nodes.ask_to_end(name)
     for name in names:
         nodes.wait(name, END_LIMIT_S)

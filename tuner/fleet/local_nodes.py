@@ -96,7 +96,7 @@ class LocalNodes:
         """Returns the number of a process."""
         return self._processes[name].pid
 
-    def tell_to_end(self, name: str) -> None:
+    def ask_to_end(self, name: str) -> None:
         """Lets a node end after what it has."""
         self._processes[name].send_signal(signal.SIGTERM)
 

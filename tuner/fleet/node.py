@@ -19,20 +19,20 @@ from tuner.core.target_name import TargetName
 from tuner.core.version import __version__
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of, packed
-from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
 from tuner.fleet.node_children import Done, NodeChildren, began
-from tuner.fleet.patient_session import AGAIN_S, PatientSession
-from tuner.fleet.server import session, told_plainly
+from tuner.fleet.queue_meter import QueueMeter, keep_off_timed_processors
+from tuner.fleet.reconnecting_session import AGAIN_S, ReconnectingSession
+from tuner.fleet.server import plain_errors, session
 from tuner.fleet.settings import FleetSettings, read_settings
 from tuner.fleet.sweep import sweep
-from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, maker_of
+from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compiler_build_of
 from tuner.tuning.outcome_source import OutcomeSource
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 MIB: Final = 1 << 20
-TELL_EVERY_S: Final = 60.0  # of a database that is away
+REPORT_EVERY_S: Final = 60.0  # of a database that is away
 KEEP_FREE_BYTES: Final = 64 * MIB  # of the folder for temporary files: children write code there
 
 
@@ -68,7 +68,7 @@ def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
         seats=request.seats,
         device=(request.device or f"{host} {request.target.kind}") if request.has_device else "",
         machine=source.machine(request.target),
-        maker=maker_of(source.compiler(request.target)),
+        maker=compiler_build_of(source.compiler(request.target)),
         tuner_version=__version__,
     )
 
@@ -79,7 +79,7 @@ def run_node(url: str, request: NodeRequest, source: OutcomeSource, say: Callabl
     Raises TunerError where it has no room to begin: one that is started again and again would take jobs
     in vain, which are given up after some of that.
     """
-    require_room(request.keep_free_bytes)
+    require_disk_space(request.keep_free_bytes)
     for name in ("procrastinate", "psycopg"):  # what goes wrong is said here, in lines
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with session(url) as connection:
@@ -109,10 +109,10 @@ class NodeProcess:
         self._say = say
         self._children = NodeChildren(source, request.seats)
         self._ending = asyncio.Event()
-        self._database = PatientSession(url, self._ending)
+        self._database = ReconnectingSession(url, self._ending)
         self._trouble = ""  # why it can work no longer
-        self._told_s = -TELL_EVERY_S  # when it said last that it waits
-        self._told_of = {node.maker}  # compilers whose jobs were told of as not for this node
+        self._reported_s = -REPORT_EVERY_S  # when it said last that it waits
+        self._reported = {node.maker}  # compilers whose jobs were told of as not for this node
 
     async def run(self) -> bool:
         """Serves its queues; a server that goes away is waited for."""
@@ -120,7 +120,7 @@ class NodeProcess:
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         keep_off_timed_processors()
-        loop.set_exception_handler(self._tell_of_unheard)
+        loop.set_exception_handler(self._report_unheard)
         node = self._node
         self._say(f"{node.name}: works for {node.target} on {node.machine.name}, {node.maker}")
         beating = asyncio.create_task(self._beat())
@@ -141,7 +141,7 @@ class NodeProcess:
         self._ending.set()
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
 
-    def _tell_of_unheard(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _report_unheard(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Says what the engine found and nobody waits for, such as a job that was given to another node."""
         error = context.get("exception")
         cause = error if error is None or error.__cause__ is None else error.__cause__
@@ -152,15 +152,15 @@ class NodeProcess:
         try:
             await queues.serve(self._url, self._node.services, self._do, self._settings.beat_s, self._ending)
         except OSError as error:
-            if time.monotonic() - self._told_s > TELL_EVERY_S:
-                self._told_s = time.monotonic()
+            if time.monotonic() - self._reported_s > REPORT_EVERY_S:
+                self._reported_s = time.monotonic()
                 self._say(f"{self._node.name}: waits for the database: {error}")
             await asyncio.sleep(AGAIN_S)
 
     async def _do(self, work: FleetWork) -> None:
         """Does a piece of work unless it has an outcome. An error gives it back for another node to do."""
         try:
-            if not await self._database.ask(tables.is_told, work.key):
+            if not await self._database.ask(tables.is_reported, work.key):
                 blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
                 await self._done_here(work, blobs)
         except Exception as error:  # the engine does not tell of it
@@ -186,7 +186,7 @@ class NodeProcess:
             self._children.drop(order)
             raise
         if isinstance(done.value, Failure):
-            require_room(self._request.keep_free_bytes)  # else it may be ours, not the candidate's
+            require_disk_space(self._request.keep_free_bytes)  # else it may be ours, not the candidate's
         device = "" if work.stage == COMPILE else self._node.device
         execution = tables.Execution(self._node.name, device, until_now(), done.timed)
         await self._database.ask(_settled, work, done, execution)
@@ -200,14 +200,14 @@ class NodeProcess:
                 f"work: found {work.target.text} by {work.maker} on {work.machine}, "
                 f"allowed {node.target} by {node.maker} on {node.machine.name}"
             )
-        require_room(self._request.keep_free_bytes)
+        require_disk_space(self._request.keep_free_bytes)
 
     async def _beat(self) -> None:
         """Tells that it is alive and what it costs, and looks after what others have lost."""
-        meter = EngineMeter()
+        meter = QueueMeter()
         while True:
             with self._telling_of_trouble():
-                await self._tell_of_foreign_work()
+                await self._report_foreign_work()
             await asyncio.sleep(self._settings.beat_s)
             with self._telling_of_trouble():
                 if await self._database.ask(_beaten, self._node.name, self._settings.lease_s, meter.load()):
@@ -217,22 +217,22 @@ class NodeProcess:
     def _telling_of_trouble(self) -> Iterator[None]:
         """Says why a heartbeat came to nothing; the next one may come to more."""
         try:
-            with told_plainly():
+            with plain_errors():
                 yield
         except TunerError as error:
             self._say(f"{self._node.name}: heartbeat: {error}")
 
-    async def _tell_of_foreign_work(self) -> None:
+    async def _report_foreign_work(self) -> None:
         """Says, once for each other compiler, why this node gets none of the jobs for its target."""
         node = self._node
-        for maker, count in await self._database.ask(queues.makers, TargetName.parse(node.target)):
-            if maker not in self._told_of:
-                self._told_of.add(maker)
+        for maker, count in await self._database.ask(queues.compiler_builds, TargetName.parse(node.target)):
+            if maker not in self._reported:
+                self._reported.add(maker)
                 theirs, own = _differing(maker, node.maker)
                 self._say(f"{node.name}: {count} jobs wait for {theirs}; this node has {own}")
 
 
-def require_room(least_bytes: int) -> None:
+def require_disk_space(least_bytes: int) -> None:
     """Raises TunerError where temporary files have less room."""
     folder = tempfile.gettempdir()
     free_bytes = shutil.disk_usage(folder).free
@@ -277,7 +277,7 @@ def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
     return Compiled(hash_of(blob), artifact.sha256, artifact.refusal is not None)
 
 
-def _beaten(connection: "Connection", name: str, lease_s: float, load: tables.EngineLoad) -> bool:
+def _beaten(connection: "Connection", name: str, lease_s: float, load: tables.QueueLoad) -> bool:
     """Returns whether the node is to end."""
     sweep(connection, lease_s)
     return tables.beat(connection, name, load)

@@ -21,21 +21,21 @@ from tuner.core.target import Artifact, Script
 from tuner.fleet.artifacts import unpacked
 from tuner.fleet.tables import Interval
 from tuner.fleet.wake_pipe import WakePipe
-from tuner.fleet.work import BASELINE, COMPILE, JUDGE, ROOFLINE, FleetWork
+from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, ROOFLINE, FleetWork
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.workers.available_time import TICK_S
 from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
+from tuner.workers.evaluation import Evaluation
 from tuner.workers.group_timing import Group
-from tuner.workers.judge import Judgement
-from tuner.workers.judge_seat import JudgeSeat
-from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.measurement_worker import MeasurementWorker
+from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.timing_lock import TimingLock, words_of
 
 IDLE_TICK_S: Final = 10.0  # without work nothing is looked at: an order wakes at once
-JUDGES_KEPT: Final = 4  # each has the arrays of its problem
+MEASUREMENT_WORKERS_KEPT: Final = 4  # each has the arrays of its problem
 
-Result = Artifact | Judgement | FinalTimes | Baseline | Roofline | Failure
+Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,14 @@ class NodeChildren:
         assert source.children is not None
         self._source = source
         self._children: Callable[..., BenchChildren] = source.children
-        self._seats = seats
+        self._slots = seats
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._to_measure: collections.deque[Order] = collections.deque()
         self._compiling: dict[int, Order] = {}  # by place in the pool
         self._pool: CompilePool | None = None
-        self._judges: collections.OrderedDict[tuple[Problem, int], JudgeSeat] = collections.OrderedDict()
+        self._measurement_workers: collections.OrderedDict[tuple[Problem, int], MeasurementWorker] = (
+            collections.OrderedDict()
+        )
         self._measuring: Order | None = None
         self._wake = WakePipe()
         self._is_closing = False
@@ -129,8 +131,8 @@ class NodeChildren:
     def _end_children(self) -> None:
         if self._pool is not None:
             self._pool.close()
-        for judge in self._judges.values():
-            judge.kill()
+        for evaluate in self._measurement_workers.values():
+            evaluate.kill()
 
     def _meanwhile(self) -> None:
         """Does what need not wait for a measurement. Raises DroppedError where that is wanted no longer."""
@@ -147,9 +149,9 @@ class NodeChildren:
             self._fail_compiles(error)
         waiting = [] if self._pool is None else self._pool.children
         if not self._to_measure or measuring is not None:
-            judge = [] if measuring is None else self._judge_of(measuring.work).children
+            evaluate = [] if measuring is None else self._measurement_worker_of(measuring.work).children
             is_busy = bool(self._compiling) or measuring is not None
-            sleep_until_news([*waiting, *judge, self._wake], TICK_S if is_busy else IDLE_TICK_S)
+            sleep_until_news([*waiting, *evaluate, self._wake], TICK_S if is_busy else IDLE_TICK_S)
 
     def _take_orders(self) -> None:
         with contextlib.suppress(queue.Empty):
@@ -167,7 +169,7 @@ class NodeChildren:
         (text,) = order.blobs
         if self._pool is None:
             children = self._children_of(order.work)
-            self._pool = CompilePool(compile_spec(children.compiler), max(1, self._seats), children.limits)
+            self._pool = CompilePool(compile_spec(children.compiler), max(1, self._slots), children.limits)
         script = Script(text.decode(), order.work.blobs[0])
         self._compiling[self._pool.add(order.work.problem, script)] = order
 
@@ -199,7 +201,7 @@ class NodeChildren:
         try:
             done = self._measured(order)
         except DroppedError:
-            self._judges.pop((order.work.problem, order.work.threads)).kill()
+            self._measurement_workers.pop((order.work.problem, order.work.threads)).kill()
         except Exception as error:  # noqa: BLE001 - whatever it is, who waits must hear of it
             order.done.set_exception(error)
         else:
@@ -213,12 +215,18 @@ class NodeChildren:
             return self._alone(order)
         children = self._children_of(work)
         artifacts = tuple(unpacked(blob) for blob in order.blobs)
-        is_judge = work.stage == JUDGE
-        question = artifacts[0] if is_judge else Group(artifacts, work.has_baseline)
+        is_measurement_worker = work.stage == EVALUATE
+        question = artifacts[0] if is_measurement_worker else Group(artifacts, work.has_baseline)
         limits, asked = children.limits, (work.problem, work.effort, work.slowest_s)
         size = len(artifacts) + work.has_baseline
-        within_s = limits.judge_within_s(*asked) if is_judge else limits.finals_within_s(*asked, size)
-        reply = self._judge_of(work).ask(work.stage, work.problem, question, work.effort, work.seed, within_s)
+        within_s = (
+            limits.evaluation_limit_s(*asked)
+            if is_measurement_worker
+            else limits.remeasurement_limit_s(*asked, size)
+        )
+        reply = self._measurement_worker_of(work).ask(
+            work.stage, work.problem, question, work.effort, work.seed, within_s
+        )
         return Done(reply.value, reply.seconds, order.timed)
 
     def _alone(self, order: Order) -> Done:
@@ -237,23 +245,27 @@ class NodeChildren:
         except TunerError as error:  # a run goes on without it
             return Failure(Stage.RUN, str(error))
 
-    def _judge_of(self, work: FleetWork) -> JudgeSeat:
+    def _measurement_worker_of(self, work: FleetWork) -> MeasurementWorker:
         """Returns the judge of a problem; the one that was idle longest ends where there are too many."""
         key = (work.problem, work.threads)
-        if key not in self._judges:
+        if key not in self._measurement_workers:
             children = self._children_of(work)
             lock = TimingLock(children.device, words_of(work.problem))
-            self._judges[key] = JudgeSeat(
-                judge_spec(children.evaluator, children.environment),
+            self._measurement_workers[key] = MeasurementWorker(
+                evaluation_spec(children.evaluator, children.environment),
                 children.limits.memory_bytes,
                 meanwhile=self._meanwhile,
                 quiet=self._quiet,
                 turn=lambda: self._turn(lock),
             )
-        self._judges.move_to_end(key)
-        for idle in tuple(itertools.islice(self._judges, max(0, len(self._judges) - JUDGES_KEPT))):
-            self._judges.pop(idle).kill()
-        return self._judges[key]
+        self._measurement_workers.move_to_end(key)
+        for idle in tuple(
+            itertools.islice(
+                self._measurement_workers, max(0, len(self._measurement_workers) - MEASUREMENT_WORKERS_KEPT)
+            )
+        ):
+            self._measurement_workers.pop(idle).kill()
+        return self._measurement_workers[key]
 
     def _children_of(self, work: FleetWork) -> BenchChildren:
         return self._children(work.target, work.problem, work.threads)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tuner.analysis.paired_slowdown import PairedSlowdown, TurnSession, paired_slowdown
+from tuner.analysis.paired_slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
 from tuner.core.errors import TunerError, UsageError
 from tuner.fleet.tables import FleetNode
 from tuner.runtime.cpu.describe_host import processors
@@ -82,7 +82,7 @@ def check_noise(
                 with _stopped(node.process) if turn != "beside" else contextlib.nullcontext():
                     found[turn].append(_call_s(work, slice_s))
     then, again, now = (tuple(found[turn]) for turn in TURNS)
-    return NoiseCheck(node.name, rounds, paired_slowdown((TurnSession(then, again, now),)))
+    return NoiseCheck(node.name, rounds, paired_slowdown((InterleavedSession(then, again, now),)))
 
 
 def _work(rng: "np.random.Generator") -> Callable[[], object]:

@@ -16,7 +16,7 @@ from tuner.core.dataclass_json import encode
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.fleet.queue_tables import seconds_since_start
-from tuner.fleet.server import told_plainly
+from tuner.fleet.server import plain_errors
 from tuner.fleet.work import FleetWork, Service, to_json, work_from_json
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ class Waiting:
     doing_s: float  # since the one that is worked at longest was begun
 
 
-def install_engine(connection: "Connection") -> None:
+def install_queue(connection: "Connection") -> None:
     """Makes the engine's tables and functions where they are missing."""
     from procrastinate.schema import SchemaManager
 
-    with told_plainly(), connection.transaction():
+    with plain_errors(), connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (INSTALL_LOCK,))
         if not _manager(connection).check_connection():
             connection.execute(SchemaManager.get_schema())
@@ -77,9 +77,9 @@ def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, 
 
     Of what is to be ``alone`` one piece is done at a time, in the whole fleet.
     """
-    from procrastinate.jobs import Job as EngineJob
+    from procrastinate.jobs import Job as QueueJob
 
-    job = EngineJob(
+    job = QueueJob(
         queue=queue,
         task_name=TASK,
         priority=priority,
@@ -177,7 +177,7 @@ def runs(connection: "Connection") -> list[str]:
     return sorted(set(map(_run, _manager(connection).list_jobs())))
 
 
-def makers(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
+def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
     """Returns what is to make the code of the jobs for a target, and how many jobs those are."""
     found = (job.task_kwargs for job in _under_way(connection))
     wanted = [str(args.get("maker")) for args in found if args.get("target") == encode(target)]
@@ -195,9 +195,9 @@ async def serve(
     import procrastinate
     import psycopg
 
-    from tuner.fleet.engine_connector import EngineConnector, require_server
+    from tuner.fleet.queue_connector import QueueConnector, require_server
 
-    app = procrastinate.App(connector=EngineConnector(url, 1 + len(services), ending))
+    app = procrastinate.App(connector=QueueConnector(url, 1 + len(services), ending))
 
     @app.task(name=TASK, retry=procrastinate.RetryStrategy(max_attempts=ATTEMPTS, wait=RETRY_S))
     async def task(**arguments: Any) -> None:

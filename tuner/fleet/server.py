@@ -29,7 +29,7 @@ KEEP_ALIVE_THERE: Final = (
 )
 
 
-class NoAnswerError(UsageError):
+class NoReplyError(UsageError):
     """No server answers at an address, now."""
 
 
@@ -64,7 +64,7 @@ def as_role(url: str, role: str | None) -> str:
 
 
 def connected(url: str) -> "Connection":
-    """Returns a connection that commits each statement. Raises NoAnswerError where no server answers."""
+    """Returns a connection that commits each statement. Raises NoReplyError where no server answers."""
     require_packages()
     import psycopg
 
@@ -78,7 +78,7 @@ def connected(url: str) -> "Connection":
         )
         connection.execute(KEEP_ALIVE_THERE)  # a lock of a run, or of a sweep, ends with its machine
     except psycopg.Error as error:
-        raise NoAnswerError(
+        raise NoReplyError(
             f"fleet: its database does not answer: {without_secrets(_first_line(error), url)}"
         ) from error
     return connection
@@ -87,12 +87,12 @@ def connected(url: str) -> "Connection":
 @contextlib.contextmanager
 def session(url: str) -> "Iterator[Connection]":
     """Gives a connection for a few questions; what the server refuses is one line."""
-    with contextlib.closing(connected(url)) as connection, told_plainly():
+    with contextlib.closing(connected(url)) as connection, plain_errors():
         yield connection
 
 
 @contextlib.contextmanager
-def told_plainly() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """Turns what the server refuses into a TunerError of one line."""
     import psycopg
 

@@ -50,7 +50,7 @@ class FleetStatus:
     queues: tuple[QueueStatus, ...]
     run_ids: tuple[tuple[str, int], ...]  # of the runs that jobs are of: uuid, what people call it
 
-    def run_words(self, uuid: str) -> str:
+    def run_text(self, uuid: str) -> str:
         """Returns what people call a run; of one whose rows are gone, how its uuid begins."""
         return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
 

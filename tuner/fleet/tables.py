@@ -39,7 +39,7 @@ class FleetNode:
     seats: int  # candidates compiled at once; 0: it compiles nothing
     device: str  # that it alone measures on; "": it measures nothing
     machine: Machine
-    maker: str  # maker_of its compiler
+    maker: str  # compiler_build_of its compiler
     tuner_version: str
 
     @property
@@ -51,7 +51,7 @@ class FleetNode:
 
 
 @dataclass(frozen=True)
-class EngineLoad:
+class QueueLoad:
     """What a node's own process costs its machine, its children not counted."""
 
     cpu_share: float  # of one processor
@@ -66,7 +66,7 @@ class SeenNode:
     age_s: float  # since it joined
     silent_s: float  # since its last heartbeat
     drains: bool
-    load: EngineLoad | None = None  # None: its second heartbeat has not come
+    load: QueueLoad | None = None  # None: its second heartbeat has not come
 
     def is_lost(self, lease_s: float) -> bool:
         """Tells whether it has said nothing for so long that its work is given to others."""
@@ -148,7 +148,7 @@ def channel_of(run: str) -> str:
     return f"fleet_{run}"
 
 
-def is_told(connection: "Connection", key: Key) -> bool:
+def is_reported(connection: "Connection", key: Key) -> bool:
     """Says whether a piece of work has an outcome."""
     found = connection.execute(
         "SELECT 1 FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key
@@ -233,7 +233,7 @@ def join(connection: "Connection", node: FleetNode) -> None:
     )
 
 
-def beat(connection: "Connection", name: str, load: EngineLoad) -> bool:
+def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
     """Stores that a node is alive, and what it costs; returns whether it is to end after what it has."""
     row = connection.execute(
         "UPDATE fleet_node SET seen = now(), cpu_share = %s, wakeups_per_s = %s WHERE name = %s "
@@ -268,5 +268,5 @@ def _seen(row: tuple[Any, ...]) -> SeenNode:
     age_s, silent_s, drains, cpu_share, wakeups_per_s = seen
     described = decode(Machine, machine, f"node {name}: machine")
     node = FleetNode(name, host, process, target, seats, device, described, maker, version)
-    load = None if cpu_share is None else EngineLoad(cpu_share, wakeups_per_s)
+    load = None if cpu_share is None else QueueLoad(cpu_share, wakeups_per_s)
     return SeenNode(node, age_s, silent_s, drains, load)

@@ -13,10 +13,10 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.core.target_name import TargetName
 from tuner.core.version import __version__
-from tuner.workers.judge import Judgement
+from tuner.workers.evaluation import Evaluation
 
 COMPILE: Final = "compile"  # stages of work
-JUDGE: Final = "judge"
+EVALUATE: Final = "evaluate"
 FINALS: Final = "finals"
 BASELINE: Final = "baseline"
 ROOFLINE: Final = "roofline"
@@ -32,7 +32,7 @@ class FleetWork:
     run: str  # uuid
     number: int  # of the trial; below 0: no trial's
     stage: str
-    maker: str  # what makes code for the run: maker_of
+    maker: str  # what makes code for the run: compiler_build_of
     machine: str  # Machine.name
     problem: Problem
     target: TargetName
@@ -67,7 +67,7 @@ class Compiled:
 class Outcome:
     """What became of a piece of work; a Failure is a candidate's, or says that nobody could do it."""
 
-    value: Compiled | Judgement | FinalTimes | Baseline | Roofline | Failure
+    value: Compiled | Evaluation | FinalTimes | Baseline | Roofline | Failure
     seconds: float  # that it took
 
 
@@ -87,7 +87,7 @@ def outcome_from_json(found: Any) -> Outcome:
     return decode(Outcome, found, "outcome")
 
 
-def maker_of(compiler: Compiler) -> str:
+def compiler_build_of(compiler: Compiler) -> str:
     """Returns what must be equal where code is made and where it was asked for."""
     return f"tuner {__version__}, {compiler.fingerprint}"
 

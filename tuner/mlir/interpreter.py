@@ -4,7 +4,7 @@ import re
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import interpreter, ir
-from tuner.mlir.ops import load_own_ops
+from tuner.mlir.ops import load_custom_ops
 from tuner.mlir.ops.empty_matches import empty_matches_refused
 from tuner.mlir.rewrite.diagnostics import OpLocations
 from tuner.mlir.rewrite.named_effects import require_no_effects
@@ -21,7 +21,7 @@ def new_context() -> ir.Context:
     context = ir.Context()
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
-        load_own_ops()
+        load_custom_ops()
     return context
 
 

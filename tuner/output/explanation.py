@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a text that is quoted
 
 
-def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_words: str = "") -> list[str]:
+def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_text: str = "") -> list[str]:
     """Returns why a trial has no time, with the lines of the ops that failed, or that it has one."""
     record = trial.record
     if not isinstance(record.outcome, Failure):
@@ -35,7 +35,7 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_wor
         f"strategy  {record.candidate.strategy}",
         *wrapped([knobs_line(record.candidate.choices)]),
         *(line for each in failed for line in _failed_op_lines(each)),
-        *([f"texts     tuner show {trial.id} --json{database_words}"] if trial.script_text else []),
+        *([f"texts     tuner show {trial.id} --json{database_text}"] if trial.script_text else []),
     ]
 
 

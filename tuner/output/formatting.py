@@ -52,7 +52,7 @@ def speed_text(gflop_per_s: float | None) -> str:
     return "-" if gflop_per_s is None else f"{gflop_per_s:.4g} GFLOP/s"
 
 
-def problem_words(problem: Problem) -> str:
+def problem_text(problem: Problem) -> str:
     """Returns a problem by the words that are not the usual ones: 'matmul 64x64x64 f16 -> f16 nt'."""
     words = [problem.operation, problem.shape, problem.dtype]
     words += [f"-> {problem.output}"] * bool(problem.output)
@@ -84,7 +84,7 @@ def count_text(count: int, noun: str) -> str:
 WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
-def first_words(points: tuple[FirstPoint, ...]) -> str:
+def first_points_text(points: tuple[FirstPoint, ...]) -> str:
     """Returns where the first points come from: 'warm start from 8x8x8 (run 3): 2 points, by turns ...'."""
     counts = Counter(point.origin for point in points)
     others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])

@@ -12,7 +12,7 @@ def gpu_lines(measurement: Measurement) -> list[str]:
         lines.append(f"cold      {seconds_text(measurement.cold_median_s)} with the cache flushed before")
     conditions = measurement.conditions
     if conditions is not None:
-        lines.append(f"sensors   {_state_words(conditions.before)}; after: {_state_words(conditions.after)}")
+        lines.append(f"sensors   {_state_text(conditions.before)}; after: {_state_text(conditions.after)}")
         lines += _span_lines(conditions.between)
     return lines + slowdown_lines(measurement)
 
@@ -31,7 +31,7 @@ def _span_lines(span: Span | None) -> list[str]:
     return [f"clocks    SM {low:.0f} to {high:.0f} MHz in {span.readings} readings between the rounds"]
 
 
-def _state_words(state: GpuState) -> str:
+def _state_text(state: GpuState) -> str:
     readings = (
         ("SM", state.sm_clock_hz, 1e6, "MHz"),
         ("memory", state.memory_clock_hz, 1e6, "MHz"),

@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from tuner.analysis.answer import Answer, Tied, timed
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
+from tuner.analysis.selected_result import SelectedResult, Tied, timed
 from tuner.core.dataclass_json import encode
 from tuner.core.documents import ProblemDocument, candidate_document
 from tuner.core.errors import Failure
@@ -20,7 +20,7 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import Counts, DatabaseInfo, FirstPoint, Run, StoredTrial
 from tuner.core.timing_round import StoredRound
-from tuner.scripts.portability import own_ops
+from tuner.scripts.portability import custom_ops
 
 if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
@@ -35,7 +35,7 @@ CSV_COLUMNS = (
 )
 
 
-def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: float) -> Document:
+def tune_document(run: Run, counts: Counts, answer: SelectedResult | None, seconds: float) -> Document:
     """Returns what ``tuner tune --json`` prints."""
     return {
         "run": run.id,
@@ -57,7 +57,7 @@ def tune_document(run: Run, counts: Counts, answer: Answer | None, seconds: floa
     }
 
 
-def tied_document(tie: Tied, answer: Answer, run: Run) -> Document:
+def tied_document(tie: Tied, answer: SelectedResult, run: Run) -> Document:
     """Returns one trial of the tied set; ``slowdown`` is against the fastest, relative."""
     record, measurement = tie.trial.record, timed(tie.trial)
     compared = between_trials(run, tie.trial, answer.tied[0])
@@ -157,7 +157,7 @@ def trial_document(trial: StoredTrial) -> Document:
         **history_document(trial),
         "row": trial.row,
         "stages_s": dict(record.stage_s),
-        "verdict": encode(record.judged_right),
+        "verdict": encode(record.correct_verdict),
         "resources": encode(record.resources),
         "measurement": measured and measurement_document(measured),
         "final": trial.final and measurement_document(trial.final),
@@ -203,7 +203,7 @@ def round_document(stored: StoredRound) -> Document:
 
 
 def run_document(
-    run: Run, counts: Counts, answer: Answer | None, rounds: tuple[StoredRound, ...] = ()
+    run: Run, counts: Counts, answer: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
 ) -> Document:
     """Returns one run whole, as ``tuner show run:ID --json`` prints it."""
     settings = run.settings
@@ -264,7 +264,7 @@ def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
     return problem.flop / median_s / 1e9 if median_s else None
 
 
-def _best_document(answer: Answer, run: Run) -> Document:
+def _best_document(answer: SelectedResult, run: Run) -> Document:
     record, measurement = answer.best.record, answer.measurement
     return {
         "trial": answer.best.id,
@@ -276,7 +276,7 @@ def _best_document(answer: Answer, run: Run) -> Document:
         "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
         "unreliable": distrust(run, answer.best) or None,
         "baseline": baseline_document(run, answer.best),
-        "own_ops": list(own_ops(answer.best.script_text)),  # none: stock mlir-opt runs the script
+        "custom_ops": list(custom_ops(answer.best.script_text)),  # none: stock mlir-opt runs the script
     }
 
 

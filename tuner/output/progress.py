@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
-from tuner.output.formatting import count_text, first_words, one_line, seconds_text, speed_text
+from tuner.output.formatting import count_text, first_points_text, one_line, seconds_text, speed_text
 from tuner.output.json_documents import gflop_per_s
-from tuner.output.result import worked_words
+from tuner.output.result import measured_text
 from tuner.tuning.events import (
     BaselineFailed,
     BaselineMeasured,
     Event,
-    FinalsStarted,
     MachineBusy,
     NoiseMeasured,
     Observer,
+    RemeasurementStarted,
     RoundLost,
     RunStarted,
     TrialDone,
+    WaitsForLock,
     WaitsForNode,
-    WaitsForTurn,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             words += f"{event.feasible} of {event.cartesian} combinations are feasible"
             if event.proposed_before:
                 return f"{words}; going on after {event.proposed_before} trials"
-            first = first_words(event.settings.first or ())
+            first = first_points_text(event.settings.first or ())
             return f"{words}; {first}" if first else words
         case MachineBusy():
             return _busy_line(event)
@@ -111,9 +111,9 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
             return f"baseline: {baseline.name} {_pace(settings.problem, baseline.measurement.median_s)}"
         case BaselineFailed(reason):
             return f"baseline: not measured: {reason}"
-        case FinalsStarted() | NoiseMeasured() | RoundLost():
-            return _finals_line(event)
-        case WaitsForTurn(who):
+        case RemeasurementStarted() | NoiseMeasured() | RoundLost():
+            return _remeasurement_line(event)
+        case WaitsForLock(who):
             return f"waiting for {who}: it times on the same device"
         case WaitsForNode(why):
             return f"waiting for the fleet: {why}"
@@ -133,10 +133,10 @@ def _busy_line(event: MachineBusy) -> str:
     )
 
 
-def _finals_line(event: FinalsStarted | NoiseMeasured | RoundLost) -> str:
+def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost) -> str:
     """Returns what happens to the final re-measurement."""
     match event:
-        case FinalsStarted(trials):
+        case RemeasurementStarted(trials):
             return f"finals: timing the best {trials} again, interleaved"
         case NoiseMeasured(noise):
             return f"noise floor: {noise:.2%}"
@@ -149,7 +149,7 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
     counts, total = event.counts, settings.trials
     done = event.number + 1
     words = f"{done}{'' if total is None else f'/{total}'} trials: "
-    words += f"{worked_words(counts)}, {counts.failed} failed"
+    words += f"{measured_text(counts)}, {counts.failed} failed"
     if counts.reused:
         words += f", {counts.reused} reused"
     if event.best is not None:

@@ -15,10 +15,10 @@ from tuner.output.atomic_write import write_atomically
 from tuner.output.report import RUNS_SHOWN
 from tuner.output.report.content import BestKnown, Report, ReportedRun
 from tuner.output.report.page import page_html
-from tuner.run_history.best_trials import any_group, best_answers
+from tuner.run_history.best_trials import any_group, best_results
 from tuner.run_history.compile_time import pass_seconds
 from tuner.run_history.opened_store import open_known
-from tuner.run_history.which_database import database_words, naming_database
+from tuner.run_history.which_database import database_text, naming_database
 from tuner.tuning.composition import Composition
 
 Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # of compiling a trial again
@@ -69,7 +69,7 @@ def report(
     with naming_database(db), open_known(db) as store:
         passes = timed_passes(real_composition(), store) if compile_time else no_passes
         found = gathered(store, run, limit, passes)
-    page = page_html(replace(found, database_words=database_words(db)))
+    page = page_html(replace(found, database_text=database_text(db)))
     if file is not None:
         write_atomically(Path(file), page.encode())
     return page
@@ -87,7 +87,7 @@ def _runs(store: Store, run_id: int | None, limit: int) -> tuple[tuple[ReportedR
 
 def _best(store: Store, only: ReportedRun | None) -> tuple[BestKnown, ...]:
     """Returns the best of every problem, target and machine, replays too; of one run's where given."""
-    found = best_answers(store, TrialQuery(), any_group if only is None else _group(only).__eq__)
+    found = best_results(store, TrialQuery(), any_group if only is None else _group(only).__eq__)
     ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
     return tuple(BestKnown(each.answer, each.run) for each in ordered)
 

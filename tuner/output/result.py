@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import Answer, timed
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
+from tuner.analysis.selected_result import SelectedResult, timed
 from tuner.core.machine import Roofline
 from tuner.core.runs import Counts, Run, StoredTrial
 from tuner.output.formatting import (
@@ -18,7 +18,7 @@ from tuner.output.formatting import (
 )
 from tuner.output.gpu_conditions import gpu_lines
 from tuner.output.json_documents import gflop_per_s
-from tuner.scripts.portability import own_ops
+from tuner.scripts.portability import custom_ops
 
 if TYPE_CHECKING:
     from tuner.core.pending_trial import PendingTrial
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TIED_SHOWN = 8  # trials
 
 
-def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") -> list[str]:
+def result_lines(tuned: "TunedRun", answer: SelectedResult, database_text: str = "") -> list[str]:
     """Returns what was found, how sure it is, and what to type next."""
     run, record, measurement = tuned.run, answer.best.record, answer.measurement
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
@@ -38,19 +38,19 @@ def result_lines(tuned: "TunedRun", answer: Answer, database_words: str = "") ->
         f"best      trial {answer.best.id} of run {run.id}: {record.candidate.strategy}",
         knobs_line(record.candidate.choices),
         f"time      {seconds_text(measurement.median_s)} {interval}",
-        f"speed     {speed}{baseline_words(run, answer.best)}",
+        f"speed     {speed}{baseline_text(run, answer.best)}",
     ]
     lines += gpu_lines(measurement)
     if run.roofline is not None:
-        lines.append(f"roofline  {roofline_words(run, run.roofline, answer.best)}")
-    lines += unreliable_lines(run, answer.best, database_words) + tied_lines(answer, run, database_words)
-    lines += portable_lines(answer.best, database_words)
-    lines.append(f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}")
-    lines.append(f"next      {_next_words(answer.best)}{database_words}")
+        lines.append(f"roofline  {roofline_text(run, run.roofline, answer.best)}")
+    lines += unreliable_lines(run, answer.best, database_text) + tied_lines(answer, run, database_text)
+    lines += portable_lines(answer.best, database_text)
+    lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
+    lines.append(f"next      {_next_text(answer.best)}{database_text}")
     return lines
 
 
-def tied_lines(answer: Answer, run: Run, database_words: str = "") -> list[str]:
+def tied_lines(answer: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns the other trials of the tied set, each with how its time differs from the best's.
 
     They are called tied only where the round was quiet enough to tell trials apart.
@@ -58,24 +58,24 @@ def tied_lines(answer: Answer, run: Run, database_words: str = "") -> list[str]:
     others = [trial for trial in answer.tied if trial is not answer.best]
     if not others:
         return []
-    words = [_tied_words(run, trial, answer.best) for trial in others[:TIED_SHOWN]]
+    words = [_tied_text(run, trial, answer.best) for trial in others[:TIED_SHOWN]]
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
     badge = unreliable_lines(run, answer.best)
     if badge or not answer.can_separate:
         return [
             f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}",
-            *([] if badge else [_again_line(run, database_words)]),  # the badge has said it
+            *([] if badge else [_again_line(run, database_text)]),  # the badge has said it
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
 
 
-def _tied_words(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
+def _tied_text(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
     compared = between_trials(run, trial, best)
     return f"{trial.id} ({compared.longer:+.1%})" if isinstance(compared, Comparable) else str(trial.id)
 
 
-def best_words(best: StoredTrial, run: Run) -> str:
+def best_text(best: StoredTrial, run: Run) -> str:
     """Returns which trial is the best, its time, and why that cannot be relied on where it cannot."""
     measurement = timed(best)
     time = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)})"
@@ -83,49 +83,49 @@ def best_words(best: StoredTrial, run: Run) -> str:
     return f"the best is trial {best.id} of run {run.id}: {time}{badge}"
 
 
-def portable_lines(best: StoredTrial, database_words: str = "") -> list[str]:
+def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
     """Returns whether stock mlir-opt runs the best script, and what to type where it does not."""
     if not best.script:  # it exports none
         return []
-    ops = own_ops(best.script_text)
+    ops = custom_ops(best.script_text)
     if not ops:
         return ["portable  yes: stock mlir-opt runs its script"]
     lines = [f"portable  no: its script calls {', '.join(ops)}; the best one without:"]
-    return [*lines, f"          tuner export --trial {best.id} --stock -o stock.mlir{database_words}"]
+    return [*lines, f"          tuner export --trial {best.id} --stock -o stock.mlir{database_text}"]
 
 
-def stock_words(found: "BestStock") -> str:
+def stock_text(found: "BestStock") -> str:
     """Returns which script stock mlir-opt runs, and how much slower than the winner's it is."""
     if found.trial.id == found.winner.id:
         return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
     who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
     if isinstance(found.compared, NotComparable):
         return f"{who}, cannot be compared with trial {found.winner.id}: {found.compared.reason}"
-    return f"{who}, takes {longer_words(found.compared)} against trial {found.winner.id}"
+    return f"{who}, takes {longer_text(found.compared)} against trial {found.winner.id}"
 
 
-def longer_words(compared: Comparable) -> str:
+def longer_text(compared: Comparable) -> str:
     """Returns by how much a time is longer than another, with its interval."""
     low, high = compared.longer_interval
     return f"{compared.longer:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
 
 
-def unreliable_lines(run: Run, best: StoredTrial, database_words: str = "") -> list[str]:
+def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
     """Returns why the figures cannot be relied on, and what to type; nothing where they can."""
     reason = distrust(run, best)
     if not reason:
         return []
-    again = [] if run.status == "interrupted" else [_again_line(run, database_words)]  # it is gone on with
+    again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # it is gone on with
     return [f"badge     unreliable: {reason}", *again]
 
 
-def _again_line(run: Run, database_words: str) -> str:
+def _again_line(run: Run, database_text: str) -> str:
     """Returns the command that adds a round of timing to a run."""
-    return f"          on a quiet machine: tuner tune --resume {run.id} --retime{database_words}"
+    return f"          on a quiet machine: tuner tune --resume {run.id} --retime{database_text}"
 
 
 def verified_lines(
-    tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_words: str = ""
+    tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = ""
 ) -> list[str]:
     """Returns what was verified by a run without times, which of it promises most, and what to type next."""
     run, counts = tuned.run, tuned.counts
@@ -135,10 +135,10 @@ def verified_lines(
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
         f"times     none: target {run.settings.target} has no clock, nothing is ranked",
         *order_lines(promising),
-        f"trials    {counts_words(tuned.counts)} in {tuned.seconds:.0f} s{idle_words(run)}",
-        f"next      tuner history --run {run.id} --status verified{database_words}",
-        f"          tuner export {exported}{database_words}",
-        f"          tuner bundle export --run {run.id} -o pending.bundle{database_words}",
+        f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}",
+        f"next      tuner history --run {run.id} --status verified{database_text}",
+        f"          tuner export {exported}{database_text}",
+        f"          tuner bundle export --run {run.id} -o pending.bundle{database_text}",
     ]
 
 
@@ -153,41 +153,41 @@ def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
 
 
 def failure_lines(
-    tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_words: str = ""
+    tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_text: str = ""
 ) -> list[str]:
     """Returns why a run found nothing."""
     if tuned.counts.proposed == 0:
         return ["no candidate was tried: the budget was spent before the first"]
-    lines = [f"no candidate worked: {counts_words(tuned.counts)}"]
+    lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
     lines += [f"  {count} x {one_line(reason)}" for reason, count in reasons]
-    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_words}")
+    lines.append(f"  more: tuner history --run {tuned.run.id} --status failed{database_text}")
     return lines
 
 
-def idle_words(run: Run) -> str:
+def idle_text(run: Run) -> str:
     """Returns how much of the search nothing was measured, since nothing was compiled yet; '' if not told."""
     return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
 
 
-def counts_words(counts: Counts) -> str:
+def counts_text(counts: Counts) -> str:
     """Returns what became of the trials."""
-    words = f"{count_text(counts.proposed, 'trial')}: {worked_words(counts)}, {counts.failed} failed"
+    words = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
     return words + (f", {counts.reused} of them reused" if counts.reused else "")
 
 
-def worked_words(counts: Counts) -> str:
+def measured_text(counts: Counts) -> str:
     """Returns how many trials were right, by what is known of them."""
     if not counts.verified:
         return f"{counts.measured} measured"
     return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
 
 
-def _next_words(best: StoredTrial) -> str:
+def _next_text(best: StoredTrial) -> str:
     """Returns the command to type for the best trial; a replay has no script to export."""
     return f"tuner export --trial {best.id} -o best.mlir" if best.script else f"tuner show {best.id}"
 
 
-def roofline_words(run: Run, roofline: Roofline, best: StoredTrial) -> str:
+def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns how near the best time is to what the machine was measured to do at most."""
     problem = run.settings.problem
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
@@ -200,7 +200,7 @@ def roofline_words(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     return f"{least_s / timed(best).median_s:.1%} of what {who} can do ({limits})"
 
 
-def baseline_words(run: Run, best: StoredTrial) -> str:
+def baseline_text(run: Run, best: StoredTrial) -> str:
     """Returns how the best time compares with the baseline's; '' when that was not measured."""
     compared = against_baseline(run, best)
     if run.baseline is None or compared is None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tuner.output.fitted_table import table_lines, varying_columns
-from tuner.output.formatting import problem_words, seconds_text, wrapped
+from tuner.output.formatting import problem_text, seconds_text, wrapped
 from tuner.output.json_documents import gflop_per_s
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _row(tuned: "TunedRun") -> tuple[str, ...]:
     return (
         str(run.id),
         f"{run.created:%Y-%m-%d}",
-        problem_words(run.settings.problem),
+        problem_text(run.settings.problem),
         run.settings.target.text,
         run.status + (", unreliable" if run.unreliable else ""),
         str(tuned.counts.proposed),

@@ -8,26 +8,26 @@ from tuner.core.errors import Failure
 from tuner.core.kernel_program import Resources
 from tuner.core.moments import utc_text
 from tuner.core.record import Measurement
-from tuner.core.runs import Elsewhere, StoredTrial
+from tuner.core.runs import RemoteMeasurement, StoredTrial
 from tuner.core.timing_round import RoundQuality, StoredRound
 from tuner.output.fitted_table import Row, table_lines, varying_columns
 from tuner.output.formatting import (
     bound_text,
     count_text,
     early_stopped_text,
-    first_words,
+    first_points_text,
     interval_text,
     knobs_line,
     knobs_text,
     one_line,
-    problem_words,
+    problem_text,
     seconds_text,
     speed_text,
     wrapped,
 )
 from tuner.output.gpu_conditions import gpu_lines
 from tuner.output.json_documents import gflop_per_s
-from tuner.output.result import counts_words, idle_words, result_lines
+from tuner.output.result import counts_text, idle_text, result_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +92,7 @@ def trial_lines(trial: StoredTrial) -> list[str]:
         f"target    {record.target}, {count_text(trial.threads, 'thread')} on {trial.machine.name}",
         f"strategy  {record.candidate.strategy}",
         knobs_line(record.candidate.choices),
-        f"status    {record.status}{_reused_words(trial)}",
+        f"status    {record.status}{_reused_text(trial)}",
     ]
     lines += [f"stale     {trial.stale}"] * bool(trial.stale)
     lines += _outcome_lines(trial)
@@ -137,7 +137,7 @@ def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> l
     return table_lines(("pass", "ms", "runs"), rows, columns)
 
 
-def run_lines(tuned: "TunedRun", database_words: str = "") -> list[str]:
+def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
     """Returns one run whole."""
     run, settings = tuned.run, tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
@@ -150,13 +150,13 @@ def run_lines(tuned: "TunedRun", database_words: str = "") -> list[str]:
         f"target    {settings.target}, {count_text(settings.threads, 'thread')} on {run.machine.name}{load}",
         f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
         f"compiler  {run.compiler.mlir}",
-        *([f"first     {first_words(settings.first)}"] if settings.first else []),
-        *([f"elsewhere {elsewhere_words(run.elsewhere)}"] if run.elsewhere else []),
+        *([f"first     {first_points_text(settings.first)}"] if settings.first else []),
+        *([f"elsewhere {remote_text(run.elsewhere)}"] if run.elsewhere else []),
     ]
     if tuned.answer is None:
         nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
-        return [*lines, f"trials    {counts_words(tuned.counts)}{idle_words(run)}", nothing]
-    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.answer, database_words)
+        return [*lines, f"trials    {counts_text(tuned.counts)}{idle_text(run)}", nothing]
+    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.answer, database_text)
 
 
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
@@ -165,18 +165,18 @@ def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
         return []
     return [
         f"round     {each.number}: {utc_text(each.started)}, "
-        f"{_quality_words(each.quality)}{' (answers)' if each.is_answering else ''}"
+        f"{_quality_text(each.quality)}{' (answers)' if each.is_answering else ''}"
         for each in rounds
     ]
 
 
-def _quality_words(quality: RoundQuality) -> str:
+def _quality_text(quality: RoundQuality) -> str:
     if quality.unreliable:
         return f"unreliable: {quality.unreliable}"
     return "noise not known" if quality.noise is None else f"noise floor {quality.noise:.1%}"
 
 
-def elsewhere_words(elsewhere: Elsewhere) -> str:
+def remote_text(elsewhere: RemoteMeasurement) -> str:
     """Returns where the times of a run were taken."""
     measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
     return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
@@ -194,17 +194,17 @@ def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collecti
     return (
         str(trial.id),
         str(trial.run),
-        problem_words(record.problem),
+        problem_text(record.problem),
         record.target.text,
         str(trial.threads),
-        _status_words(trial) + ", best" * (trial.id in best),
+        _status_text(trial) + ", best" * (trial.id in best),
         _table_time(trial),
         "-" if speed is None else f"{speed:.1f}",
         what,
     )
 
 
-def _status_words(trial: StoredTrial) -> str:
+def _status_text(trial: StoredTrial) -> str:
     record = trial.record
     if trial.stale:
         return "stale"
@@ -224,7 +224,7 @@ def _table_time(trial: StoredTrial) -> str:
 def _outcome_lines(trial: StoredTrial) -> list[str]:
     record = trial.record
     outcome = record.outcome
-    verdict = record.judged_right
+    verdict = record.correct_verdict
     lines = []
     if isinstance(outcome, Failure):
         lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")
@@ -234,18 +234,18 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
         )
         lines += [f"note      {note}" for note in verdict.notes]
     if isinstance(outcome, Measurement):
-        lines.append(f"time      {_measurement_words(outcome)}")
+        lines.append(f"time      {_measurement_text(outcome)}")
         lines += gpu_lines(outcome)
     if trial.final is not None:
         badge = f"; unreliable: {trial.unreliable}" if trial.unreliable else ""
-        lines.append(f"final     {_measurement_words(trial.final)}, interleaved{badge}")
+        lines.append(f"final     {_measurement_text(trial.final)}, interleaved{badge}")
         lines += gpu_lines(trial.final)
     if trial.best_s is not None and trial.early_stopped is None:
         lines.append(f"speed     {speed_text(gflop_per_s(record.problem, trial.best_s))}")
     return lines
 
 
-def _measurement_words(measurement: Measurement) -> str:
+def _measurement_text(measurement: Measurement) -> str:
     calls = count_text(measurement.inner_calls, "call")
     if not measurement.is_complete:
         return f"{early_stopped_text(measurement)} of {calls}"
@@ -253,6 +253,6 @@ def _measurement_words(measurement: Measurement) -> str:
     return words + f"{len(measurement.samples_s)} samples of {calls})"
 
 
-def _reused_words(trial: StoredTrial) -> str:
+def _reused_text(trial: StoredTrial) -> str:
     source = trial.record.reused_from
     return "" if source is None else f", reused from trial {source}: same script or same code"

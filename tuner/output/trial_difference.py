@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from tuner.analysis.answer import timed
 from tuner.analysis.comparison import NotComparable
+from tuner.analysis.selected_result import timed
 from tuner.core.runs import StoredTrial
 from tuner.output.fitted_table import table_lines
 from tuner.output.formatting import count_text, interval_text, trial_time_text
 from tuner.output.json_documents import Document, history_document, slowdown_document
-from tuner.output.result import longer_words
+from tuner.output.result import longer_text
 from tuner.output.tables import resources_lines
 from tuner.run_history.trial_difference import StageDifference, TrialDifference
 
@@ -87,8 +87,8 @@ def _time_lines(found: TrialDifference) -> list[str]:
     if isinstance(compared, NotComparable):
         return [f"change    cannot be told: {compared.reason}"]
     if not compared.is_different:
-        return [f"change    cannot be told apart: {longer_words(compared)}, noise floor {compared.noise:.1%}"]
-    return [f"change    trial {found.second.id} takes {longer_words(compared)}"]
+        return [f"change    cannot be told apart: {longer_text(compared)}, noise floor {compared.noise:.1%}"]
+    return [f"change    trial {found.second.id} takes {longer_text(compared)}"]
 
 
 def _no_times(found: TrialDifference) -> str:

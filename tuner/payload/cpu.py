@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.target import Panel
+from tuner.core.target import Partition
 
-PANELS_COMMENT = "// panels: "  # in a script for several threads: entry row column m n [first matrices]; ...
-PANELS_LIMIT = 1024  # of a script; threads of the largest machines
+PARTITIONS_COMMENT = (
+    "// panels: "  # in a script for several threads: entry row column m n [first matrices]; ...
+)
+PARTITIONS_LIMIT = 1024  # of a script; threads of the largest machines
 ENTRY = "matmul"  # of the whole problem; panel functions append _<rows>x<columns>
 MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
     "nn": ("(m, k)", "(k, n)"),
@@ -18,7 +20,7 @@ MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
 }
 
 
-def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Panel, ...]:
+def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
     """Partitions C into at most ``parts`` panels of columns ("n") or rows ("m"), or none ("none").
 
     A panel's extent is a multiple of ``multiple`` but for the last one's. Equal panels share a function.
@@ -28,12 +30,12 @@ def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[
     if split == "none" or parts == 1:
         ends = [part * problem.batch // parts for part in range(parts + 1)]
         dealt = [(first, end - first) for first, end in itertools.pairwise(ends) if end > first]
-        return tuple(Panel(ENTRY, 0, 0, m, n, first, count) for first, count in dealt)
+        return tuple(Partition(ENTRY, 0, 0, m, n, first, count) for first, count in dealt)
     extent = n if split == "n" else m
     step = -(-extent // (parts * multiple)) * multiple
     starts = range(0, extent, step)
     if len(starts) == 1:
-        return (Panel(ENTRY, 0, 0, m, n, 0, problem.batch),)
+        return (Partition(ENTRY, 0, 0, m, n, 0, problem.batch),)
     sizes = [min(step, extent - start) for start in starts]
     places = zip(starts, sizes, strict=True)
     if split == "n":
@@ -41,31 +43,31 @@ def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[
     return tuple(_panel(problem, start, 0, size, n) for start, size in places)
 
 
-def panels_comment(panels: tuple[Panel, ...]) -> str:
-    """Returns the line that tells a reader of the script, and ``panels_in``, what it is written for."""
-    return PANELS_COMMENT + "; ".join(map(_panel_words, panels))
+def partitions_comment(panels: tuple[Partition, ...]) -> str:
+    """Returns the line that tells a reader of the script, and ``partitions_in``, what it is written for."""
+    return PARTITIONS_COMMENT + "; ".join(map(_partition_text, panels))
 
 
-def panels_in(script: str, problem: Problem) -> tuple[Panel, ...]:
+def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
     """Reads the panels that a script is written for; the whole problem when it names none.
 
     Raises UsageError for panels that do not cover C exactly once: kernels trust them with every address.
     """
-    line = next((line for line in script.splitlines() if line.startswith(PANELS_COMMENT)), None)
+    line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:
         return partition(problem, 1, "none", 1)
     panels = []
-    for part in line.removeprefix(PANELS_COMMENT).split("; "):
+    for part in line.removeprefix(PARTITIONS_COMMENT).split("; "):
         match = re.fullmatch(r"(\w+)((?: \d{1,18}){4}(?: \d{1,18} \d{1,18})?)", part.strip())
         if match is None:
             words = "entry row column m n" + (" [first matrices]" if problem.lead else "")
             raise UsageError(f"script: panels: found {part!r}, allowed '{words}'")
-        panels.append(Panel(match[1], *(int(number) for number in match[2].split())))
+        panels.append(Partition(match[1], *(int(number) for number in match[2].split())))
     _require_cover(problem, tuple(panels))
     return tuple(panels)
 
 
-def payload_mlir(problem: Problem, panels: tuple[Panel, ...]) -> str:
+def payload_mlir(problem: Problem, panels: tuple[Partition, ...]) -> str:
     """Returns a module with one function per entry: (A, B[, bias], C) as memrefs; only C is written.
 
     Of a batch it takes one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each.
@@ -81,7 +83,7 @@ def batch_comment(problem: Problem) -> str:
     return f"// for each of {problem.batch} pairs of matrices\n" if problem.lead else ""
 
 
-def element_offsets(problem: Problem, panel: Panel) -> tuple[int, ...]:
+def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
     """Returns the elements between the start of A, B[, bias], C and the panel's part of each."""
     m, n, k = problem.sizes
     a = panel.first * m * k + (panel.row if problem.layout == "tn" else panel.row * k)
@@ -109,20 +111,20 @@ def scalar_op(word: str, element: str) -> str:
     return "arith." + (integer if element.startswith("i") else floating)
 
 
-def _panel(problem: Problem, row: int, column: int, m: int, n: int) -> Panel:
-    return Panel(f"{ENTRY}_{m}x{n}", row, column, m, n, 0, problem.batch)
+def _panel(problem: Problem, row: int, column: int, m: int, n: int) -> Partition:
+    return Partition(f"{ENTRY}_{m}x{n}", row, column, m, n, 0, problem.batch)
 
 
-def _panel_words(panel: Panel) -> str:
+def _partition_text(panel: Partition) -> str:
     words = f"{panel.entry} {panel.row} {panel.column} {panel.m} {panel.n}"
     is_whole = (panel.first, panel.matrices) == (0, 1)
     return words if is_whole else f"{words} {panel.first} {panel.matrices}"
 
 
-def _require_cover(problem: Problem, panels: tuple[Panel, ...]) -> None:
+def _require_cover(problem: Problem, panels: tuple[Partition, ...]) -> None:
     m, n, _ = problem.sizes
-    if len(panels) > PANELS_LIMIT:
-        raise UsageError(f"script: panels: found {len(panels)}, allowed {PANELS_LIMIT}")
+    if len(panels) > PARTITIONS_LIMIT:
+        raise UsageError(f"script: panels: found {len(panels)}, allowed {PARTITIONS_LIMIT}")
     extents: dict[str, tuple[int, int]] = {}
     for panel in panels:
         if min(panel.m, panel.n) < 1 or panel.row + panel.m > m or panel.column + panel.n > n:
@@ -139,14 +141,14 @@ def _require_cover(problem: Problem, panels: tuple[Panel, ...]) -> None:
         raise UsageError(f"script: panels: found {covered} elements covered, allowed all {size} of C")
 
 
-def _overlap(one: Panel, other: Panel) -> bool:
+def _overlap(one: Partition, other: Partition) -> bool:
     rows = one.row < other.row + other.m and other.row < one.row + one.m
     if one.first >= other.first + other.matrices or other.first >= one.first + one.matrices:
         return False
     return rows and one.column < other.column + other.n and other.column < one.column + one.n
 
 
-def _function(problem: Problem, panel: Panel) -> str:
+def _function(problem: Problem, panel: Partition) -> str:
     m, n, k = problem.sizes
     source, result = problem.stored_dtype, problem.accumulator
     a_rows, a_columns, a_stride = (k, panel.m, m) if problem.layout == "tn" else (panel.m, k, k)

@@ -11,7 +11,7 @@ from tuner.programs.comparison import outputs
 from tuner.programs.request import KernelSample, ProgramRequest
 from tuner.programs.samples import samples_of
 from tuner.programs.times import ProgramTimes
-from tuner.tuning.finals import FINAL_EFFORT
+from tuner.tuning.remeasurement import FINAL_EFFORT
 from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:

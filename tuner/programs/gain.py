@@ -12,7 +12,7 @@ from tuner.analysis.comparison import Comparable, Evidence, NotComparable, compa
 from tuner.analysis.reliability import round_quality
 from tuner.core.device_program import DeviceProgram
 from tuner.core.record import Measurement
-from tuner.tuning.finals import FINAL_EFFORT, noise_of
+from tuner.tuning.remeasurement import FINAL_EFFORT, noise_of
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice

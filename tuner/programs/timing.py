@@ -11,7 +11,7 @@ import numpy as np
 from tuner.core.device import AbstractDevice
 from tuner.core.device_program import DeviceProgram
 from tuner.programs.times import KernelTime, ProgramTimes
-from tuner.tuning.finals import FINAL_EFFORT
+from tuner.tuning.remeasurement import FINAL_EFFORT
 
 ROUNDS = 11  # calls whose kernels are timed; that of the median sum is reported
 

@@ -161,12 +161,12 @@ class ProgramTuning:
 
     def _best(self, tuned: TunedRun) -> StoredTrial | None:
         """Returns the fastest known trial, of earlier runs too; where none is timed, the first verified."""
-        from tuner.run_history.best_known import best_answer
+        from tuner.run_history.best_known import best_result
 
         run = tuned.run
         if tuned.answer is not None:
             settings = run.settings
-            known = best_answer(
+            known = best_result(
                 self.store, settings.problem, run.machine.name, settings.target.text, settings.threads
             )
             return known.best

@@ -16,7 +16,7 @@ from tuner.recorded.kernel_tuner import is_time
 
 SCHEMA_VERSION = "1.1.0"
 OWN = "tuner"
-OWN_VERSION = 1
+TUNER_VERSION = 1
 STRATEGY = "strategy"  # beside the knobs in our configurations
 TIME = "time"  # the measurement and the objective
 UNIT = "seconds"  # that we write: a float comes back bit by bit
@@ -64,7 +64,7 @@ Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is
 
 
 @dataclass(frozen=True)
-class OwnTime:
+class TunerTime:
     """What T4 has no word for of a result with a time."""
 
     interval_s: Interval
@@ -74,7 +74,7 @@ class OwnTime:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnBaseline:
+class TunerBaseline:
     """The baseline of the runs."""
 
     name: str
@@ -87,7 +87,7 @@ class OwnBaseline:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnMetadata:
+class TunerMetadata:
     """What T4 has no word for of all runs of a file."""
 
     version: int
@@ -98,7 +98,7 @@ class OwnMetadata:
     compiler: Compiler
     knobs: dict[str, Any]  # strategy -> knob -> choices
     constraints: tuple[str, ...]  # with the preferences
-    baseline: OwnBaseline | None = None
+    baseline: TunerBaseline | None = None
 
 
 def invalidity_of(failure: Failure) -> str:

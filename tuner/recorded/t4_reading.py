@@ -17,14 +17,14 @@ from tuner.recorded.t4 import (
     CORRECT,
     FORBIDDEN,
     OWN,
-    OWN_VERSION,
     STAGES,
     STRATEGY,
     TIME,
+    TUNER_VERSION,
     UNITS_S,
-    OwnBaseline,
-    OwnMetadata,
-    OwnTime,
+    TunerBaseline,
+    TunerMetadata,
+    TunerTime,
 )
 
 UNKNOWN = "unknown device"
@@ -64,13 +64,13 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     )
 
 
-def _own(found: Any) -> OwnMetadata:
+def _own(found: Any) -> TunerMetadata:
     """Reads our own part of the metadata."""
-    if found["version"] != OWN_VERSION:
-        raise UsageError(f"{OWN}.version: found {quoted(found['version'])}, allowed {OWN_VERSION}")
+    if found["version"] != TUNER_VERSION:
+        raise UsageError(f"{OWN}.version: found {quoted(found['version'])}, allowed {TUNER_VERSION}")
     if "vendor" in found:  # in four shipped recordings, whose bytes stay: stored replays know their hash
         found = {**found, "baseline": found["vendor"]}
-    return decode(OwnMetadata, known_part(OwnMetadata, found, OWN), OWN)
+    return decode(TunerMetadata, known_part(TunerMetadata, found, OWN), OWN)
 
 
 def _groups(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
@@ -119,7 +119,7 @@ def _stage(invalidity: object) -> Stage:
 
 
 def _measurement(found: Result, median_s: float, samples_s: tuple[float, ...]) -> Measurement:
-    own = decode(OwnTime, known_part(OwnTime, found, OWN), OWN)
+    own = decode(TunerTime, known_part(TunerTime, found, OWN), OWN)
     return Measurement(
         samples_s, own.inner_calls, median_s, own.interval_s, own.is_complete, own.cold_median_s
     )
@@ -155,13 +155,13 @@ def _machine(machine: Machine) -> Machine:
     return replace(machine, name=printable(machine.name), processor=printable(machine.processor))
 
 
-def _compiler(metadata: dict[str, Any], own: OwnMetadata | None) -> Compiler:
+def _compiler(metadata: dict[str, Any], own: TunerMetadata | None) -> Compiler:
     if own is None:
         return Compiler(f"not MLIR: {metadata.get('autotuner') or 'another tuner'}", (), "")
     return replace(own.compiler, mlir=printable(own.compiler.mlir))
 
 
-def _baseline(own: OwnBaseline) -> Baseline:
+def _baseline(own: TunerBaseline) -> Baseline:
     time = Measurement(own.samples_s, own.inner_calls, own.median_s, own.interval_s)
     return Baseline(printable(own.name), own.threads, time, own.is_interleaved)
 

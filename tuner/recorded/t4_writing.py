@@ -13,14 +13,14 @@ from tuner.core.target_name import TargetName
 from tuner.recorded.t4 import (
     CORRECT,
     OWN,
-    OWN_VERSION,
     SCHEMA_VERSION,
     STRATEGY,
     TIME,
+    TUNER_VERSION,
     UNIT,
-    OwnBaseline,
-    OwnMetadata,
-    OwnTime,
+    TunerBaseline,
+    TunerMetadata,
+    TunerTime,
     invalidity_of,
 )
 from tuner.space.search_space import SearchSpace
@@ -65,8 +65,8 @@ def t4_document(recording: Recording) -> Document:
 
 
 def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: tuple[StoredTrial, ...]) -> Document:
-    own = OwnMetadata(
-        version=OWN_VERSION,
+    own = TunerMetadata(
+        version=TUNER_VERSION,
         problem=run.settings.problem,
         target=run.settings.target.text,
         threads=run.settings.threads,
@@ -136,10 +136,10 @@ def _own(record: Record) -> Document:
     """Returns what T4 has no word for."""
     if isinstance(record.outcome, Failure):
         return {**encode(record.outcome)}
-    own: Document = {"verdict": record.judged_right and encode(record.judged_right)}
+    own: Document = {"verdict": record.correct_verdict and encode(record.correct_verdict)}
     if isinstance(record.outcome, Measurement):
         time = record.outcome
-        own |= encode(OwnTime(time.interval_s, time.inner_calls, time.is_complete, time.cold_median_s))
+        own |= encode(TunerTime(time.interval_s, time.inner_calls, time.is_complete, time.cold_median_s))
     return own
 
 
@@ -150,9 +150,9 @@ def _code(record: Record, codes: dict[str, int]) -> Document:
     return {"code": codes.setdefault(record.artifact_sha256, len(codes))}
 
 
-def _baseline(baseline: Baseline) -> OwnBaseline:
+def _baseline(baseline: Baseline) -> TunerBaseline:
     time = baseline.measurement
-    return OwnBaseline(
+    return TunerBaseline(
         name=baseline.name,
         threads=baseline.threads,
         is_interleaved=baseline.is_interleaved,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import timed
 from tuner.analysis.reliability import round_quality
+from tuner.analysis.selected_result import timed
 from tuner.core.bench import BoundRecord
 from tuner.core.errors import CandidateError, Failure, TunerError
 from tuner.core.machine import Compiler
@@ -14,8 +14,8 @@ from tuner.core.record import Measurement, Record
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target import Script
 from tuner.core.version import __version__
-from tuner.regression.judged_again import JudgedCase, bench_of, judged, known_code
-from tuner.run_history.best_known import bests_here
+from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated, known_code
+from tuner.run_history.best_known import best_trials_here
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import TargetKind
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-BESTS_OF_A_PROBLEM = 8  # as many as a run has finalists
+BEST_TRIALS_OF_A_PROBLEM = 8  # as many as a run has finalists
 
 
 class AuditStatus(enum.Enum):
@@ -34,7 +34,7 @@ class AuditStatus(enum.Enum):
     TIMED_AGAIN = "timed again"  # other code, which is right and about as fast; its time is stored
     SLOWER = "slower"  # other code, right and slower than what was recorded; its time is stored
     FAILED = "failed"  # no longer binds, compiles, or is right
-    NOT_JUDGED = "not judged"  # other code, and no way to run it here
+    NOT_EVALUATED = "not judged"  # other code, and no way to run it here
 
     @property
     def holds(self) -> bool:
@@ -66,8 +66,8 @@ def audit(
     A stale time is the best of nothing: what is next best is audited as well, but not without end.
     """
     done: set[int] = set()
-    for _ in range(BESTS_OF_A_PROBLEM):
-        next_bests = [trial for trial in bests_here(store, composition, query) if trial.id not in done]
+    for _ in range(BEST_TRIALS_OF_A_PROBLEM):
+        next_bests = [trial for trial in best_trials_here(store, composition, query) if trial.id not in done]
         if not next_bests:
             return
         for trial in next_bests:
@@ -96,12 +96,12 @@ def _audited(
         return Audited(trial, AuditStatus.FAILED, str(error))
     if script.sha256 == record.script_sha256 and compiler.fingerprint == run.compiler.fingerprint:
         return Audited(trial, AuditStatus.UNCHANGED, "the same script and compiler")
-    case = JudgedCase(record.problem, record.target, trial.threads, seed)
+    case = EvaluationCase(record.problem, record.target, trial.threads, seed)
     try:
         with bench_of(composition, case, lambda _candidate: script, known_code(record)) as bench:
-            bound = judged(bench, record.candidate)
+            bound = evaluated(bench, record.candidate)
     except TunerError as error:
-        return Audited(trial, AuditStatus.NOT_JUDGED, str(error))
+        return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
     if bound.record.reused_from is not None:
         return Audited(trial, AuditStatus.SAME_CODE, _what_changed(run.compiler, compiler, record, script))
     return _with_outcome(composition, store, trial, bound, kind, tolerated)
@@ -118,17 +118,19 @@ def _with_outcome(
     """Judges what the code of today became, and stores it as a run of its own."""
     outcome = bound.record.outcome
     if not kind.status().is_available:
-        return Audited(trial, AuditStatus.NOT_JUDGED, f"other code; {kind.status().reason}")
+        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {kind.status().reason}")
     run = _stored(composition, store, trial, bound, kind)
     if isinstance(outcome, Failure):
         reason = f"fails at stage {outcome.stage.value}: {outcome.reason}"
         return Audited(trial, AuditStatus.FAILED, reason, run=run)
     if not isinstance(outcome, Measurement):
-        return Audited(trial, AuditStatus.NOT_JUDGED, "other code, verified; nothing is timed here", run=run)
+        return Audited(
+            trial, AuditStatus.NOT_EVALUATED, "other code, verified; nothing is timed here", run=run
+        )
     is_slower = outcome.interval_s[0] > timed(trial).interval_s[1] * (1 + tolerated)
     disturbed = _disturbed(trial, outcome)
     if is_slower and disturbed:
-        return Audited(trial, AuditStatus.NOT_JUDGED, f"other code, cannot tell: {disturbed}", run=run)
+        return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code, cannot tell: {disturbed}", run=run)
     status = AuditStatus.SLOWER if is_slower else AuditStatus.TIMED_AGAIN
     recorded = f"other code, recorded {timed(trial).median_s * 1e6:.2f} us in another session"
     return Audited(trial, status, recorded, outcome.median_s, run)

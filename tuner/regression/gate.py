@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tuner.analysis.paired_slowdown import (
     LEAST_SESSIONS,
     Finding,
+    InterleavedSession,
     PairedSlowdown,
     SlowdownLimits,
-    TurnSession,
     finding_of,
     paired_slowdown,
 )
@@ -22,7 +22,7 @@ from tuner.core.record import Measurement, Record
 from tuner.core.runs import RunSettings, StoredTrial
 from tuner.core.target import Effort, Script
 from tuner.regression.gate_file import GateEntry
-from tuner.regression.judged_again import JudgedCase, bench_of, judged, known_code
+from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated, known_code
 from tuner.tuning.composition import Composition
 from tuner.tuning.outcome_source import Bind
 
@@ -73,9 +73,9 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
             f"trial {trial.id}: was timed on {trial.machine.name!r}, this machine is {machine.name!r}"
         )
     strategy = _chosen(run.settings, record.candidate.strategy)
-    case = JudgedCase(record.problem, record.target, trial.threads)
+    case = EvaluationCase(record.problem, record.target, trial.threads)
     with bench_of(composition, case, _bind(composition, case, strategy)) as bench:
-        bound = judged(bench, record.candidate)
+        bound = evaluated(bench, record.candidate)
     if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
         raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
     compiler = source.compiler(record.target)
@@ -96,15 +96,15 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
 
 def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
     """Judges the candidate again and times it in turns with the code of then."""
-    case = JudgedCase(entry.problem, entry.target, entry.threads, seed)
+    case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
         bind = _bind(composition, case, entry.strategy)
     except UsageError as error:
         return GateResult(entry, GateStatus.FAILED, str(error))
     with bench_of(composition, case, bind, known_code(entry_record(entry))) as bench:
-        current = judged(bench, entry.candidate)
+        current = evaluated(bench, entry.candidate)
         if current.record.reused_from is not None:
-            return GateResult(entry, GateStatus.SAME_CODE, _same_code_words(composition, entry))
+            return GateResult(entry, GateStatus.SAME_CODE, _same_code_text(composition, entry))
         if not isinstance(current.record.outcome, Measurement):
             return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
         return compared(bench, entry, current, limits)
@@ -115,10 +115,10 @@ def compared(
 ) -> GateResult:
     """Times sessions until they show a slowdown or rule one out; the limit ends what stays too noisy."""
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
-    taken: list[TurnSession] = []
+    taken: list[InterleavedSession] = []
     for session in turns(bench, then, current):
         if session is None:
-            return GateResult(entry, GateStatus.FAILED, _missing_words(bench, then))
+            return GateResult(entry, GateStatus.FAILED, _missing_text(bench, then))
         taken.append(session)
         if len(taken) < LEAST_SESSIONS:
             continue
@@ -129,18 +129,20 @@ def compared(
     return _result(entry, GateStatus(finding.value), slowdown, tuple(taken))
 
 
-def turns(bench: AbstractBench, then: BoundRecord, current: BoundRecord) -> Iterator[TurnSession | None]:
+def turns(
+    bench: AbstractBench, then: BoundRecord, current: BoundRecord
+) -> Iterator[InterleavedSession | None]:
     """Yields sessions, each of code loaded anew; None where one of both no longer works."""
     for _ in range(SESSIONS_LIMIT):
         first, again, now = bench.finals((then, then, current), SESSION_EFFORT).times
         if first is None or again is None or now is None:
             yield None
             return
-        yield TurnSession(first.samples_s, again.samples_s, now.samples_s)
+        yield InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
 
 
 def _result(
-    entry: GateEntry, status: GateStatus, slowdown: PairedSlowdown, taken: tuple[TurnSession, ...]
+    entry: GateEntry, status: GateStatus, slowdown: PairedSlowdown, taken: tuple[InterleavedSession, ...]
 ) -> GateResult:
     return GateResult(
         entry,
@@ -153,11 +155,13 @@ def _result(
     )
 
 
-def _median(taken: tuple[TurnSession, ...], samples_of: Callable[[TurnSession], tuple[float, ...]]) -> float:
+def _median(
+    taken: tuple[InterleavedSession, ...], samples_of: Callable[[InterleavedSession], tuple[float, ...]]
+) -> float:
     return statistics.median(statistics.median(samples_of(session)) for session in taken)
 
 
-def _bind(composition: Composition, case: JudgedCase, strategy: ChosenStrategy) -> Bind:
+def _bind(composition: Composition, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
     """Returns what binds candidates of one strategy. Raises UsageError for one that cannot be read."""
     source = composition.outcomes(case.target)
     return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
@@ -180,7 +184,7 @@ def entry_record(entry: GateEntry) -> Record:
     )
 
 
-def _same_code_words(composition: Composition, entry: GateEntry) -> str:
+def _same_code_text(composition: Composition, entry: GateEntry) -> str:
     mlir = composition.outcomes(entry.target).compiler(entry.target).mlir
     if mlir == entry.mlir or entry.artifact.program is not None:
         return "the code is that of then"
@@ -193,7 +197,7 @@ def _why_no_time(record: Record) -> str:
     return "is verified, and nothing is timed here"
 
 
-def _missing_words(bench: AbstractBench, then: BoundRecord) -> str:
+def _missing_text(bench: AbstractBench, then: BoundRecord) -> str:
     alone = bench.finals((then,), SESSION_EFFORT).times[0]
     if alone is None:
         return "the code of then does not run here: record it anew"

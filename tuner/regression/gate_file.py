@@ -17,7 +17,7 @@ from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.target import Artifact, Panel
+from tuner.core.target import Artifact, Partition
 from tuner.core.target_name import TargetName
 from tuner.core.text_file import read_text
 
@@ -33,7 +33,7 @@ class _Code:
 
     artifact_sha256: str
     code: bytes
-    panels: tuple[Panel, ...]
+    panels: tuple[Partition, ...]
     program: KernelProgram | None  # its machine code packed, its PTX is the code
 
 

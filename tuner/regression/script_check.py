@@ -23,10 +23,10 @@ from tuner.core.record import Measurement, Verdict
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.target import Script
 from tuner.regression.gate import SESSION_EFFORT
-from tuner.regression.judged_again import JudgedCase, bench_of, judged
+from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated
 from tuner.scripts.header import ScriptProvenance
 from tuner.tuning.composition import Composition
-from tuner.tuning.finals import noise_of
+from tuner.tuning.remeasurement import noise_of
 
 SESSIONS_LIMIT = 15  # that were quiet: half of the gate's, since a user waits
 DISAGREEMENT_LIMIT = 0.1  # relative: what two references may show differently on an unchanged machine
@@ -91,9 +91,9 @@ def checked(
     seed: int = 0,
 ) -> ScriptCheck:
     """Verifies the script in child processes, and times it there if its header has a time of this machine."""
-    case = JudgedCase(provenance.problem, provenance.target, provenance.threads, seed)
+    case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
-        current = judged(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+        current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
         outcome = current.record.outcome
         if isinstance(outcome, Failure):
             return ScriptCheck(

@@ -3,12 +3,12 @@
 import contextlib
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import Answer
+from tuner.analysis.selected_result import SelectedResult
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.runs import BestGroup, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
-from tuner.run_history.best_trials import best_answers
+from tuner.run_history.best_trials import best_results
 from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_choice import AUTO, resolve_target, timed_here
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-def best_answer(
+def best_result(
     store: "Store",
     problem: Problem,
     machine: str,  # Machine.name
     target: str | None = None,
     threads: int | None = None,
-) -> Answer:
+) -> SelectedResult:
     """Returns the best answer, see ``tuner.run_history.best_trials``; replays do not count.
 
     Without a target or a number of threads: of all that were tried. Raises UsageError where none is measured.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
-    found = best_answers(store, TrialQuery(task), is_measured_there)
+    found = best_results(store, TrialQuery(task), is_measured_there)
     if not found:
         raise _nothing_known(store, problem, task)
     return min(found.values(), key=lambda each: each.rank).answer
@@ -41,7 +41,7 @@ def best_here(
     problem: Problem,
     word: str = AUTO,  # for a target
     threads: int | None = None,
-) -> Answer:
+) -> SelectedResult:
     """Returns the answer for a target on this machine; ``auto`` is the first that gives times and has one.
 
     Raises UsageError when nothing was measured, or the target does not work here.
@@ -61,14 +61,14 @@ def best_known(
     word: str = AUTO,  # for a target
     threads: int | None = None,
     machine: str | None = None,  # Machine.name; None: this one
-) -> Answer:
+) -> SelectedResult:
     """Returns the answer for a target on this machine, as ``best_here``, or on another. Raises UsageError."""
     if machine is None:
         return best_here(store, composition, problem, word, threads)
-    return best_answer(store, problem, machine, None if word == AUTO else word, threads)
+    return best_result(store, problem, machine, None if word == AUTO else word, threads)
 
 
-def bests_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
+def best_trials_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
     """Returns the best trial of each problem, target and number of threads that was timed on this machine."""
 
     def is_of_here(group: BestGroup) -> bool:
@@ -76,7 +76,7 @@ def bests_here(store: "Store", composition: Composition, query: TrialQuery) -> t
         kind = composition.kinds.get(target.kind)
         return kind is not None and kind.outcomes.machine(target).name == group.machine
 
-    found = best_answers(store, query, is_of_here)
+    found = best_results(store, query, is_of_here)
     return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))
 
 
@@ -87,9 +87,9 @@ def _best_of(
     target: TargetName,
     asked: str,  # a kind means all its chips: code for sm_90a runs where code for sm_90 does
     threads: int | None,
-) -> Answer:
+) -> SelectedResult:
     machine = composition.outcomes(target).machine(target)
-    return best_answer(store, problem, machine.name, asked, threads)
+    return best_result(store, problem, machine.name, asked, threads)
 
 
 def is_measured_there(group: BestGroup) -> bool:

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import Answer
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import between_trials
+from tuner.analysis.selected_result import SelectedResult
 from tuner.core.errors import UsageError
 from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.run_history.best_known import is_measured_there
-from tuner.run_history.best_trials import best_answers, group_of
-from tuner.scripts.portability import own_ops
+from tuner.run_history.best_trials import best_results, group_of
+from tuner.scripts.portability import custom_ops
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
@@ -32,17 +32,17 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed, allowed a measured trial")
-    trial = winner if not own_ops(winner.script_text) else _answer(store, winner).best
+    trial = winner if not custom_ops(winner.script_text) else _answer(store, winner).best
     return BestStock(trial, winner, between_trials(store.run(winner.run), trial, winner))
 
 
-def _answer(store: "Store", winner: StoredTrial) -> Answer:
+def _answer(store: "Store", winner: StoredTrial) -> SelectedResult:
     record, group = winner.record, group_of(winner)
     query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
-    found = best_answers(store, query, group.__eq__, lambda trial: not own_ops(trial.script_text))
+    found = best_results(store, query, group.__eq__, lambda trial: not custom_ops(trial.script_text))
     if group not in found:
         trials = store.trials(query)
-        ops = ", ".join(sorted({op for trial in trials for op in own_ops(trial.script_text)}))
+        ops = ", ".join(sorted({op for trial in trials for op in custom_ops(trial.script_text)}))
         raise UsageError(
             f"--stock: {record.problem.key}: found {len(trials)} timed scripts that all call ops of our own "
             f"({ops}), allowed once more trials, or another --strategy, have timed one without"

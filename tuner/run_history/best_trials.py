@@ -1,6 +1,6 @@
 """The best trial of a problem, target, threads and machine: the one definition that all commands use.
 
-The best of a group of runs is the answer (``answer_of``) of one of them: of the runs whose answering round is
+The best of a group of runs is the selected result (``select_result``) of one of them: of runs whose round is
 reliable before others, the one whose answer has the least median; of equal ones the earliest run.
 Nothing is stored: whatever was timed again, merged, imported or marked stale counts at the next question.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import Answer, answer_of
+from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.runs import BestGroup, Run, RunBound, StoredTrial, TrialQuery
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ MEASURED = "measured"
 
 
 @dataclass(frozen=True)
-class RunAnswer:
+class RunResult:
     """A run and its answer."""
 
     run: Run
-    answer: Answer
+    answer: SelectedResult
 
     @property
     def best(self) -> StoredTrial:
@@ -54,13 +54,13 @@ def any_trial(_trial: StoredTrial) -> bool:
     return True
 
 
-def best_answers(
+def best_results(
     store: "Store",
     query: TrialQuery,
     is_asked: Callable[[BestGroup], bool] = any_group,
-    may_answer: Callable[[StoredTrial], bool] = any_trial,
-) -> Mapping[BestGroup, RunAnswer]:
-    """Returns the best of each group, of the trials that ``query`` and ``may_answer`` allow.
+    is_selectable: Callable[[StoredTrial], bool] = any_trial,
+) -> Mapping[BestGroup, RunResult]:
+    """Returns the best of each group, of the trials that ``query`` and ``is_selectable`` allow.
 
     ``query.limit`` and ``query.sort`` do not matter. Raises UsageError for a word that is not known.
     """
@@ -68,29 +68,29 @@ def best_answers(
     for bound in store.run_bounds(query):
         if is_asked(bound.group):
             of_group.setdefault(bound.group, []).append(bound)
-    found = ((group, _best(store, query, bounds, may_answer)) for group, bounds in of_group.items())
+    found = ((group, _best(store, query, bounds, is_selectable)) for group, bounds in of_group.items())
     return {group: best for group, best in found if best is not None}
 
 
 def _best(
-    store: "Store", query: TrialQuery, bounds: list[RunBound], may_answer: Callable[[StoredTrial], bool]
-) -> RunAnswer | None:
+    store: "Store", query: TrialQuery, bounds: list[RunBound], is_selectable: Callable[[StoredTrial], bool]
+) -> RunResult | None:
     """Returns the best answer of several runs; a run whose bound is above the best so far is not read."""
-    best: RunAnswer | None = None
+    best: RunResult | None = None
     for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
         if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:
             break
-        answered = _run_answer(store, query, bound.run, may_answer)
+        answered = _run_result(store, query, bound.run, is_selectable)
         if answered is not None and (best is None or answered.rank < best.rank):
             best = answered
     return best
 
 
-def _run_answer(
-    store: "Store", query: TrialQuery, run_id: int, may_answer: Callable[[StoredTrial], bool]
-) -> RunAnswer | None:
+def _run_result(
+    store: "Store", query: TrialQuery, run_id: int, is_selectable: Callable[[StoredTrial], bool]
+) -> RunResult | None:
     status = query.status or MEASURED
     trials = store.trials(replace(query, run=run_id, best=False, status=status, limit=None, sort="number"))
     run = store.run(run_id)
-    answer = answer_of(tuple(filter(may_answer, trials)), run.noise)
-    return None if answer is None else RunAnswer(run, answer)
+    answer = select_result(tuple(filter(is_selectable, trials)), run.noise)
+    return None if answer is None else RunResult(run, answer)

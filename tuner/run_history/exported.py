@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import timed
 from tuner.analysis.comparison import NotComparable
 from tuner.analysis.paired_slowdown import lower_quartile
 from tuner.analysis.run_comparison import against_baseline
+from tuner.analysis.selected_result import timed
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.moments import utc_text
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.runs import Run, StoredTrial
 from tuner.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
-from tuner.scripts.portability import own_ops
+from tuner.scripts.portability import custom_ops
 from tuner.tuning.composition import Composition
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def source_file(script_file: Path) -> Path:
 
 def _script(provenance: ScriptProvenance, script: str, output: Path | None) -> str:
     file = Path("best.mlir") if output is None else output
-    ops = own_ops(script)
+    ops = custom_ops(script)
     return script_with_header(script, provenance, ops, file.name, source_file(file).name)
 
 

@@ -14,19 +14,19 @@ from tuner.core.problem import (
     OPERATIONS,
     OUTPUTS,
     SUM_DTYPES,
-    dtype_word,
-    require_word,
+    dtype_name,
+    require_choice,
     shape_text,
 )
 from tuner.core.runs import RunQuery, TaskQuery, TrialQuery
-from tuner.run_history.best_trials import RunAnswer, best_answers, group_of
+from tuner.run_history.best_trials import RunResult, best_results, group_of
 from tuner.run_history.trials import Trials
 from tuner.tuning.tuned_run import TunedRun, tuned_run
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-PROBLEM_WORDS = {  # condition -> what a problem may have
+PROBLEM_OPTIONS = {  # condition -> what a problem may have
     "operation": OPERATIONS,
     "dtype": tuple(INPUT_DTYPES),
     "layout": LAYOUTS,
@@ -53,7 +53,7 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     for name in conditions:
         if name not in allowed:
             raise UsageError(f"{asker}: found {name!r}, allowed {', '.join(allowed)}")
-    conditions |= condition_words(conditions)
+    conditions |= condition_text(conditions)
     match conditions.get("since"):
         case str(text):
             conditions["since"] = parse_moment(text)
@@ -63,18 +63,18 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     return {"task": task, **conditions}
 
 
-def condition_words(conditions: Mapping[str, Any]) -> dict[str, Any]:
+def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the conditions on a problem as Problem spells them: its shape and its types.
 
     Raises UsageError for a word that no problem has: nothing could ever match it.
     """
-    words = {name: conditions[name] for name in PROBLEM_WORDS if conditions.get(name) is not None}
+    words = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & words.keys():
-        words[name] = dtype_word(words[name])
+        words[name] = dtype_name(words[name])
     if words.get("output") in SUM_DTYPES:
         words["output"] = ""  # as a Problem says it
     for name, word in words.items():
-        require_word(name, word, PROBLEM_WORDS[name])
+        require_choice(name, word, PROBLEM_OPTIONS[name])
     if conditions.get("shape") is not None:
         words["shape"] = shape_text(words.get("operation"), conditions["shape"])
     return words
@@ -94,11 +94,11 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
         store.run(query.run)  # refuses one that does not exist
     if not query.best:
         return Trials(store.trials(query))
-    best = best_answers(store, query)
+    best = best_results(store, query)
     return Trials(store.named_trials([each.best.id for each in best.values()], query))
 
 
-def bests_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunAnswer, ...]:
+def best_trials_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
     """Returns the best of each group of ``trials``, of all that the conditions of the query allow."""
     groups = {group_of(trial) for trial in trials}
-    return tuple(best_answers(store, replace(query, best=False), groups.__contains__).values())
+    return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

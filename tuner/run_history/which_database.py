@@ -19,10 +19,10 @@ def which_database(named: str | Path | None) -> str:
     """
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
-    return str(named if named is not None else os.environ.get(VARIABLE) or _own_file())
+    return str(named if named is not None else os.environ.get(VARIABLE) or _default_file())
 
 
-def database_words(named: str | Path | None) -> str:
+def database_text(named: str | Path | None) -> str:
     """Returns the flag that the next command needs as well; a URL with a password is not repeated."""
     if named is None:
         return ""
@@ -36,11 +36,11 @@ def naming_database(named: str | Path | None) -> Iterator[None]:
         yield
     except TunerError as error:
         if error.command:
-            error.command += database_words(named)
+            error.command += database_text(named)
         raise
 
 
-def _own_file() -> Path:
+def _default_file() -> Path:
     import platformdirs
 
     return platformdirs.user_data_path("tuner") / "tuner.db"

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 from tuner.core.runs import StoredTrial
-from tuner.run_history.best_trials import RunAnswer, group_of
+from tuner.run_history.best_trials import RunResult, group_of
 from tuner.tuning.tuned_run import tuned_run
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-def why_not_best(store: "Store", trial: StoredTrial, best: RunAnswer) -> str:
+def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
     """Returns one clause that says why ``trial``, which has the least time of the group, is not its best."""
     if trial.stale:
         return f"its time no longer holds ({trial.stale})"
@@ -22,22 +22,24 @@ def why_not_best(store: "Store", trial: StoredTrial, best: RunAnswer) -> str:
     if run.run.unreliable and not best.run.unreliable:
         return f"the timing of run {trial.run} is unreliable ({run.run.unreliable})"
     if run.answer is not None and run.answer.best.id != trial.id:
-        return f"in run {trial.run} {_why_in_its_run(trial, RunAnswer(run.run, run.answer))}"
+        return f"in run {trial.run} {_why_in_its_run(trial, RunResult(run.run, run.answer))}"
     return f"trial {best.best.id} is as fast, and its run is earlier"
 
 
-def _why_in_its_run(trial: StoredTrial, best: RunAnswer) -> str:
+def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
     if trial.final is None and best.best.final is not None:
         return "it did not take part in the final re-measurement"
     return f"trial {best.best.id} is simpler, and as fast within the noise of {best.answer.floor:.1%}"
 
 
-def first_is_not_best(store: "Store", trials: tuple[StoredTrial, ...], bests: tuple[RunAnswer, ...]) -> str:
+def first_is_not_best(
+    store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
+) -> str:
     """Returns why the first of trials sorted by time is not the best of its group; '' where it is."""
     if not trials or trials[0].best_s is None:
         return ""
     first = trials[0]
-    best = next((each for each in bests if group_of(each.best) == group_of(first)), None)
+    best = next((each for each in best_of_runs if group_of(each.best) == group_of(first)), None)
     if best is None or best.best.id == first.id:
         return ""
     return f"best: trial {best.best.id}, not {first.id}: {why_not_best(store, first, best)}"

@@ -73,7 +73,7 @@ def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Mea
     while len(samples) < effort.max_samples:
         samples.append(take(inner))
         spent += _sample_s(samples[-1], inner)
-        if _is_hopeless(samples, inner, effort, calibrating_s):
+        if _is_early_stopped(samples, inner, effort, calibrating_s):
             return summarize(samples, inner, rng, is_complete=False)
         if spent >= effort.budget_s and len(samples) >= effort.min_samples:
             break
@@ -147,7 +147,7 @@ def _sample_s(call_s: float, inner: int) -> float:
     return call_s * (inner + (call_s < COLD_S))
 
 
-def _is_hopeless(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
+def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
     """Returns whether to stop: three samples are above the limit, or two, or a long one, twice above it.
 
     One alone may hold a pause of the process: the sample that calibrated must be as slow.

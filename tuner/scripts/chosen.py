@@ -26,7 +26,7 @@ def choose(words: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrateg
     """
     if not words:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
-    return tuple(_of_word(word, space_file) for word in dict.fromkeys(words))
+    return tuple(_of_name(word, space_file) for word in dict.fromkeys(words))
 
 
 def spaces(
@@ -44,10 +44,10 @@ def spaces(
     found = spaces_for(space_file, problem, isa, variables, in_file, declared) if in_file else ()
     asserting = (_with_assertions(space, schedules.get(space.strategy)) for space in found)
     own = (one.name for one in chosen if one.name not in known)
-    return (*asserting, *(_own_space(name, schedules[name], variables) for name in own))
+    return (*asserting, *(_custom_space(name, schedules[name], variables) for name in own))
 
 
-def _of_word(word: str, space_file: SpaceFile) -> ChosenStrategy:
+def _of_name(word: str, space_file: SpaceFile) -> ChosenStrategy:
     if any(entry.name == word for entry in space_file.strategies):
         return _named(word, space_file)
     if not word.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
@@ -81,7 +81,7 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
     return Schedule(strategy.text, strategy.path.name)
 
 
-def _own_space(name: str, schedule: "Schedule", variables: tuple[tuple[str, Value], ...]) -> SearchSpace:
+def _custom_space(name: str, schedule: "Schedule", variables: tuple[tuple[str, Value], ...]) -> SearchSpace:
     """Returns the space of a script that the file does not describe."""
     return SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables)
 

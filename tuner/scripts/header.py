@@ -108,14 +108,14 @@ def _header_lines(provenance: ScriptProvenance) -> list[str]:
         f"machine   {provenance.machine}",
         f"strategy  {provenance.strategy}",
         f"knobs     {', '.join(f'{name}={value}' for name, value in provenance.knobs)}",
-        f"time      {_time_words(provenance)}",
-        f"baseline  {_baseline_words(provenance)}",
+        f"time      {_time_text(provenance)}",
+        f"baseline  {_baseline_text(provenance)}",
         f"trial     {provenance.trial} of run {provenance.run}",
         f"mlir      {provenance.mlir}",
     ]
 
 
-def _time_words(provenance: ScriptProvenance) -> str:
+def _time_text(provenance: ScriptProvenance) -> str:
     if provenance.median_s is None or provenance.interval_s is None:
         return "none: verified, not timed"
     low, high = provenance.interval_s
@@ -123,7 +123,7 @@ def _time_words(provenance: ScriptProvenance) -> str:
     return f"{provenance.median_s * 1e6:.2f} us ({interval}), {provenance.gflop_per_s:.2f} GFLOP/s"
 
 
-def _baseline_words(provenance: ScriptProvenance) -> str:
+def _baseline_text(provenance: ScriptProvenance) -> str:
     if provenance.baseline is None or provenance.median_s is None:
         return "not measured"
     name, median_s = provenance.baseline.name, provenance.baseline.median_s

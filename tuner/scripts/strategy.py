@@ -14,9 +14,9 @@ import jinja2.sandbox
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, defect_line
 from tuner.core.problem import Problem
-from tuner.core.target import Panel, Script
+from tuner.core.target import Partition, Script
 from tuner.core.text_file import read_text
-from tuner.payload.cpu import panels_comment, partition, zero
+from tuner.payload.cpu import partition, partitions_comment, zero
 
 if TYPE_CHECKING:
     from tuner.scripts.schedule.schedule import Schedule
@@ -80,23 +80,23 @@ class Binder:
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
         """Returns what a template sees: docs/reference/templates.md lists it."""
-        functions = {panel.entry: panel for panel in self._panels(candidate)}
+        functions = {panel.entry: panel for panel in self._partitions(candidate)}
         panels = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)
-        words = _element_words(self.problem, variables)
+        words = _element_names(self.problem, variables)
         return variables | words | dict(candidate.choices) | {"panels": panels}
 
-    def _panels(self, candidate: Candidate) -> tuple[Panel, ...]:
+    def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
         knobs = dict(candidate.choices)
         return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
 
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
-        panels = self._panels(candidate)
+        panels = self._partitions(candidate)
         try:
             body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
-        header = panels_comment(panels) + "\n" if len(panels) > 1 else ""
+        header = partitions_comment(panels) + "\n" if len(panels) > 1 else ""
         return header + body.strip() + "\n"
 
 
@@ -117,7 +117,7 @@ def _multiple(knobs: dict[str, Value]) -> int:
     return knob if isinstance(knob, int) else 1
 
 
-def _element_words(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
+def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
     """Returns what templates need of the element types: names, zeros, elements of C per register."""
     return {
         "dtype": problem.dtype,

@@ -28,7 +28,7 @@ from tuner.runtime.cpu.guarded_arrays import GuardedArray, aligned_empty
 
 MARKS = 256  # changes of single elements at random places, over and over again; a power of two
 A_SHARE = 0.5  # of the numbers that change, the rest are of B
-JUDGED_ROWS = 64  # on extreme inputs: some of each kind of row
+COMPARED_ROWS = 64  # on extreme inputs: some of each kind of row
 NAN_SHARE = 0.5  # of the times that C is covered
 GLANCE_ELEMENTS = 2**14  # compared in a glance: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text names the worst element
@@ -74,8 +74,8 @@ class ProblemArrays:
             array[...] = drawn
         self.cover(rng)
 
-    def judge_rows(self, rng: np.random.Generator) -> None:
-        """Compares JUDGED_ROWS rows of C, without a product of the rest; all of C must be finite.
+    def check_rows(self, rng: np.random.Generator) -> None:
+        """Compares COMPARED_ROWS rows of C, without a product of the rest; all of C must be finite.
 
         Raises CandidateError(VERIFY).
         """
@@ -84,12 +84,12 @@ class ProblemArrays:
         unwritten = not_finite(c)
         if unwritten:
             raise CandidateError(Stage.VERIFY, f"{unwritten} of {m * n} elements are NaN or infinite")
-        rows = np.sort(rng.permutation(m)[:JUDGED_ROWS])
+        rows = np.sort(rng.permutation(m)[:COMPARED_ROWS])
         verdict, worst = compare_tile(self._inputs, c, rows, slice(0, n), "elements looked at")
         if not verdict.max_error <= 1.0:
             raise CandidateError(Stage.VERIFY, worst)
 
-    def turn_signs(self) -> None:
+    def flip_signs(self) -> None:
         """Gives each number of A and of B the other sign, and fills C with ones."""
         self._inputs = negated(self._inputs, (self._a, self._b))
         self._output.fill_with_ones()
@@ -107,7 +107,7 @@ class ProblemArrays:
         numbers = np.where(is_a, _ends(self._a, flips[0], 1), _ends(self._b, flips[1], 1))
         return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
 
-    def turn_one(self, rng: np.random.Generator) -> tuple[int, int]:
+    def flip_one(self, rng: np.random.Generator) -> tuple[int, int]:
         """Expects the answer to inputs of which one number, at random, is flipped; changes no array.
 
         Returns that number's place: which operand, 0 for A or 1 for B, and its index there.
@@ -117,15 +117,15 @@ class ProblemArrays:
         self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
         return which, index
 
-    def turn_none(self) -> None:
+    def flip_none(self) -> None:
         """Expects the answer to the inputs as they are."""
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
-        array, stored_turned = (self._a, "tn") if is_a else (self._b, "nt")
+        array, stored_flipped = (self._a, "tn") if is_a else (self._b, "nt")
         place = tuple(int(each) for each in np.unravel_index(index, array.shape))
         *matrix, row, column = place
-        if self.problem.layout == stored_turned:
+        if self.problem.layout == stored_flipped:
             row, column = column, row
         return Flip("A" if is_a else "B", row, column, *matrix)
 
@@ -149,7 +149,7 @@ class ProblemArrays:
         """Fills C with NaN, and its guard bands with their pattern."""
         self._output.poison()
 
-    def judge(self) -> Verdict:
+    def evaluate(self) -> Verdict:
         """Compares every element of C; checks that its guard bands and the inputs are unchanged.
 
         Raises CandidateError(VERIFY) for the first of these that fails.

@@ -9,7 +9,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.sampler import AbstractSampler
 from tuner.core.target import Effort
 
-HOPELESS = 2.0  # a candidate slower than this times the incumbent stops after its first samples
+EARLY_STOPPED = 2.0  # a candidate slower than this times the incumbent stops after its first samples
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def search(
                 break
             candidate = candidate_of(row)
             on_proposal(number, row, candidate)
-            stop_above_s = None if incumbent_s is None else HOPELESS * incumbent_s
+            stop_above_s = None if incumbent_s is None else EARLY_STOPPED * incumbent_s
             bench.start(number, candidate, replace(effort, stop_above_s=stop_above_s))
             pending.append((number, row))
             number += 1

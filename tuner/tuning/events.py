@@ -57,7 +57,7 @@ class TrialDone:
 
 
 @dataclass(frozen=True)
-class WaitsForTurn:
+class WaitsForLock:
     """Another tuner times on the same device; this one waits."""
 
     who: str  # as that one tells of itself
@@ -71,7 +71,7 @@ class WaitsForNode:
 
 
 @dataclass(frozen=True)
-class FinalsStarted:
+class RemeasurementStarted:
     """The best trials are timed again, interleaved."""
 
     trials: int
@@ -97,10 +97,10 @@ Event = (
     | BaselineMeasured
     | BaselineFailed
     | TrialDone
-    | FinalsStarted
+    | RemeasurementStarted
     | NoiseMeasured
     | RoundLost
-    | WaitsForTurn
+    | WaitsForLock
     | WaitsForNode
 )
 Observer = Callable[[Event], None]

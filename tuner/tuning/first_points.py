@@ -26,11 +26,11 @@ def planned(
     if settings.first is not None:
         return settings, source.plan(settings, machine)
     task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
-    wishes = warm_points(task, earlier.known_tasks(settings, machine))
+    warm_start_points = warm_points(task, earlier.known_tasks(settings, machine))
     # of a space that is sampled the plan takes in what is feasible of them
-    plan = source.plan(replace(settings, first=wishes), machine)
+    plan = source.plan(replace(settings, first=warm_start_points), machine)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
-    return replace(settings, first=_first_points(wishes, plan, seeds)), plan
+    return replace(settings, first=_first_points(warm_start_points, plan, seeds)), plan
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
@@ -42,15 +42,15 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
 
 
 def _first_points(
-    wishes: tuple[FirstPoint, ...], plan: Plan, seeds: tuple[int, ...]
+    warm_start_points: tuple[FirstPoint, ...], plan: Plan, seeds: tuple[int, ...]
 ) -> tuple[FirstPoint, ...]:
     """Returns the wishes made feasible, by turns with the file's points and then the seeds."""
     listed = (FirstPoint(plan.feasible.candidate(row), SPACE_FILE) for row in plan.first)
     seeded = (FirstPoint(plan.feasible.candidate(row), SEED) for row in seeds)
-    return by_turns(tuple(_made_feasible(wishes, plan.feasible)), (*listed, *seeded))
+    return interleaved(tuple(_made_feasible(warm_start_points, plan.feasible)), (*listed, *seeded))
 
 
-def by_turns(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
+def interleaved(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
     """Returns the first of each, the second of each, and so on; a point that comes twice once."""
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
@@ -64,9 +64,9 @@ def _distinct(points: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
     return tuple(found.values())
 
 
-def _made_feasible(wishes: tuple[FirstPoint, ...], feasible: FeasibleSet) -> Iterator[FirstPoint]:
+def _made_feasible(warm_start_points: tuple[FirstPoint, ...], feasible: FeasibleSet) -> Iterator[FirstPoint]:
     """Yields the wishes, each at the nearest point that there is."""
-    for wish in wishes:
-        row = nearest_row(wish.candidate, feasible)
+    for warm_start_point in warm_start_points:
+        row = nearest_row(warm_start_point.candidate, feasible)
         if row is not None:
-            yield replace(wish, candidate=feasible.candidate(row))
+            yield replace(warm_start_point, candidate=feasible.candidate(row))

@@ -39,13 +39,13 @@ class KnownOutcomes:
         self._key = ReuseKey(
             settings.problem, settings.target, settings.threads, run.machine.name, run.compiler.fingerprint
         )
-        self._hopeless = OutcomesByCode() if settings.fresh else hopeless_before(store, run)
+        self._early_stopped = OutcomesByCode() if settings.fresh else early_stopped_before(store, run)
         self._own = OutcomesByCode()
 
     def add(self, trial: int, record: Record) -> None:
         """Takes in what a trial of the run became."""
         if is_cut_off(record):
-            self._hopeless.add(trial, record)
+            self._early_stopped.add(trial, record)
         elif is_lasting(record) and record.reused_from is None:
             self._own.add(trial, record)
 
@@ -55,16 +55,16 @@ class KnownOutcomes:
         One of the hashes is "".
         """
         either = script_sha256 or artifact_sha256
-        hopeless = self._hopeless.find(either)
-        if hopeless is not None or self._is_fresh:
-            return hopeless or self._own.find(either)
+        early_stopped_at = self._early_stopped.find(either)
+        if early_stopped_at is not None or self._is_fresh:
+            return early_stopped_at or self._own.find(either)
         known = self._store.recall(self._key, script_sha256 or None, artifact_sha256 or None)
         if known is None:
             return None
         return replace(known.record, reused_from=known.record.reused_from or known.id)
 
 
-def hopeless_before(store: "Store", run: Run) -> OutcomesByCode:
+def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
     """Returns what earlier runs of the same problem by the same compiler cut off on such a machine."""
     settings, found = run.settings, OutcomesByCode()
     query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)

@@ -44,7 +44,7 @@ class Plan:
     seeds: Seeds = no_seeds  # rows that a model of the machine speaks for, to propose after these
 
 
-def no_words(_who: str) -> None:
+def no_arguments(_who: str) -> None:
     """Says nothing."""
 
 
@@ -55,9 +55,9 @@ class BenchSettings:
     threads: int
     workers: int  # candidates compiled at once
     seed: int
-    tell_of_waiting: Callable[[str], None] = no_words  # for another tuner that times: its words
+    report_waiting: Callable[[str], None] = no_arguments  # for another tuner that times: its words
     run: str = ""  # uuid of the run that it is for; "" of what no database has
-    tell_of_fleet: Callable[[str], None] = no_words  # why it waits for nodes that tell nothing
+    report_fleet: Callable[[str], None] = no_arguments  # why it waits for nodes that tell nothing
 
 
 @dataclass(frozen=True)
@@ -86,5 +86,5 @@ class OutcomeSource:
     # (target, problem, threads) -> what its bench is made of; None: no child works for it
     children: Callable[[TargetName, Problem, int], BenchChildren] | None = None
     is_timed: Callable[[], bool] = always  # False: a correct candidate is verified, and that is all
-    needs_room: bool = True  # of this machine: for processes that compile, arrays and threads
+    needs_local_resources: bool = True  # of this machine: for processes that compile, arrays and threads
     times_processors: bool = False  # of this machine: whatever else runs on them shows in the times

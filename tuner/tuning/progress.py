@@ -6,7 +6,7 @@ from tuner.core.errors import Stage
 from tuner.core.record import Record
 from tuner.core.runs import Counts, Proposal
 
-JUDGING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
+EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY, Stage.MEASURE))
 
 
 class Progress:
@@ -18,7 +18,7 @@ class Progress:
         self.trial_ids = {each.number: each.id for each in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
         self.best: Record | None = None
-        self.judged_s = 0.0  # of this session: the measuring worker's time for its trials
+        self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
 
     def propose(self, number: int, trial_id: int) -> None:
         """Takes in a proposal."""
@@ -31,7 +31,7 @@ class Progress:
             self.best = record
         self.counts = with_outcome(self.counts, record)
         is_new = not self._known.get(number, False)
-        self.judged_s += judged_s(record) if is_new else 0.0
+        self.evaluated_s += evaluated_s(record) if is_new else 0.0
         return is_new
 
 
@@ -46,9 +46,9 @@ def with_outcome(counts: Counts, record: Record) -> Counts:
     )
 
 
-def judged_s(record: Record) -> float:
+def evaluated_s(record: Record) -> float:
     """Returns the seconds that the measuring worker had a candidate."""
-    return sum(seconds for stage, seconds in record.stage_s if stage in JUDGING)
+    return sum(seconds for stage, seconds in record.stage_s if stage in EVALUATING)
 
 
 def is_faster(record: Record, best: Record | None) -> bool:

@@ -61,7 +61,7 @@ def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -
     ]
 
 
-def tune_words(settings: RunSettings, file: Path) -> tuple[str, ...]:
+def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
     """Returns what follows ``tuner tune`` to begin a run on a recording."""
     problem = settings.problem
     options = {
@@ -78,7 +78,9 @@ def tune_words(settings: RunSettings, file: Path) -> tuple[str, ...]:
     return (problem.operation, problem.shape, *(word for pair in options.items() for word in pair))
 
 
-def unbroken_trials(settings: RunSettings, composition: Composition, folder: Path) -> tuple[StoredTrial, ...]:
+def uninterrupted_trials(
+    settings: RunSettings, composition: Composition, folder: Path
+) -> tuple[StoredTrial, ...]:
     """Returns the trials of a run that nobody kills, in this process. Raises KeyboardInterrupt for Ctrl-C."""
     from tuner.db.store import Store
 
@@ -92,7 +94,7 @@ def unbroken_trials(settings: RunSettings, composition: Composition, folder: Pat
 def check_resume(
     settings: RunSettings,
     file: Path,  # of the recording
-    unbroken: tuple[StoredTrial, ...],
+    uninterrupted: tuple[StoredTrial, ...],
     database: Path,  # a new one: it holds this run alone
     rng: np.random.Generator,
 ) -> ResumeCheck:
@@ -108,7 +110,7 @@ def check_resume(
         with _child(settings, file, database, _run_of(store)) as child:
             _finish(child)
         trials = store.trials(TrialQuery(run=_run_of(store), sort="number"))
-    return ResumeCheck(settings.sampler, kills, len(trials), differences(unbroken, trials))
+    return ResumeCheck(settings.sampler, kills, len(trials), differences(uninterrupted, trials))
 
 
 def _killed(
@@ -144,7 +146,7 @@ def _child(
     settings: RunSettings, file: Path, database: Path, run: int | None
 ) -> "Iterator[subprocess.Popen[str]]":
     """Starts what a user would type: ``tuner tune ...``, or ``tuner tune --resume``; ends it in any case."""
-    words = ("--resume", str(run)) if run is not None else tune_words(settings, file)
+    words = ("--resume", str(run)) if run is not None else tune_arguments(settings, file)
     with subprocess.Popen(
         [sys.executable, "-m", "tuner", "tune", *words, "--db", str(database), "--json"],
         stdin=subprocess.DEVNULL,

@@ -35,7 +35,7 @@ def begin(
 ) -> TunedRun:
     """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
     source = composition.outcomes_of_run(settings)
-    if source.needs_room:
+    if source.needs_local_resources:
         require_workers(settings.workers, composition.machine())
         require_memory(settings.problem, composition.machine())
     machine = _machine(settings, source, composition)
@@ -96,7 +96,7 @@ def resume(
 def _machine(settings: RunSettings, source: OutcomeSource, composition: Composition) -> Machine:
     """Returns the machine of a run. Raises UsageError for more threads than it has processors for."""
     machine = source.machine(settings.target)
-    if source.needs_room:
+    if source.needs_local_resources:
         require_threads(settings.threads, machine, composition.processors())
     return machine
 

@@ -46,7 +46,7 @@ class RunRequest:
             require_number(name, getattr(self, name), low)
         require_budget(self.budget_s)
         for name in WORDS:
-            _require_word(name, getattr(self, name))
+            _require_choice(name, getattr(self, name))
         for name, word in LISTS.items():
             _require_list(word, getattr(self, name))
 
@@ -56,7 +56,7 @@ class RunRequest:
         return DEFAULT_TRIALS if self.trials is None and self.budget_s is None else self.trials
 
     @property
-    def strategy_words(self) -> tuple[str, ...]:
+    def strategy_text(self) -> tuple[str, ...]:
         """Returns the strategies as the command line spells them."""
         return tuple(str(strategy) for strategy in self.strategies)
 
@@ -80,7 +80,7 @@ def require_number(name: str, number: int | None, low: int) -> None:
         raise UsageError(f"{name}: found {number}, allowed {low} to {NUMBER_MAX}")
 
 
-def _require_word(name: str, word: object) -> None:
+def _require_choice(name: str, word: object) -> None:
     """Raises UsageError for what is no text; only a sampler may be left to the tuner."""
     if not isinstance(word, str) and not (word is None and name == "sampler"):
         raise UsageError(f"{name}: found {word!r}, allowed a word")

@@ -16,25 +16,25 @@ from tuner.tuning.ask_tell import Trial, search
 from tuner.tuning.events import (
     BaselineFailed,
     BaselineMeasured,
-    FinalsStarted,
     NoiseMeasured,
     Observer,
+    RemeasurementStarted,
     RoundLost,
     TrialDone,
+    WaitsForLock,
     WaitsForNode,
-    WaitsForTurn,
-)
-from tuner.tuning.finals import (
-    Finals,
-    bound_record,
-    choose_finalists,
-    quietest_anchor_s,
-    time_finalists,
 )
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
 from tuner.tuning.progress import Progress
+from tuner.tuning.remeasurement import (
+    Remeasurement,
+    bound_record,
+    choose_top_trials,
+    quietest_anchor_s,
+    remeasure_top_trials,
+)
 from tuner.tuning.resumption import ReplayingBench, ReplayingSampler
 from tuner.tuning.run_limit import searched_s
 from tuner.tuning.tuned_run import TunedRun, tuned_run
@@ -97,7 +97,7 @@ class TuningSession:
             settings.threads,
             settings.workers,
             settings.seed,
-            lambda who: self._observe(WaitsForTurn(who)),
+            lambda who: self._observe(WaitsForLock(who)),
             self._run.uuid,
             lambda why: self._observe(WaitsForNode(why)),
         )
@@ -112,7 +112,7 @@ class TuningSession:
         if self._interruption.is_asked:
             return "interrupted"
         if self._must_time or not self._has_round():
-            self._time_finalists(bench)
+            self._remeasure_top_trials(bench)
         return "done"
 
     def _has_round(self) -> bool:
@@ -129,7 +129,7 @@ class TuningSession:
                 self._keep(trial)
         finally:
             search_s = time.monotonic() - started_s
-            self._store.add_search(self._run.id, search_s, max(0.0, search_s - self._progress.judged_s))
+            self._store.add_search(self._run.id, search_s, max(0.0, search_s - self._progress.evaluated_s))
 
     def _trials(self, bench: AbstractBench) -> Iterator[Trial]:
         settings = self._settings
@@ -170,14 +170,14 @@ class TuningSession:
         self._stored_s = elapsed_s
         self._observe(TrialDone(trial_id, trial.number, record, progress.counts, progress.best, elapsed_s))
 
-    def _time_finalists(self, bench: AbstractBench) -> None:
+    def _remeasure_top_trials(self, bench: AbstractBench) -> None:
         """Times the fastest trials again and stores that as a round of its own, with the baseline's time."""
         trials = self._store.trials(TrialQuery(run=self._run.id, sort="number"))
-        finalists = choose_finalists(trials)
-        if not finalists:
+        top_trials = choose_top_trials(trials)
+        if not top_trials:
             return
-        self._observe(FinalsStarted(len(finalists)))
-        finals = time_finalists(bench, finalists)
+        self._observe(RemeasurementStarted(len(top_trials)))
+        finals = remeasure_top_trials(bench, top_trials)
         if not finals.times:
             self._lose_round(finals.reason)
             return
@@ -192,7 +192,7 @@ class TuningSession:
         self._observe(RoundLost(reason))
         self._store.add_round(self._run.id, TimedRound(RoundQuality.lost(reason), (), None))
 
-    def _keep_round(self, finals: Finals, baseline: Baseline | None, anchor_s: float | None) -> None:
+    def _keep_round(self, finals: Remeasurement, baseline: Baseline | None, anchor_s: float | None) -> None:
         quality = round_quality(
             finals.noise,
             None if baseline is None else baseline.measurement,

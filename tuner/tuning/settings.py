@@ -40,7 +40,7 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
         problem=request.problem,
         target=target,
         threads=request.threads,
-        strategies=choose(request.strategy_words, space_file),
+        strategies=choose(request.strategy_text, space_file),
         space_yaml=space_file.text,
         sampler=_sampler(request.sampler, kind.status().is_timed, target),
         seed=request.seed,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.analysis.answer import Answer, answer_of
+from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.runs import Counts, Run, StoredTrial, TrialQuery
 from tuner.core.timing_round import StoredRound
 
@@ -17,7 +17,7 @@ class TunedRun:
 
     run: Run
     counts: Counts
-    answer: Answer | None  # None: no candidate has a time
+    answer: SelectedResult | None  # None: no candidate has a time
     seconds: float  # of all sessions
     rounds: tuple[StoredRound, ...] = ()  # of timing, the first one first
 
@@ -54,5 +54,5 @@ class TunedRun:
 def tuned_run(store: "Store", run_id: int) -> TunedRun:
     """Returns a stored run with its answer."""
     run = store.run(run_id)
-    answer = answer_of(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
+    answer = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0, store.rounds(run_id))

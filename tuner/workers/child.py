@@ -31,7 +31,7 @@ from tuner.workers.started_processes import end_all, has_children
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
 CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Channel:
@@ -98,14 +98,14 @@ def serve(channel: Channel, service: object, token: str) -> None:
 def _answer(channel: Channel, service: object, request: CallRequest, token: str) -> None:
     try:
         value = getattr(service, request.method)(*request.args)
-        channel.send(Reply(_left_behind(token) or value))
+        channel.send(Reply(_left_over(token) or value))
     except CandidateError as error:
-        channel.send(Reply(_left_behind(token) or error.failure))
+        channel.send(Reply(_left_over(token) or error.failure))
     except BaseException as error:  # noqa: BLE001 - SystemExit too: one odd candidate is only a Failure
         channel.send(_defect(error))
 
 
-def _left_behind(token: str) -> Failure | None:
+def _left_over(token: str) -> Failure | None:
     """Ends the processes that a call started and left; those of a child that we started are none of them."""
     ended = end_all(os.getpid(), token) if has_children() else 0
     return Failure(Stage.RUN, f"started {ended} processes that go on after it returned") if ended else None
@@ -117,7 +117,7 @@ def _defect(error: BaseException) -> ServiceDefect:
         line = defect_line(error)
     if isinstance(error, TunerError):  # raised on purpose: its message is for people, its class is not
         line = str(error)
-    is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in NO_ROOM)
+    is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in DISK_FULL)
     return ServiceDefect(line, "".join(traceback.format_exception(error)), is_machines)
 
 

@@ -7,7 +7,7 @@ from typing import final
 from tuner.core.bench import BoundRecord, FinalTimes
 from tuner.core.errors import Failure
 from tuner.core.target import Artifact, Effort, Script
-from tuner.workers.judge import work_seed
+from tuner.workers.evaluation import work_seed
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Group:
 
 
 @final
-class FinalRounds:
+class RemeasurementRounds:
     """The final re-measurements of a bench: each is of other seeds, however many groups one takes."""
 
     def __init__(
@@ -38,13 +38,13 @@ class FinalRounds:
         self._timed = timed
         self._asked = 0  # groups so far
 
-    def times(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the finalists interleaved, once the scripts that come without code are compiled again."""
-        bare = tuple(dict.fromkeys(each.script for each in finalists if each.artifact is None))
+        bare = tuple(dict.fromkeys(each.script for each in top_trials if each.artifact is None))
         pairs = zip(bare, self._compiled(bare), strict=True)
         made = {script: outcome for script, outcome in pairs if isinstance(outcome, Artifact)}
-        artifacts = tuple(each.artifact or made.get(each.script) for each in finalists)
-        medians_s = [each.record.median_s for each in finalists if each.record.median_s is not None]
+        artifacts = tuple(each.artifact or made.get(each.script) for each in top_trials)
+        medians_s = [each.record.median_s for each in top_trials if each.record.median_s is not None]
         slowest_s = max(medians_s, default=None)
 
         def together(group: Group) -> FinalTimes | Failure:

@@ -11,7 +11,7 @@ from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.target import Artifact, Script
 from tuner.core.target_name import TargetName
-from tuner.workers.judge import Judgement
+from tuner.workers.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Ticket:
             return
         self._reuse(self._order.recall("", outcome.sha256))
 
-    def take_judged(self, outcome: Judgement | Failure, seconds: float) -> None:
+    def take_evaluation(self, outcome: Evaluation | Failure, seconds: float) -> None:
         """Settles with the measurement, the verdict or the failure."""
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)

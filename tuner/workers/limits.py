@@ -22,7 +22,7 @@ class Limits:
     """Limits of one child."""
 
     compile_timeout_s: float = 30.0
-    judge_timeout_s: float = 10.0  # for load and inputs; calls and the reference come on top
+    evaluation_timeout_s: float = 10.0  # for load and inputs; calls and the reference come on top
     memory_bytes: int = 8 << 30  # resident
     slowest_flop_per_s: float = SLOWEST_FLOP_PER_S
     calls: int = CALLS  # that a candidate of the slowest kind is given time for
@@ -32,7 +32,7 @@ class Limits:
         if (
             min(
                 self.compile_timeout_s,
-                self.judge_timeout_s,
+                self.evaluation_timeout_s,
                 self.memory_bytes,
                 self.slowest_flop_per_s,
                 self.calls,
@@ -41,12 +41,12 @@ class Limits:
         ):
             raise ValueError(f"limits: found {self}, allowed positive numbers")
 
-    def judge_within_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
+    def evaluation_limit_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
         """Returns how long judging may take when a call is expected to take ``call_s`` (None: not known)."""
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
-        return self.judge_timeout_s + reference_s + self.timing_s(problem, effort, call_s)
+        return self.evaluation_timeout_s + reference_s + self.timing_s(problem, effort, call_s)
 
-    def finals_within_s(
+    def remeasurement_limit_s(
         self, problem: Problem, effort: Effort, call_s: float | None, participants: int
     ) -> float:
         """Returns how long an interleaved timing may take, of which the slowest call takes ``call_s``.
@@ -56,7 +56,7 @@ class Limits:
         """
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         each_s = max(self.timing_s(problem, effort, call_s), self._interleaved_s(problem, effort, call_s))
-        return self.judge_timeout_s + reference_s + participants * each_s
+        return self.evaluation_timeout_s + reference_s + participants * each_s
 
     def _interleaved_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
         """Returns how long one participant may take with all of its samples and what is done around them."""

@@ -13,9 +13,9 @@ from tuner.core.bench import AbstractBench, BoundRecord, FinalTimes
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
-from tuner.workers.group_timing import FinalRounds, Group
+from tuner.workers.evaluation import evaluate, work_seed
+from tuner.workers.group_timing import Group, RemeasurementRounds
 from tuner.workers.in_flight import BenchOrder, Ticket
-from tuner.workers.judge import judge, work_seed
 from tuner.workers.services import time_together
 
 Value = TypeVar("Value")
@@ -31,7 +31,7 @@ class LocalBench(AbstractBench):
         self._compiler = compiler
         self._evaluator = evaluator
         self._seed = seed
-        self._finals = FinalRounds(seed, self._recompiled, self._timed)
+        self._finals = RemeasurementRounds(seed, self._recompiled, self._timed)
         self._started: deque[tuple[int, Ticket, Effort]] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
@@ -46,14 +46,14 @@ class LocalBench(AbstractBench):
             ticket.take_compiled(*_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
         if ticket.record is None and (artifact := ticket.artifact) is not None:
             problem, rng = self._order.problem, np.random.default_rng(work_seed(self._seed, number))
-            ticket.take_judged(
-                *_attempt(Stage.RUN, lambda: judge(self._evaluator, problem, artifact, effort, rng))
+            ticket.take_evaluation(
+                *_attempt(Stage.RUN, lambda: evaluate(self._evaluator, problem, artifact, effort, rng))
             )
         return ticket.finished
 
-    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the finalists interleaved, once the scripts that come without code are compiled again."""
-        return self._finals.times(finalists, effort)
+        return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
         """Forgets what is pending."""

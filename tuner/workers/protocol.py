@@ -42,7 +42,7 @@ class ServiceSpec:
     A function crosses as its module and name, so the child imports the module before it is ready.
     """
 
-    name: str  # "compile", "judge": for messages to people
+    name: str  # "compile", "evaluate": for messages to people
     service: Factory | Callable[..., Any]
     environment: tuple[tuple[str, str | None], ...] = ()  # over the parent's; None takes a variable away
     announces: bool = False  # the factory is called with ``announce`` first: announce(name) sends an Event

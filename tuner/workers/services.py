@@ -15,8 +15,8 @@ from tuner.core.target import (
     Artifact,
     Effort,
 )
+from tuner.workers.evaluation import Evaluation, evaluate
 from tuner.workers.group_timing import Group
-from tuner.workers.judge import Judgement, judge
 from tuner.workers.protocol import Factory, ServiceSpec
 
 TIMING = "timing"  # the Event before the clock matters: the parent quiets the machine, then lets go on
@@ -25,17 +25,17 @@ Announce = Callable[[str], None]
 Environment = tuple[tuple[str, str | None], ...]
 
 
-class JudgeService:
+class EvaluationService:
     """Loads, verifies and times with an evaluator of its own."""
 
     def __init__(self, announce: Announce, evaluator: Factory) -> None:
         self._announce = announce
         self._evaluator: AbstractEvaluator = evaluator.build()
 
-    def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judgement:
+    def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
         """Returns verdict and time of one artifact. Raises CandidateError as the evaluator does."""
         rng = np.random.default_rng(seed)
-        return judge(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
+        return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
         """Times a group interleaved; None for an artifact that does not load."""
@@ -77,10 +77,10 @@ def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpe
     return ServiceSpec("compile", compiler, environment)
 
 
-def judge_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
+def evaluation_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
     """Describes a child that verifies and times with the evaluator that the factory builds."""
-    factory = Factory("tuner.workers.services:JudgeService", (evaluator,))
-    return ServiceSpec("judge", factory, environment, announces=True)
+    factory = Factory("tuner.workers.services:EvaluationService", (evaluator,))
+    return ServiceSpec("evaluate", factory, environment, announces=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,10 +65,10 @@ class TimingLock:
                 return
             except BlockingIOError:
                 pass
-            self._tell_of(os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace"))
+            self._report(os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace"))
             time.sleep(LOOK_AGAIN_S)
 
-    def _tell_of(self, holder: str) -> None:
+    def _report(self, holder: str) -> None:
         """Tells of a holder unless it was the last one told: two tuners wait for each other all the time."""
         if holder and holder != self._told:
             self._told = holder

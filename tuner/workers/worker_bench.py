@@ -10,11 +10,11 @@ from tuner.core.target import Artifact, Effort, Script
 from tuner.workers.available_time import TICK_S
 from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
-from tuner.workers.group_timing import FinalRounds, Group
+from tuner.workers.evaluation import work_seed
+from tuner.workers.group_timing import Group, RemeasurementRounds
 from tuner.workers.in_flight import BenchOrder, Ticket
-from tuner.workers.judge import work_seed
-from tuner.workers.judge_seat import JudgeSeat, Turn, quiet_already
 from tuner.workers.limits import Limits
+from tuner.workers.measurement_worker import LockContext, MeasurementWorker, quiet_already
 from tuner.workers.protocol import Reply, ServiceSpec
 
 
@@ -36,20 +36,24 @@ class WorkerBench(AbstractBench):
         self,
         order: BenchOrder,
         compile_spec: ServiceSpec,
-        judge_spec: ServiceSpec,
+        evaluation_spec: ServiceSpec,
         workers: int,
         limits: Limits,
         seed: int,
-        turn: Turn = quiet_already,  # of timing beside other tuners
+        turn: LockContext = quiet_already,  # of timing beside other tuners
     ) -> None:
         self._order = order
         self._limits = limits
         self._seed = seed
-        self._finals = FinalRounds(seed, self._recompiled, self._timed)
+        self._finals = RemeasurementRounds(seed, self._recompiled, self._timed)
         self._jobs: deque[_Job] = deque()
         self._pool = CompilePool(compile_spec, workers, limits)
-        self._judge = JudgeSeat(
-            judge_spec, limits.memory_bytes, meanwhile=self._meanwhile, quiet=self._pool.paused, turn=turn
+        self._evaluate = MeasurementWorker(
+            evaluation_spec,
+            limits.memory_bytes,
+            meanwhile=self._meanwhile,
+            quiet=self._pool.paused,
+            turn=turn,
         )
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
@@ -71,25 +75,25 @@ class WorkerBench(AbstractBench):
             ticket.take_compiled(compiled.value, compiled.seconds)
         if ticket.record is None:
             problem, effort = self._order.problem, job.effort
-            within_s = self._limits.judge_within_s(problem, effort, effort.stop_above_s)
+            within_s = self._limits.evaluation_limit_s(problem, effort, effort.stop_above_s)
             seed = work_seed(self._seed, job.number)
-            judged = self._judge.ask("judge", problem, ticket.artifact, effort, seed, within_s)
-            ticket.take_judged(judged.value, judged.seconds)
+            evaluated = self._evaluate.ask("evaluate", problem, ticket.artifact, effort, seed, within_s)
+            ticket.take_evaluation(evaluated.value, evaluated.seconds)
         return ticket.finished
 
-    def finals(self, finalists: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the finalists interleaved, once the scripts that come without code are compiled again."""
-        return self._finals.times(finalists, effort)
+        return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
         """Kills every child, whatever it is doing."""
         self._pool.close()
-        self._judge.kill()
+        self._evaluate.kill()
         self._jobs.clear()
 
     def _compiled(self, place: int) -> Reply:
         while (reply := self._pool.take(place)) is None:
-            self._judge.poll()  # it may be starting
+            self._evaluate.poll()  # it may be starting
             self._sleep()
             self._pool.advance()
         return reply
@@ -102,8 +106,10 @@ class WorkerBench(AbstractBench):
         self, group: Group, effort: Effort, seed: int, slowest_s: float | None
     ) -> FinalTimes | Failure:
         problem = self._order.problem
-        within_s = self._limits.finals_within_s(problem, effort, slowest_s, group.size)
-        found: FinalTimes | Failure = self._judge.ask("finals", problem, group, effort, seed, within_s).value
+        within_s = self._limits.remeasurement_limit_s(problem, effort, slowest_s, group.size)
+        found: FinalTimes | Failure = self._evaluate.ask(
+            "finals", problem, group, effort, seed, within_s
+        ).value
         return found
 
     def _meanwhile(self) -> None:
@@ -111,4 +117,4 @@ class WorkerBench(AbstractBench):
         self._sleep()
 
     def _sleep(self) -> None:
-        sleep_until_news([*self._pool.children, *self._judge.children], TICK_S)
+        sleep_until_news([*self._pool.children, *self._evaluate.children], TICK_S)

@@ -6,7 +6,7 @@ from benchmarks.fleet.device_idle import device_of_last_run
 from tests.fleet.values import work
 from tuner.fleet import tables
 from tuner.fleet.server import session
-from tuner.fleet.work import COMPILE, JUDGE
+from tuner.fleet.work import COMPILE, EVALUATE
 
 pytestmark = pytest.mark.postgres
 BEGAN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -18,11 +18,11 @@ def interval(began_s: float, ended_s: float) -> tables.Interval:
 
 def test_a_device_is_idle_between_its_measurements(url: str) -> None:
     done = [
-        ("earlier", 0, JUDGE, interval(0, 1), None),
+        ("earlier", 0, EVALUATE, interval(0, 1), None),
         ("asked", 0, COMPILE, interval(5, 9), None),
-        ("asked", 0, JUDGE, interval(10, 14), interval(12, 14)),
-        ("asked", 1, JUDGE, interval(15, 18), interval(16, 17)),
-        ("asked", 2, JUDGE, interval(18, 20), None),  # it was wrong
+        ("asked", 0, EVALUATE, interval(10, 14), interval(12, 14)),
+        ("asked", 1, EVALUATE, interval(15, 18), interval(16, 17)),
+        ("asked", 2, EVALUATE, interval(18, 20), None),  # it was wrong
     ]
     with session(url) as connection:
         for run, number, stage, whole, timed in done:
@@ -31,7 +31,7 @@ def test_a_device_is_idle_between_its_measurements(url: str) -> None:
             )
         found = device_of_last_run(connection)
     assert found == {
-        "judged": 3,
+        "evaluated": 3,
         "idle_share": 0.1,
         "timed_share": 0.3,
         "median_gap_ms": 500.0,

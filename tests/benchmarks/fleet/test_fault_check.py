@@ -33,7 +33,7 @@ def test_a_run_survives_every_fault(url: str, tmp_path: Path) -> None:
     assert set(check.faults) == set(FAULTS)
     assert check.trials == TRIALS
     assert check.is_exact, check
-    assert " jobs wait for " in check.stranger
+    assert " jobs wait for " in check.untrusted
 
 
 def test_a_check_is_exact_if_no_more_was_repeated_than_failed() -> None:

@@ -43,7 +43,7 @@ def test_failures_need_no_device() -> None:
     assert (found.trials_per_s, found.jobs_per_s) == pytest.approx((2, 2), rel=0.01)
 
 
-def test_outcomes_are_told_in_order_so_that_a_slow_trial_holds_up_the_others() -> None:
+def test_outcomes_are_reported_in_order_so_that_a_slow_trial_holds_up_the_others() -> None:
     uneven = replace(SMALL, devices=2, is_pooled=True, measure_s=(0.1, 10.0), compilers=4, minutes=60)
     assert simulate(replace(uneven, pending=2)).idle > simulate(replace(uneven, pending=16)).idle + 0.1
 

@@ -8,12 +8,12 @@ import pytest
 from benchmarks.fleet.small_disk import fill_disk, small_disk
 from tuner.core.errors import TunerError
 
-ROOM_KIB = 64
+DISK_KIB = 64
 
 
 def test_a_disk_of_one_process_is_filled_and_no_other_process_sees_it(tmp_path: Path) -> None:
     try:
-        before = small_disk(tmp_path, ROOM_KIB)
+        before = small_disk(tmp_path, DISK_KIB)
     except TunerError as error:
         pytest.skip(str(error))
     with subprocess.Popen(
@@ -26,7 +26,7 @@ def test_a_disk_of_one_process_is_filled_and_no_other_process_sees_it(tmp_path: 
         process.stdout.readline()  # the disk is there
         fill_disk(process.pid, tmp_path)
         used = os.statvfs(f"/proc/{process.pid}/root{tmp_path}")
-        assert (used.f_bavail, used.f_blocks * used.f_frsize) == (0, ROOM_KIB << 10)
+        assert (used.f_bavail, used.f_blocks * used.f_frsize) == (0, DISK_KIB << 10)
         _, said = process.communicate(b"\n")
     assert b"No space left on device" in said
     assert list(tmp_path.iterdir()) == []
@@ -35,11 +35,11 @@ def test_a_disk_of_one_process_is_filled_and_no_other_process_sees_it(tmp_path: 
 def test_a_machine_without_unshare_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     with pytest.raises(TunerError, match=r"^small disk: found no unshare, which gives a process"):
-        small_disk(tmp_path, ROOM_KIB)
+        small_disk(tmp_path, DISK_KIB)
 
 
 def test_a_disk_that_may_not_be_mounted_says_why(tmp_path: Path) -> None:
     if shutil.which("unshare") is None:
         pytest.skip("needs unshare")
     with pytest.raises(TunerError, match=r"^small disk: found no leave to mount one: .*absent"):
-        small_disk(tmp_path / "absent", ROOM_KIB)
+        small_disk(tmp_path / "absent", DISK_KIB)

@@ -15,7 +15,7 @@ WORDS = ("--runs", "1", "--sampler", "tpe", "--trials", "2", "--seed", "0", "--f
 
 @pytest.mark.postgres
 @pytest.mark.parametrize(("repeated", "code"), [(2, 0), (3, 1)])
-def test_what_became_of_runs_on_a_fleet_is_told(
+def test_what_became_of_runs_on_a_fleet_is_reported(
     postgres_server: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

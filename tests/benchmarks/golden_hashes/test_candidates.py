@@ -16,7 +16,7 @@ def test_every_strategy_and_element_type_of_the_space_has_a_candidate() -> None:
     assert wanted - found == set()
 
 
-def test_names_tell_the_candidates_apart() -> None:
+def test_names_report_the_candidates_apart() -> None:
     candidates = golden_candidates()
     assert len(candidates) == len({golden.name for golden in candidates}) == 60
     assert len({(golden.problem, golden.candidate, golden.machine) for golden in candidates}) == 60

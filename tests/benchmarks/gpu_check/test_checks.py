@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.gpu_check.checks import CheckOutcome, PartResult, Row, failed, judged, passed, skipped
+from benchmarks.gpu_check.checks import CheckOutcome, PartResult, Row, evaluated, failed, passed, skipped
 
 
 def part(*outcomes: CheckOutcome, left_out: tuple[str, ...] = ()) -> PartResult:
@@ -32,7 +32,7 @@ def test_failures_come_first_and_equal_reasons_once() -> None:
     assert result.words == ("FAILED  check 1: wrong", "skipped 2: no tool", "no time for 2: a, b")
 
 
-def test_a_row_is_told_with_its_facts() -> None:
-    row = Row("naive", judged(False, "wrong", elements=3), 0.12345)
+def test_a_row_is_reported_with_its_facts() -> None:
+    row = Row("naive", evaluated(False, "wrong", elements=3), 0.12345)
     told = {"status": "failed", "words": "wrong", "seconds": 0.123, "elements": 3}
     assert row.document("strategies") == {"part": "strategies", "check": "naive", **told}

@@ -10,7 +10,7 @@ from tuner.core.errors import UsageError
 from tuner.targets.gpu.ptxas import find_ptxas
 
 
-def test_the_gpu_is_told_with_its_facts() -> None:
+def test_the_gpu_is_reported_with_its_facts() -> None:
     outcome = environment.ask_gpu(Bed(STUB, "sm_90"))
     assert outcome.status == "passed"
     assert outcome.facts["gpu"]["chip"] == "sm_90"
@@ -18,7 +18,7 @@ def test_the_gpu_is_told_with_its_facts() -> None:
 
 
 @pytest.mark.mlir
-def test_packages_are_told_by_their_versions() -> None:
+def test_packages_are_reported_by_their_versions() -> None:
     outcome = environment.ask_packages()
     assert {"numpy", "numba-cuda-mlir", "torch-mlir"} <= set(outcome.facts["packages"])
     assert outcome.facts["llvm"] in outcome.words

@@ -48,7 +48,7 @@ def test_what_needs_no_gpu_passes_through_the_stand_in_for_the_driver(tmp_path: 
 
 
 @pytest.mark.skipif(has_driver(), reason="there is a CUDA driver here")
-def test_without_a_gpu_one_line_tells_so() -> None:
+def test_without_a_gpu_one_line_reports_so() -> None:
     done = command()
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("gpu-check: no CUDA driver: libcuda.so.1 cannot be loaded")
@@ -62,7 +62,7 @@ def test_seconds_that_are_none_are_refused(seconds: str) -> None:
     assert f"found {seconds!r}, allowed seconds above 0" in done.stderr
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported_before_anything_runs(tmp_path: Path) -> None:
     done = command("--device", STUB, "--output", str(tmp_path / "none" / "check.json"))
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"gpu-check: output: found no folder \S+, allowed one that is there\n", done.stderr)

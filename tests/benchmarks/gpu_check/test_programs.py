@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
-from benchmarks.gpu_check.program_runs import Seed, judged_by, program_of
+from benchmarks.gpu_check.program_runs import Seed, evaluated_by, program_of
 from benchmarks.gpu_check.programs import OVERLAPPING, agree, call_again, checks
 from tuner.programs.lower.device_options import FORMS, DeviceOptions
 from tuner.programs.request import Comparison
@@ -20,18 +20,18 @@ def test_every_seed_program_is_run_in_all_its_forms() -> None:
 
 
 def test_the_worst_comparison_decides() -> None:
-    assert judged_by([RIGHT], (), "2 streams").status == "passed"
-    outcome = judged_by([RIGHT, WRONG, RIGHT], (), "2 streams")
+    assert evaluated_by([RIGHT], (), "2 streams").status == "passed"
+    outcome = evaluated_by([RIGHT, WRONG, RIGHT], (), "2 streams")
     assert (outcome.status, outcome.words) == ("failed", "argument 1 differs by 0.5, allowed 1e-06")
 
 
-def test_a_program_that_gives_nothing_is_judged_by_what_is_reported() -> None:
-    assert judged_by([], (), "1 program").words == "1 program, nothing to compare"
-    assert judged_by([], ("leak: one",), "1 program").status == "failed"
+def test_a_program_that_gives_nothing_is_evaluated_by_what_is_reported() -> None:
+    assert evaluated_by([], (), "1 program").words == "1 program, nothing to compare"
+    assert evaluated_by([], ("leak: one",), "1 program").status == "failed"
 
 
 def test_what_the_simulator_reports_is_a_failure() -> None:
-    outcome = judged_by([RIGHT], ("race: two", "leak: one"), "2 streams")
+    outcome = evaluated_by([RIGHT], ("race: two", "leak: one"), "2 streams")
     assert (outcome.status, outcome.words) == ("failed", "race: two, and 1 more")
 
 

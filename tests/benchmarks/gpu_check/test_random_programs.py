@@ -20,7 +20,7 @@ def test_random_programs_agree_with_the_host(device: str) -> None:
 
 
 @pytest.mark.mlir
-def test_a_program_that_the_device_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_the_device_refuses_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise DeviceError("CUDA_ERROR_LAUNCH_FAILED")
 
@@ -31,7 +31,7 @@ def test_a_program_that_the_device_refuses_is_told(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.mlir
-def test_a_program_that_gives_something_else_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_gives_something_else_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def changed(*given: object) -> tuple[object, ...]:
         return tuple(each + 1.0 for each in called(*given))  # type: ignore[arg-type] # arrays
 

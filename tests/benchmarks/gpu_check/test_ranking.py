@@ -5,7 +5,7 @@ import math
 import pytest
 
 from benchmarks.gpu_check.device_under_test import SIMULATOR, Bed
-from benchmarks.gpu_check.ranking import LEAST_POINTS, PredictedTime, checks, drawn_points, judged_pairs
+from benchmarks.gpu_check.ranking import LEAST_POINTS, PredictedTime, checks, compared_pairs, drawn_points
 from tuner.core.problem import Matmul
 
 
@@ -14,7 +14,7 @@ def pairs(count: int, sign: float = 1.0, by_machine_code: float = math.nan) -> l
 
 
 def test_a_model_that_orders_as_the_times_do_is_accepted() -> None:
-    outcome = judged_pairs(pairs(40))
+    outcome = compared_pairs(pairs(40))
     assert outcome.status == "passed"
     assert "40 points; by_knobs: rank correlation 1.00, regret 0% after 1," in outcome.words
     assert outcome.words.endswith("accepted; by_machine_code: none")
@@ -22,15 +22,15 @@ def test_a_model_that_orders_as_the_times_do_is_accepted() -> None:
     assert len(outcome.facts["pairs"]) == 40
 
 
-def test_one_that_orders_otherwise_is_told_and_not_accepted() -> None:
-    outcome = judged_pairs(pairs(40, sign=-1.0))
+def test_one_that_orders_otherwise_is_reported_and_not_accepted() -> None:
+    outcome = compared_pairs(pairs(40, sign=-1.0))
     assert outcome.status == "passed"
     assert not outcome.facts["by_knobs"]["is_accepted"]
     assert "not accepted" in outcome.words
 
 
 def test_few_points_are_a_failure() -> None:
-    outcome = judged_pairs(pairs(LEAST_POINTS - 1))
+    outcome = compared_pairs(pairs(LEAST_POINTS - 1))
     assert (outcome.status, outcome.words) == ("failed", "found 7 points with times, allowed 8 or more")
 
 

@@ -30,7 +30,7 @@ def test_a_check_that_raises_crashes_breaks_or_hangs_does_not_end_the_part() -> 
     assert result.left_out == ()
 
 
-def test_a_part_ends_with_its_seconds_and_tells_what_was_left_out() -> None:
+def test_a_part_ends_with_its_seconds_and_reports_what_was_left_out() -> None:
     result = run("slow", 2.0)  # of the 1000 s that the check would take
     assert (result.left_out[-1], result.rows[:1]) == ("late", result.rows[:1])
     assert "long" in result.left_out

@@ -58,7 +58,7 @@ def test_other_bits_within_rounding_are_counted_but_right() -> None:
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 100.0])
-def test_a_wrong_element_of_the_gpu_is_told_with_its_place(wrong: float) -> None:
+def test_a_wrong_element_of_the_gpu_is_reported_with_its_place(wrong: float) -> None:
     found = RIGHT.copy()
     found[3, 5] = wrong
     outcome = compared(INPUTS, found, RIGHT, {})
@@ -68,7 +68,7 @@ def test_a_wrong_element_of_the_gpu_is_told_with_its_place(wrong: float) -> None
     assert (place["row"], place["column"], place["gpu"]) == (3, 5, str(np.float32(wrong)))
 
 
-def test_a_wrong_simulator_is_told() -> None:
+def test_a_wrong_simulator_is_reported() -> None:
     simulated = RIGHT.copy()
     simulated[0, 0] += 100.0
     assert compared(INPUTS, RIGHT, simulated, {}).words.startswith("the simulator is wrong: 1 of 24")

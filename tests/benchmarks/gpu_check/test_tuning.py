@@ -32,7 +32,7 @@ def test_the_stand_in_for_the_driver_is_not_tuned_for() -> None:
     assert check.ask().status == "skipped"
 
 
-def test_the_best_of_a_run_is_told_with_its_times(tmp_path: Path) -> None:
+def test_the_best_of_a_run_is_reported_with_its_times(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "check.db")) as store:
         tuned = begin(settings(trials=4), composition(), store, Interruption())
     outcome = joined(tuned, passed("1 us", median_s=1e-6))

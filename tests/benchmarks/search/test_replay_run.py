@@ -39,7 +39,7 @@ class Heard(AbstractSampler):
     ("pending", "known"),
     [(1, [(), (0,), (0, 1), (0, 1, 2)]), (3, [(), (), (), (0,)]), (9, [(), (), (), ()])],
 )
-def test_outcomes_of_pending_trials_are_not_told(
+def test_outcomes_of_pending_trials_are_not_reported(
     pending: int, known: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard()

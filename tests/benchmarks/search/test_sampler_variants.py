@@ -50,7 +50,7 @@ def test_constants_are_as_before_after_a_variant() -> None:
         (("tpe", "--spaces", "1"), "--spaces: found 1, allowed 2 or more"),
     ],
 )
-def test_wrong_words_are_told_in_a_line(
+def test_wrong_arguments_are_reported_in_a_line(
     words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

@@ -50,7 +50,7 @@ def test_searches_are_compared_on_a_recording(
         ((str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: found no package kernel_tuner"),
     ],
 )
-def test_wrong_words_are_told_in_a_line(
+def test_wrong_arguments_are_reported_in_a_line(
     words: tuple[str, ...],
     message: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -27,7 +27,7 @@ def test_a_search_that_finds_nothing_good_needs_more_than_its_budget() -> None:
     assert trials((WORST_ROW,), 1) == 2
 
 
-def test_a_search_begins_with_known_points_by_turns_with_seed_rows_or_with_one_of_both() -> None:
+def test_a_search_begins_with_known_points_interleaved_with_seed_rows_or_with_one_of_both() -> None:
     settings = _settings(SHIPPED, SPACE, argparse.Namespace(sampler="random", trials=1))
     starts = _starts(SPACE, settings, (SHIPPED,))
     assert tuple(starts) == STARTS

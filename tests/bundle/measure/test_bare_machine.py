@@ -98,7 +98,9 @@ def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
         (("--bundle", "x", "--fast"), "measure: unrecognized arguments: --fast"),
     ],
 )
-def test_wrong_words_are_one_line_and_exit_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_are_one_line_and_exit_2(
+    tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
     done = measure(tmp_path, *words, has_driver=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"tuner: {message}")

@@ -23,7 +23,7 @@ def no_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     raise TunerError("none here")
 
 
-def no_judge(chip: str) -> Factory:
+def no_evaluator(chip: str) -> Factory:
     raise AssertionError("nothing is to be judged")
 
 
@@ -32,7 +32,7 @@ def alone(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
 
 
 def here() -> Gpu:
-    return Gpu(FACTS, alone, no_judge, no_baseline)
+    return Gpu(FACTS, alone, no_evaluator, no_baseline)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def request_(tmp_path: Path) -> MeasuringRequest:
     return MeasuringRequest(tmp_path / "pending.bundle")
 
 
-def test_results_go_beside_the_bundle(tmp_path: Path) -> None:
+def test_results_go_next_to_the_bundle(tmp_path: Path) -> None:
     assert MeasuringRequest(tmp_path / "x.bundle").results_file == tmp_path / "x.bundle.results.jsonl"
 
 
@@ -52,7 +52,7 @@ def test_a_time_that_is_none_is_refused(seconds: float) -> None:
         MeasuringRequest(Path("x"), seconds)
 
 
-def test_code_for_another_chip_is_told_with_both_chips(tmp_path: Path) -> None:
+def test_code_for_another_chip_is_reported_with_both_chips(tmp_path: Path) -> None:
     path = tmp_path / "other.bundle"
     path.write_bytes(pack((pending(0, code=replace(program(), chip="sm_80")),), 0, "0.1.0", NOW))
     message = r"^bundle: found code for sm_80, allowed sm_90: this GPU is Simulated GPU$"

@@ -10,9 +10,9 @@ from tuner.bundle.measure.gpu_child import allowed_s, artifact_of
 from tuner.bundle.measure.service import MeasuringService, measuring_spec
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.measured_elsewhere import CUBIN, PTX
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Measurement, Verdict
+from tuner.core.remote_results import CUBIN, PTX
 from tuner.core.target import AbstractEvaluator, Artifact, Effort
 from tuner.workers.group_timing import Group
 from tuner.workers.protocol import Factory
@@ -63,35 +63,35 @@ def test_cublas_in_the_child_chooses_for_itself() -> None:
 
 def test_machine_code_runs_where_it_is_taken() -> None:
     announced: list[str] = []
-    assert service(announced).judge(PROBLEM, artifact(), Effort(), 0).code == CUBIN
+    assert service(announced).evaluate(PROBLEM, artifact(), Effort(), 0).code == CUBIN
     assert announced == ["timing"]
 
 
 def test_ptx_runs_where_there_is_nothing_else() -> None:
-    assert service([]).judge(PROBLEM, artifact(b""), Effort(), 0).code == PTX
+    assert service([]).evaluate(PROBLEM, artifact(b""), Effort(), 0).code == PTX
 
 
 def test_ptx_runs_where_machine_code_is_not_taken() -> None:
-    assert service([], cubin=Stage.LOAD).judge(PROBLEM, artifact(), Effort(), 0).code == PTX
+    assert service([], cubin=Stage.LOAD).evaluate(PROBLEM, artifact(), Effort(), 0).code == PTX
 
 
 def test_where_neither_is_taken_the_reason_is_that_of_the_machine_code() -> None:
     with pytest.raises(CandidateError, match="no cubin here"):
-        service([], cubin=Stage.LOAD, ptx=Stage.LOAD).judge(PROBLEM, artifact(), Effort(), 0)
+        service([], cubin=Stage.LOAD, ptx=Stage.LOAD).evaluate(PROBLEM, artifact(), Effort(), 0)
 
 
 def test_ptx_that_loses_the_context_is_the_reason() -> None:
     with pytest.raises(CandidateError, match="no ptx here"):
-        service([], cubin=Stage.LOAD, ptx=Stage.RUN).judge(PROBLEM, artifact(), Effort(), 0)
+        service([], cubin=Stage.LOAD, ptx=Stage.RUN).evaluate(PROBLEM, artifact(), Effort(), 0)
 
 
 @pytest.mark.parametrize("stage", [Stage.RUN, Stage.VERIFY, Stage.MEASURE])
 def test_what_failed_later_is_not_tried_again_as_ptx(stage: Stage) -> None:
     with pytest.raises(CandidateError, match="no cubin here"):
-        service([], cubin=stage).judge(PROBLEM, artifact(), Effort(), 0)
+        service([], cubin=stage).evaluate(PROBLEM, artifact(), Effort(), 0)
 
 
-def test_finals_leave_out_what_does_not_load() -> None:
+def test_remeasurement_leave_out_what_does_not_load() -> None:
     refusing = service([], cubin=Stage.LOAD)
     bare = replace(artifact(), program=program())
     assert refusing.finals(PROBLEM, Group((artifact(), bare)), Effort(), 0) == FinalTimes((None, timed()))
@@ -100,7 +100,7 @@ def test_finals_leave_out_what_does_not_load() -> None:
 LARGE = Matmul(4096, 4096, 4096)
 
 
-def test_a_hang_behind_a_fast_candidate_is_found_out_soon() -> None:
+def test_a_hang_after_a_fast_candidate_is_found_out_soon() -> None:
     known = Effort(stop_above_s=1e-3)
     assert allowed_s(LARGE, known, 1, is_warm=True) < 20
     assert allowed_s(LARGE, Effort(), 1, is_warm=False) < 150

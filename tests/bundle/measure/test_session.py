@@ -14,31 +14,31 @@ from tests.bundle.values import PROBLEM, PROVENANCE, measured, pending, program,
 from tests.targets.gpu.simulated_cuda import FACTS
 from tuner.bundle.archive import Bundle
 from tuner.bundle.measure import session
-from tuner.bundle.measure.service import Judged
+from tuner.bundle.measure.service import EvaluatedCode
 from tuner.bundle.measure.session import Gpu, MeasuringCounts, MeasuringOrder, MeasuringSession
 from tuner.bundle.results import Line
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import Failure, Stage
-from tuner.core.measured_elsewhere import BaselineTime, ElsewhereResults, FinalTime, MeasuredTrial, NoiseFloor
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Verdict
+from tuner.core.remote_results import BaselineTime, FinalTime, MeasuredTrial, NoiseFloor, RemoteResults
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
-from tuner.workers.judge import Judgement
+from tuner.workers.evaluation import Evaluation
 from tuner.workers.timing_lock import TimingLock
 
 OTHER = Matmul(32, 8, 8)
-NOTHING = ElsewhereResults(PROVENANCE, ())
+NOTHING = RemoteResults(PROVENANCE, ())
 CUT = "cut"
-Answer = float | Failure | str  # seconds of a median, a failure, or CUT
+SelectedResult = float | Failure | str  # seconds of a median, a failure, or CUT
 
 
 @dataclass
 class World:
     """What the children answer, and what they were asked."""
 
-    answers: dict[int, Answer] = field(default_factory=dict)  # by number; others take 1 ms
+    answers: dict[int, SelectedResult] = field(default_factory=dict)  # by number; others take 1 ms
     now_s: float = 0.0
     takes_s: float = 1.0  # by the clock, of one candidate
     asked: list[tuple[int, float | None, float]] = field(default_factory=list)  # number, stop above, within
@@ -46,7 +46,7 @@ class World:
     told: list[str] = field(default_factory=list)
     library: Baseline | None = None  # takes turns with the best
 
-    def child(self, problem: Problem, judge: Any) -> "Child":
+    def child(self, problem: Problem, evaluate: Any) -> "Child":
         return Child(self)
 
     def measure(self, order: MeasuringOrder, gpu: Gpu) -> MeasuringCounts:
@@ -62,7 +62,7 @@ class Child:
 
     world: World
 
-    def judge(self, trial: PendingTrial, effort: Effort, seed: int, within_s: float) -> Any:
+    def evaluate(self, trial: PendingTrial, effort: Effort, seed: int, within_s: float) -> Any:
         world, number = self.world, trial.origin.number
         world.asked.append((number, effort.stop_above_s, within_s))
         world.now_s += world.takes_s
@@ -74,7 +74,7 @@ class Child:
         assert isinstance(answer, float)
         is_complete = effort.stop_above_s is None or answer <= effort.stop_above_s
         time = replace(timed(answer), is_complete=is_complete)
-        return Judged(Judgement(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
+        return EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
 
     def finals(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
         times = tuple(timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
@@ -91,9 +91,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-def order(
-    *trials: PendingTrial, seconds: float = 1000.0, known: ElsewhereResults = NOTHING
-) -> MeasuringOrder:
+def order(*trials: PendingTrial, seconds: float = 1000.0, known: RemoteResults = NOTHING) -> MeasuringOrder:
     bundle = Bundle("ab", datetime.datetime.now(datetime.UTC), "0.1.0", 0, trials)
     return MeasuringOrder(bundle, seconds, known)
 
@@ -224,7 +222,7 @@ def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest
     def interrupted(*words: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Child, "judge", interrupted)
+    monkeypatch.setattr(Child, "evaluate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         world.measure(order(pending(0)), HERE)
     assert world.told[-1] == "closed"

@@ -3,20 +3,20 @@ from dataclasses import replace
 from tests.bundle.values import PROBLEM, RESULTS, measured, timed
 from tuner.bundle.measure.session import MeasuringCounts
 from tuner.bundle.measure.summary import best_lines, best_of, summary_document
-from tuner.core.measured_elsewhere import ElsewhereResults, FinalTime
+from tuner.core.remote_results import FinalTime, RemoteResults
 
 
-def test_without_finals_the_fastest_is_the_best() -> None:
+def test_without_remeasurement_the_fastest_is_the_best() -> None:
     slow, fast = measured(0, timed(2e-3)), measured(1, timed(1e-3))
     assert best_of(replace(RESULTS, trials=(slow, fast), finals=()))[PROBLEM][0] == fast
 
 
-def test_where_there_are_finals_only_they_count() -> None:
+def test_where_there_are_remeasurement_only_they_count() -> None:
     lucky, steady, slow = (measured(number, timed(s)) for number, s in ((0, 1e-3), (1, 2e-3), (2, 3e-3)))
     finals = tuple(
         FinalTime(trial.origin, PROBLEM, timed(s)) for trial, s in ((steady, 2.1e-3), (slow, 2.9e-3))
     )
-    results = ElsewhereResults(RESULTS.provenance, (lucky, steady, slow), finals)
+    results = RemoteResults(RESULTS.provenance, (lucky, steady, slow), finals)
     assert best_of(results)[PROBLEM] == (steady, timed(2.1e-3))
 
 
@@ -25,7 +25,7 @@ def test_times_that_were_cut_short_are_no_best() -> None:
     assert best_of(replace(RESULTS, trials=(cut,), finals=())) == {}
 
 
-def test_a_line_tells_time_speed_and_the_baseline_beside() -> None:
+def test_a_line_reports_time_speed_and_the_baseline_next_to_it() -> None:
     (line,) = best_lines(RESULTS)
     assert line.startswith(
         "matmul 16x8x8 f32 nn none: 2000.00 us, 0 GFLOP/s, 1.50x cuBLAS 13.1.0; trial 100: "

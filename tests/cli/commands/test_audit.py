@@ -26,7 +26,7 @@ def test_slower_code_is_flagged_and_told_as_stale(tuned: Tuner) -> None:
     assert "  stale  " in tuned("history", "--run", "1").out
 
 
-def test_json_tells_every_best(tuned: Tuner) -> None:
+def test_json_reports_every_best(tuned: Tuner) -> None:
     tuned.composition = changed(comment="other")
     document = tuned("audit", "--json").json
     (best,) = document["audited"]

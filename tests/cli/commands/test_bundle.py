@@ -96,7 +96,7 @@ def tuner(compiled: Path, tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_composition())
 
 
-def test_export_tells_what_it_wrote(measured: Measured) -> None:
+def test_export_reports_what_it_wrote(measured: Measured) -> None:
     assert measured.exported.code == 0, measured.exported.err
     document = measured.exported.json
     assert document["candidates"] == CANDIDATES
@@ -153,7 +153,9 @@ def test_a_second_import_and_a_second_export_add_nothing(measured: Measured, tun
     )
 
 
-def test_a_run_that_was_measured_elsewhere_is_not_gone_on_with(measured: Measured, tuner: Tuner) -> None:
+def test_a_run_that_was_measured_on_another_machine_is_not_gone_on_with(
+    measured: Measured, tuner: Tuner
+) -> None:
     tuner("bundle", "import", str(measured.results))
     assert (
         tuner.refused("tune", "--resume", "2")
@@ -196,7 +198,7 @@ def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
         (("import", "/none"), "/none: cannot be read: No such file or directory"),
     ],
 )
-def test_wrong_words_are_one_line_and_exit_2(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_are_one_line_and_exit_2(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
     assert tuner.refused("bundle", *words).startswith(f"tuner: {message}")
 
 

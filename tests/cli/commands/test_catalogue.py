@@ -55,7 +55,7 @@ def test_a_combination_of_ones_own_space_is_explained(tuner: Tuner, space: str) 
     assert tuner(*words, "--json").json["constraint"] == "tile_m < 16"
 
 
-def test_space_tells_what_comes_last(tuner: Tuner, space: str) -> None:
+def test_space_reports_what_comes_last(tuner: Tuner, space: str) -> None:
     text = Path(space).read_text() + "    preferences: ['tile_n == 32', 'tile_m == 4']\n"
     Path(space).write_text(text)
     done = tuner("space", "matmul", "64x64x64", "--space", space)
@@ -88,7 +88,7 @@ def test_the_shipped_strategies_are_listed(tuner: Tuner) -> None:
     assert "matmul_cpu_packed" in [one["name"] for one in tuner("strategies", "--json").json]
 
 
-def test_targets_tell_what_works_and_why_not(tuner: Tuner) -> None:
+def test_targets_report_what_works_and_why_not(tuner: Tuner) -> None:
     replay = "answers from a recorded space: --target replay:FILE"
     assert tuner("targets").out.splitlines() == [
         "fake: available: for tests",

@@ -21,7 +21,7 @@ from tuner.cli import local_server
 WAIT_S = 120
 
 
-def test_without_the_package_one_line_tells_how_to_get_it(
+def test_without_the_package_one_line_reports_how_to_get_it(
     tuned: Tuner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)

@@ -4,7 +4,7 @@ from tests.cli.conftest import Tuner
 from tests.tuning import fakes
 
 
-def test_info_tells_what_a_database_holds(tuned: Tuner) -> None:
+def test_info_reports_what_a_database_holds(tuned: Tuner) -> None:
     done = tuned("db", "info")
     assert "1 run, 20 trials" in done.out
     assert "matmul 8x8x8 f32 nn none" in done.out
@@ -13,7 +13,7 @@ def test_info_tells_what_a_database_holds(tuned: Tuner) -> None:
     assert document["url"].endswith("results.db")
 
 
-def test_upgrade_tells_the_revision(tuner: Tuner) -> None:
+def test_upgrade_reports_the_revision(tuner: Tuner) -> None:
     revision = tuner("db", "info", "--json").json["revision"]
     assert f"revision {revision}" in tuner("db", "upgrade").out
     assert tuner("db", "upgrade", "--json").json["revision"] == revision

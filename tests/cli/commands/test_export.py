@@ -27,7 +27,7 @@ def test_the_best_of_a_shape_is_the_one_that_tune_told(tuned: Tuner) -> None:
     assert provenance.baseline == BaselineMedian("FakeBLAS 1.0", fakes.BASELINE_S)
 
 
-def test_a_script_has_its_source_beside_it(tuned: Tuner, tmp_path: Path) -> None:
+def test_a_script_has_its_source_next_to_it(tuned: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "out.mlir"
     done = tuned("export", "matmul", "8x8x8", "-o", str(path))
     assert (done.code, done.out) == (0, "")
@@ -95,7 +95,7 @@ def test_what_cannot_be_exported_is_one_line(tuned: Tuner, words: tuple[str, ...
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database whose fastest script calls an op of our own."""
-    parts = fakes.composition(bind=lambda *_: fakes.bind_with_own_op)
+    parts = fakes.composition(bind=lambda *_: fakes.bind_with_custom_op)
     tuner = Tuner(tmp_path_factory.mktemp("own") / "results.db", parts)
     done = tuner("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "20")
     assert "portable  no: its script calls tuner.fast; the best one without:\n" in done.out
@@ -121,7 +121,7 @@ def test_the_command_that_tune_prints_for_stock_mlir_opt_runs(own: Tuner, tmp_pa
     assert "tuner.fast" not in (tmp_path / "stock.mlir").read_text()
 
 
-def test_a_portable_winner_is_told_to_be_one(tuned: Tuner) -> None:
+def test_a_portable_winner_is_reported_to_be_one(tuned: Tuner) -> None:
     assert "portable  yes: stock mlir-opt runs its script" in tuned("show", "run:1").out
     done = tuned("export", "matmul", "8x8x8", "--stock")
     assert done.err == f"tuner: trial {best(tuned)}: stock mlir-opt runs its script as it is\n"

@@ -4,11 +4,11 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.fleet.conftest import new_database
-from tests.fleet.values import MAKER, node, work
+from tests.fleet.values import COMPILER_BUILD, node, work
 from tuner.fleet import queues, tables
 from tuner.fleet.server import session
 from tuner.fleet.work import compile_queue
-from tuner.run_history.which_database import database_words
+from tuner.run_history.which_database import database_text
 
 pytestmark = pytest.mark.postgres
 URL = "postgresql://tuner@db.example.org/tuner"
@@ -21,7 +21,7 @@ def url(postgres_server: str) -> str:
     return new_database(postgres_server)
 
 
-def test_a_fleet_is_set_up_and_tells_of_itself(tuner: Tuner, url: str) -> None:
+def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None:
     refused = tuner(*FLEET, url)
     assert refused.code == 2
     assert "found none in this database; set it up once: tuner fleet up" in refused.err
@@ -29,11 +29,11 @@ def test_a_fleet_is_set_up_and_tells_of_itself(tuner: Tuner, url: str) -> None:
     assert done.code == 0
     assert "a node that says nothing for 20 s has lost its work" in done.out
     start = "no node; start one with: tuner fleet worker --compile 4 --measure"
-    words = database_words(url)
+    words = database_text(url)
     assert tuner(*FLEET, url).out == f"{start}{words}\n\nno device\n\nno job\n"
     with session(url) as connection:
         tables.join(connection, node("a", maker="tuner 1, fake 2.0"))
-        queues.defer(connection, compile_queue(MAKER), work("0123456789"), 0, alone=False)
+        queues.defer(connection, compile_queue(COMPILER_BUILD), work("0123456789"), 0, alone=False)
     found = tuner(*FLEET, url).out
     assert "a     works  fake    2 at once  here fake" in found
     assert "compile  compiler A    0     1  run 01234567  no node compiles fake as tuner 1, fake 1.0" in found

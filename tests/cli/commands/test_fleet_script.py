@@ -34,7 +34,7 @@ def test_a_secret_gives_pods_certificates(tuner: Tuner) -> None:
     assert {"name": "PGSSLCERT", "value": "/etc/tuner-fleet/tls.crt"} in container["env"]
 
 
-def test_a_database_that_only_this_machine_finds_is_told(tuner: Tuner) -> None:
+def test_a_database_that_only_this_machine_finds_is_reported(tuner: Tuner) -> None:
     done = tuner("fleet", "script", "slurm", "--compile", "6", "--db", "postgresql://tuner@localhost/tuner")
     assert done.code == 0
     assert done.err == "note: only this machine finds that database: name its host in --db\n"

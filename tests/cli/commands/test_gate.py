@@ -40,7 +40,7 @@ def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_
     assert tuned("gate", "--baseline", str(baseline), "--tolerance", "200%").code == 0
 
 
-def test_json_tells_all(tuned: Tuner, baseline: Path) -> None:
+def test_json_reports_all(tuned: Tuner, baseline: Path) -> None:
     tuned.composition = changed(x=8)
     document = tuned("gate", "--baseline", str(baseline), "--json").json
     (entry,) = document["entries"]
@@ -83,7 +83,9 @@ def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -
         (("--tolerance", "much"), "share: found 'much', allowed a percentage"),
     ],
 )
-def test_wrong_words_exit_with_2(tuned: Tuner, baseline: Path, words: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_exit_with_2(
+    tuned: Tuner, baseline: Path, words: tuple[str, ...], message: str
+) -> None:
     assert message in tuned.refused("gate", "--baseline", str(baseline), *words)
 
 

@@ -38,7 +38,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     return tuner
 
 
-def test_verified_trials_are_told(tuned: Tuner) -> None:
+def test_verified_trials_are_reported(tuned: Tuner) -> None:
     first, second = tuned("history", "--status", "verified", "--json").json
     assert first["target"] == second["target"] == "simulator:sm_90"
     assert first["machine"] == "simulator sm_90"

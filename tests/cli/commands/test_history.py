@@ -69,7 +69,7 @@ def test_conditions_choose(tuned: Tuner, words: tuple[str, ...], count: int) -> 
     assert len(tuned("history", *words, "--json").json) == count
 
 
-def test_show_tells_a_trial(tuned: Tuner) -> None:
+def test_show_reports_a_trial(tuned: Tuner) -> None:
     best = tuned("history", "--best", "--json").json[0]["trial"]
     done = tuned("show", str(best))
     assert "strategy  fake" in done.out
@@ -81,7 +81,7 @@ def test_show_tells_a_trial(tuned: Tuner) -> None:
 
 
 @pytest.mark.parametrize("words", [("run:1",), ("--run", "1")])
-def test_show_tells_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
+def test_show_reports_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
     done = tuned("show", *words)
     assert "run       1: done" in done.out
     assert "exhaustive, seed 0, budget 20 trials" in done.out
@@ -90,7 +90,7 @@ def test_show_tells_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
     assert document["roofline"] == {"flop_per_s": 2e9, "bytes_per_s": 1e9, "flop_source": "measured"}
 
 
-def test_explain_tells_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None:
+def test_explain_reports_the_stage_and_reason_of_a_failure(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
     done = tuner("explain", "1")
@@ -137,7 +137,7 @@ def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) 
     assert tuner(*words, "fake(x=2)", "--json").json["preference"] is None
 
 
-def test_a_failure_to_bind_is_told_without_a_script(tuner: Tuner) -> None:
+def test_a_failure_to_bind_is_reported_without_a_script(tuner: Tuner) -> None:
     def bind(*_: object) -> Bind:
         from tests.fakes import bind as plain
 
@@ -210,7 +210,7 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
     assert "95 % interval" not in tuned("export", "--trial", number).out
 
 
-def test_the_machine_is_told_where_the_trials_are_of_several(tuned: Tuner) -> None:
+def test_the_machine_is_reported_where_the_trials_are_of_several(tuned: Tuner) -> None:
     assert "machine" not in tuned("history").out
     kind = fakes.changed_kind(tuned.composition.kinds["fake"], machine=lambda _target: fakes.OTHER_MACHINE)
     tuned.composition = replace(tuned.composition, kinds={**tuned.composition.kinds, "fake": kind})

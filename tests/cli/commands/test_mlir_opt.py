@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
-from tuner.scripts.portability import own_ops
+from tuner.scripts.portability import custom_ops
 from tuner.tuning.parts.real import real_composition
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
@@ -32,7 +32,7 @@ def stock_trial(tuner: Tuner) -> int:
     """Returns a trial whose script calls none of our own ops."""
     for trial in tuner("history", "--status", "measured", "--json").json:
         script = tuner("show", str(trial["trial"]), "--json").json["script"]
-        if not own_ops(script):
+        if not custom_ops(script):
             return int(trial["trial"])
     raise AssertionError("every script calls own ops")
 

@@ -5,7 +5,7 @@ from tests.cli.conftest import Tuner
 NAMES = ("mine.mlir.j2", "mine.yaml", "test_mine.py")
 
 
-def test_three_files_are_written_and_the_next_command_is_told(tuner: Tuner, tmp_path: Path) -> None:
+def test_three_files_are_written_and_the_next_command_is_reported(tuner: Tuner, tmp_path: Path) -> None:
     done = tuner("new-strategy", "mine", "--folder", str(tmp_path))
     assert done.code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)

@@ -57,7 +57,7 @@ def test_run_reads_an_array_from_a_file(tuner: Tuner, square: str, tmp_path: Pat
         assert arrays["arg0"].tolist() == [9.0] * 4
 
 
-def test_run_tells_conflicts_and_races_as_json(tuner: Tuner) -> None:
+def test_run_reports_conflicts_and_races_as_json(tuner: Tuner) -> None:
     words = ("--grid", "2,2,1", "--block", "64,2", "--shared", "24576", "--only", "1,1")
     arrays = ("--arg", "f16[128,64]=random", "--arg", "f16[64,128]=random", "--arg", "f32[128,128]=nan")
     done = tuner("ptx", "run", str(DATA / "mma_f16.ptx"), *words, *arrays, "--json")
@@ -100,7 +100,9 @@ def test_a_fault_is_one_line(tuner: Tuner, square: str) -> None:
         (("--arg", "f32[4]=ones", "--arg", "u32=1", "--only", "1"), "blocks: found (1, 0, 0), allowed"),
     ],
 )
-def test_wrong_words_are_told(tuner: Tuner, square: str, words: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_are_reported(
+    tuner: Tuner, square: str, words: tuple[str, ...], message: str
+) -> None:
     assert message in tuner.refused("ptx", "run", square, *words)
 
 

@@ -129,7 +129,7 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
         (("matmul", "8x8"), "shape: found '8x8', allowed MxNxK"),
     ],
 )
-def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
     assert message in tuner.refused("record-space", *words, "-o", str(tuner.database.with_name("space.json")))
 
 
@@ -161,7 +161,7 @@ def test_a_search_is_no_recording_to_go_on_with(
     assert not other.exists()
 
 
-def test_history_tells_a_run_as_t4(tuned: Tuner) -> None:
+def test_history_reports_a_run_as_t4(tuned: Tuner) -> None:
     path = tuned.database.with_name("history.json")
     path.write_text(tuned("history", "--run", "1", "--format", "t4").out)
     space = read_recorded(path)

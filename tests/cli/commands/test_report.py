@@ -39,7 +39,7 @@ def test_an_empty_database_gives_a_page_that_says_so(tuner: Tuner) -> None:
     assert "Nothing was tuned yet" in tuner("report").out
 
 
-def test_a_replay_is_on_the_page_beside_what_was_measured(tuned: Tuner, tmp_path: Path) -> None:
+def test_a_replay_is_on_the_page_next_to_what_was_measured(tuned: Tuner, tmp_path: Path) -> None:
     recording = tmp_path / "space.t4.json"
     recording.write_text(tuned("history", "--format", "t4").out)
     assert tuned("tune", "matmul", "8x8x8", "--target", f"replay:{recording}", "--trials", "5").code == 0

@@ -72,7 +72,7 @@ def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name:
     assert "equal   result 0: error " in done.out
 
 
-def test_arguments_come_by_words(run: Tuner) -> None:
+def test_arguments_come_by_options(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin="func.func @f(%x: f32, %n: index) -> index { return %n : index }")
     assert done.code == 2
     assert "argument 1: found no value of type index, allowed --arg 1=7" in done.err
@@ -120,7 +120,7 @@ BIG = """func.func @f(%a: memref<32x256xf32>, %b: memref<32x256xf32>) {
 }"""
 
 
-def test_a_sample_tells_its_share(run: Tuner) -> None:
+def test_a_sample_reports_its_share(run: Tuner) -> None:
     done = on(run, "simulator", "-", "--sample", "4", stdin=BIG)
     assert done.code == 0
     line = r"equal   f_kernel: 6 of 32 blocks, 1536 elements against the interpreter: error \S+, allowed \S+"

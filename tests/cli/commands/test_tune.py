@@ -35,7 +35,7 @@ def test_the_next_command_names_the_database_that_was_named(tuner: Tuner) -> Non
     assert f"-o best.mlir --db '{path}'" in done.out
 
 
-def test_no_working_candidate_tells_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:
+def test_no_working_candidate_reports_why_and_exits_with_1_and_a_null_best(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 1
@@ -46,7 +46,7 @@ def test_no_working_candidate_tells_why_and_exits_with_1_and_a_null_best(tuner: 
     assert (done.code, done.json["best"]) == (1, None)
 
 
-def test_a_baseline_that_fails_is_told(tuner: Tuner) -> None:
+def test_a_baseline_that_fails_is_reported(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(baseline=fakes.no_baseline)
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 0
@@ -65,7 +65,7 @@ def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
     [("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",), ("matmul", "8x8x8")],
     ids=" ".join,
 )
-def test_resume_takes_no_settings_beside_it(tuned: Tuner, words: tuple[str, ...]) -> None:
+def test_resume_takes_no_settings_next_to_it(tuned: Tuner, words: tuple[str, ...]) -> None:
     refused = tuned.refused("tune", *words, "--resume", "1")
     assert f"goes on with the run's stored settings, found {words[0]} beside it" in refused
 

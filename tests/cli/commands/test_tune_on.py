@@ -27,7 +27,7 @@ def tuned(store: Store, machine: str, seed: int = 0, trials: int = 6) -> TunedRu
     return begin(fakes.settings(trials, seed=seed), parts, store, Interruption())
 
 
-def test_the_compromise_is_told_with_its_time_on_each_machine(store: Store) -> None:
+def test_the_compromise_is_reported_with_its_time_on_each_machine(store: Store) -> None:
     both = (tuned(store, "big"), tuned(store, "small"))
     lines = compromise_lines(both, store)
     assert lines[0] == "compromise fake, at most 0.0% slower than the best"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.cli.real import brief_finals, real_candidates
+from tests.cli.real import brief_remeasurement, real_candidates
 
 pytestmark = pytest.mark.mlir
 
@@ -54,7 +54,7 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
 ) -> None:
     """The README's example, as printed."""
     monkeypatch.chdir(ROOT)
-    with brief_finals():
+    with brief_remeasurement():
         done = tune(*EXAMPLE)
     assert done.code == 0, done.err
     lines = done.out.splitlines()

@@ -31,7 +31,7 @@ def verified(untimed: Tuner, whole_run: tuple[Path, Done]) -> Tuner:
     return untimed
 
 
-def test_a_run_without_times_tells_what_was_verified_and_what_to_do(whole_run: tuple[Path, Done]) -> None:
+def test_a_run_without_times_reports_what_was_verified_and_what_to_do(whole_run: tuple[Path, Done]) -> None:
     done = whole_run[1]
     assert "verified  18 of 20 trials of run 1" in done.out
     assert "times     none: target simulator:sm_90 has no clock, nothing is ranked" in done.out
@@ -67,7 +67,7 @@ def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
         (("--target", "cpu"), "target: found 'cpu', allowed auto, simulator"),
     ],
 )
-def test_words_that_do_not_fit_are_told(untimed: Tuner, words: tuple[str, ...], message: str) -> None:
+def test_words_that_do_not_fit_are_reported(untimed: Tuner, words: tuple[str, ...], message: str) -> None:
     assert message in untimed.refused(*WORDS, "--trials", "1", *words)
 
 
@@ -83,7 +83,7 @@ def test_verified_trials_are_found_by_status_target_and_output(verified: Tuner) 
     assert "8x8x8 f16 -> f16" in verified("history", "--output", "f16").out
 
 
-def test_show_tells_resources_and_notes(verified: Tuner) -> None:
+def test_show_reports_resources_and_notes(verified: Tuner) -> None:
     shown = verified("show", "1").out
     assert "status    verified" in shown
     assert "verified  64 elements, largest error 0.25 of the tolerance" in shown

@@ -43,9 +43,9 @@ def test_a_recording_of_ones_own_can_be_used(
     """Unbroken and resumed runs are both of the file that is named."""
     seen = []
 
-    def check(settings: object, file: Path, unbroken: tuple[object, ...], *_rest: object) -> ResumeCheck:
-        seen.append((settings, file, len(unbroken)))
-        return ResumeCheck("random", 2, len(unbroken), ())
+    def check(settings: object, file: Path, uninterrupted: tuple[object, ...], *_rest: object) -> ResumeCheck:
+        seen.append((settings, file, len(uninterrupted)))
+        return ResumeCheck("random", 2, len(uninterrupted), ())
 
     monkeypatch.setattr(resume_check, "check_resume", check)
     file = values.write_recording(tmp_path)
@@ -56,7 +56,7 @@ def test_a_recording_of_ones_own_can_be_used(
     assert [(each, count) for _, each, count in seen] == [(file, 5)] * 2
 
 
-def test_any_difference_is_told_and_exits_with_1(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     found = differences((trial(0, measurement(1.0)),), (trial(0, measurement(2.0)),))
     check = ResumeCheck("tpe", 1, 1, found)
     monkeypatch.setattr(resume_check, "check_resume", lambda *_words: check)
@@ -78,7 +78,7 @@ def test_any_difference_is_told_and_exits_with_1(tuner: Tuner, monkeypatch: pyte
         (("--file", "nowhere.json"), "nowhere.json: found no readable file"),
     ],
 )
-def test_wrong_words_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
+def test_wrong_arguments_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
     assert message in tuner.refused("verify-resume", *words)
 
 
@@ -111,7 +111,7 @@ def test_a_fleet_without_a_clone_is_refused(
     assert message in tuner.refused(*ON_FLEET)
 
 
-def test_a_child_that_fails_is_told_with_its_last_words() -> None:
+def test_a_child_that_fails_is_reported_with_its_last_words() -> None:
     words = ["sh", "-c", "echo tuner: disk is full >&2; exit 1"]
     child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     with pytest.raises(TunerError, match=r"exited with 1 after .* s: tuner: disk is full"):

@@ -7,7 +7,7 @@ from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, RunSettings
-from tuner.output.formatting import first_words
+from tuner.output.formatting import first_points_text
 from tuner.tuning.composition import Composition
 from tuner.tuning.outcome_source import Plan
 
@@ -56,7 +56,7 @@ def test_a_replay_learns_from_the_recordings_that_are_named(tuner: Tuner, tmp_pa
     assert warm["best"]["median_s"] == best
 
 
-def test_a_file_to_learn_from_that_is_none_is_told_in_one_line(tuner: Tuner) -> None:
+def test_a_file_to_learn_from_that_is_none_is_reported_in_one_line(tuner: Tuner) -> None:
     assert "gone.t4.json: found no readable file" in tuner.refused(
         "tune", "matmul", "8x8x8", "--warm-start", "gone.t4.json"
     )
@@ -68,12 +68,12 @@ def test_a_resumed_run_keeps_what_it_began_with(tuned: Tuner) -> None:
     )
 
 
-def test_first_points_are_told_by_where_they_come_from() -> None:
+def test_first_points_are_reported_by_where_they_come_from() -> None:
     candidate = Candidate.of("s", {"x": 1})
     warm = [FirstPoint(candidate, WARM_START, f"8x8x{k} (run 1)") for k in (8, 16, 8)]
     listed, seed = FirstPoint(candidate, SPACE_FILE), FirstPoint(candidate, SEED)
-    assert first_words(()) == ""
-    assert first_words((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
+    assert first_points_text(()) == ""
+    assert first_points_text((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
     told = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
-    assert first_words(tuple(warm)) == told
-    assert first_words((*warm, listed)) == f"{told}, by turns with 1 of the space file"
+    assert first_points_text(tuple(warm)) == told
+    assert first_points_text((*warm, listed)) == f"{told}, by turns with 1 of the space file"

@@ -14,7 +14,7 @@ def test_the_command_names_what_a_node_does_and_the_environment_where_it_gets_wo
     assert command.environment == (("TUNER_DB", URL),)
 
 
-def test_certificates_are_told_to_the_library_of_the_server_s_client() -> None:
+def test_certificates_are_reported_to_the_library_of_the_server_s_client() -> None:
     command = NodeCommand(URL, seats=1, certificates="/my certs")
     assert dict(command.environment) == {
         "TUNER_DB": URL,
@@ -59,7 +59,9 @@ def test_what_no_node_can_have_is_refused(words: dict[str, Any], message: str) -
         ("postgresql://tuner@/tuner?host=db", False),
     ],
 )
-def test_an_address_that_means_another_machine_elsewhere_is_told(url: str, is_of_this_machine: bool) -> None:
+def test_an_address_that_means_another_machine_on_another_machine_is_reported(
+    url: str, is_of_this_machine: bool
+) -> None:
     assert NodeCommand(url, seats=1).has_address_of_this_machine == is_of_this_machine
 
 

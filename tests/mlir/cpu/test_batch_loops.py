@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tuner.core.target import Panel
+from tuner.core.target import Partition
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 
@@ -24,7 +24,7 @@ ADD_ONE = """module {
 
 
 def test_each_matrix_is_visited_once() -> None:
-    panels = (Panel("matmul", 0, 0, 1, 2, 1, 4), Panel("matmul", 0, 0, 1, 2, 5, 1))
+    panels = (Partition("matmul", 0, 0, 1, 2, 1, 4), Partition("matmul", 0, 0, 1, 2, 5, 1))
     text = with_batch_loops(ADD_ONE, panels, (8, 0, 4))
     code = JittedModule(text, ("matmul", "matmul_x4"))
     a, b, c = np.arange(10, dtype=np.float32), np.full(1, 100, np.float32), np.zeros(6, np.float32)
@@ -36,4 +36,4 @@ def test_each_matrix_is_visited_once() -> None:
 
 
 def test_code_without_a_batch_stays_as_it_is() -> None:
-    assert with_batch_loops(ADD_ONE, (Panel("matmul", 0, 0, 1, 2),), (8, 0, 4)) is ADD_ONE
+    assert with_batch_loops(ADD_ONE, (Partition("matmul", 0, 0, 1, 2),), (8, 0, 4)) is ADD_ONE

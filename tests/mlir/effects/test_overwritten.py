@@ -76,7 +76,7 @@ def test_a_store_of_every_thread(index: str, shape: str, is_proved: bool) -> Non
         ("%in", "%row, %c0", "4x8", False),
     ],
 )
-def test_a_store_behind_a_guard(condition: str, index: str, shape: str, is_proved: bool) -> None:
+def test_a_store_after_a_guard(condition: str, index: str, shape: str, is_proved: bool) -> None:
     body = f"scf.if {condition} {{ memref.store %v, %a[{index}] : KIND }}"
     assert proved(body, shape) is is_proved
     assert proved(body, shape, grid=5) is is_proved  # more threads than elements

@@ -56,7 +56,7 @@ POINTS = (
 )
 
 
-def judge(one: GpuPoint, program: KernelProgram) -> float:
+def evaluate(one: GpuPoint, program: KernelProgram) -> float:
     verdict, _, simulations = one.run(program)
     assert [simulation.hazards for simulation in simulations] == [()] * len(simulations)
     return verdict.max_error
@@ -65,7 +65,7 @@ def judge(one: GpuPoint, program: KernelProgram) -> float:
 @pytest.mark.parametrize("one", POINTS, ids=lambda one: f"{one.problem.key} {one.candidate.text}")
 def test_every_pair_is_multiplied_without_races(one: GpuPoint) -> None:
     assert feasible_set(one.problem, one.candidate.strategy, one.chip).row_of(one.candidate) is not None
-    assert judge(one, one.program()) <= 1.0
+    assert evaluate(one, one.program()) <= 1.0
 
 
 def test_the_grid_and_the_buffers_are_of_the_whole_batch() -> None:

@@ -48,7 +48,7 @@ def inlined(callee: str, around: str = "") -> str:
 
 
 @pytest.mark.parametrize(("callee", "additions"), [("twice", 1), ("four_times", 2)])
-def test_what_a_kernel_calls_becomes_its_own_ops(callee: str, additions: int) -> None:
+def test_what_a_kernel_calls_becomes_its_custom_ops(callee: str, additions: int) -> None:
     text = inlined(callee)
     assert "func.call" not in text
     assert "func.func" not in text

@@ -35,7 +35,7 @@ def test_shared_memory_of_a_launch_becomes_an_attribution(kind: str) -> None:
     assert f"memref.{kind}" not in text
 
 
-def test_private_attributions_make_room_for_shared_ones() -> None:
+def test_private_attributions_make_package_for_shared_ones() -> None:
     body = f"%t = memref.alloc() : {SHARED} {STORE.format(SHARED)} {STORE.format(OWN).replace('%t', '%p')}"
     text = declared(program((body,), attributions=f"workgroup(%s : {SHARED}) private(%p : {OWN})"))
     assert f"workgroup(%arg14 : {SHARED}, %arg15 : {SHARED})" in text

@@ -84,13 +84,13 @@ def test_the_same_script_gives_the_same_ptx() -> None:
     assert lower_matmul.__wrapped__("sm_90") == lower_matmul()
 
 
-def test_shared_memory_is_one_external_block_that_tells_its_alignment() -> None:
+def test_shared_memory_is_one_external_block_that_reports_its_alignment() -> None:
     ptx = lower_matmul().ptx
     assert ".extern .shared .align 128 .b8 __dynamic_shmem__0[];" in ptx
     assert len(re.findall(r"\.shared \.align", ptx)) == 1  # nothing static beside it
 
 
-def test_the_launch_of_the_module_tells_its_shared_memory() -> None:
+def test_the_launch_of_the_module_reports_its_shared_memory() -> None:
     with parsed(""):
         module = transformed(PROBLEM, gpu_script())
         gpu_lowering.outline(module, chip_of("sm_90"), buffers_of(PROBLEM))

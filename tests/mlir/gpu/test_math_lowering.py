@@ -212,7 +212,7 @@ def test_a_product_and_a_sum_are_fused(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
-def test_kinds_of_numbers_are_told(kind: str) -> None:
+def test_kinds_of_numbers_are_reported(kind: str) -> None:
     """One bit of the result for each kind."""
     values, names = values_of(kind), ("isfinite", "isinf", "isnan")
     lines = ["%y0 = arith.constant 0 : i32 %two = arith.constant 2 : i32"]

@@ -98,7 +98,7 @@ def test_the_reference_of_a_program_does_not_say_how_long_its_kernels_took_to_ma
 
 
 @pytest.mark.parametrize("strategy", POINTS)
-def test_a_tuned_kernel_runs_beside_one_that_takes_descriptors(strategy: str) -> None:
+def test_a_tuned_kernel_runs_next_to_one_that_takes_descriptors(strategy: str) -> None:
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 

@@ -26,7 +26,7 @@ def test_buffers_that_live_together_share_no_byte(
 
 
 @given(REQUESTS)
-def test_buffers_that_never_live_together_take_the_room_of_the_largest(
+def test_buffers_that_never_live_together_take_the_package_of_the_largest(
     requests: tuple[AllocationRequest, ...],
 ) -> None:
     offsets = first_fit_offsets(requests, lambda one, other: False)

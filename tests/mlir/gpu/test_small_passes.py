@@ -8,12 +8,12 @@ import pytest
 from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
+from tuner.mlir.gpu.custom_shared_views import custom_shared_views
 from tuner.mlir.gpu.device_atomics import relax_reductions
 from tuner.mlir.gpu.dynamic_shared_globals import use_dynamic_shared_globals
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
 from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
-from tuner.mlir.gpu.own_shared_views import own_shared_views
 from tuner.mlir.gpu.printed_integers import widen_printed_integers
 from tuner.mlir.gpu.sink_undefined import sink_undefined_values
 from tuner.mlir.gpu.tensor_map_parameters import note_tensor_maps, pass_tensor_maps_by_value
@@ -148,7 +148,7 @@ def test_a_global_of_no_elements_is_the_start_of_dynamic_shared_memory_of_unknow
     with parsed(SHARED_GLOBALS) as module:
         use_dynamic_shared_globals(module)
         assert module.operation.verify()
-        text, views = str(module), own_shared_views(walk(module, "gpu.func")[0])
+        text, views = str(module), custom_shared_views(walk(module, "gpu.func")[0])
     assert "@all" not in text
     assert text.count("@tile") == 2
     assert text.count("gpu.dynamic_shared_memory") == 1

@@ -58,14 +58,14 @@ def reason(text: str) -> str:
     return caught.value.reason
 
 
-def test_a_name_that_mlir_does_not_have_is_told_with_its_line_and_the_nearest() -> None:
+def test_a_name_that_mlir_does_not_have_is_reported_with_its_line_and_the_nearest() -> None:
     assert reason(script(match("%p", "linalg.matmull"), tile("%p"))) == (
         "transform.structured.match at script:3:6: found no linalg.matmull in the payload, "
         "which has linalg.matmul; did you mean linalg.matmul?"
     )
 
 
-def test_an_op_that_the_payload_has_not_is_told_with_what_needs_it() -> None:
+def test_an_op_that_the_payload_has_not_is_reported_with_what_needs_it() -> None:
     found = reason(script(match("%p", "linalg.generic"), tile("%p")))
     assert found == (
         "transform.structured.match at script:3:6: for transform.structured.tile_using_for at script:4:15, "
@@ -77,7 +77,7 @@ def test_an_op_that_the_payload_has_not_is_told_with_what_needs_it() -> None:
     ]
 
 
-def test_attributes_that_no_op_has_are_told_with_those_there_are() -> None:
+def test_attributes_that_no_op_has_are_reported_with_those_there_are() -> None:
     function = match("%f", "func.func", 'attributes{sym_name = "matmull"}')
     found = reason(script(function, match("%p", "linalg.matmul", scope="%f"), tile("%p")))
     assert 'found no func.func with sym_name = "matmull" in the payload' in found

@@ -36,7 +36,7 @@ module {
 
 
 @pytest.mark.parametrize("loop_top", [0, 1])
-def test_a_barrier_stands_behind_the_last_write_and_where_asked_at_the_top(
+def test_a_barrier_stands_after_the_last_write_and_where_asked_at_the_top(
     loop_top: int, apply: Apply, golden: Callable[[str, str], None]
 ) -> None:
     golden(f"insert_barriers_{loop_top}.mlir", apply(LINE.format(loop_top), PAYLOAD))

@@ -77,7 +77,7 @@ def test_loads_are_carried_for_products_of_vectors_too(
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-def test_all_reads_of_a_tile_come_before_the_barrier_behind_which_it_is_overwritten(
+def test_all_reads_of_a_tile_come_before_the_barrier_after_which_it_is_overwritten(
     steps: int, apply: Apply
 ) -> None:
     text = apply(LINE.format(0), payload(steps))
@@ -88,7 +88,7 @@ def test_all_reads_of_a_tile_come_before_the_barrier_behind_which_it_is_overwrit
     assert loop.index("create_group") < loop.index("device_async_wait")
 
 
-def test_steps_of_few_products_start_copies_behind_the_reads_of_the_third(apply: Apply) -> None:
+def test_steps_of_few_products_start_copies_after_the_reads_of_the_third(apply: Apply) -> None:
     text = apply(LINE.format(0), payload(steps=4))
     loop = text[text.index("scf.for") :]
     before, _, behind = loop.partition("nvgpu.device_async_copy")

@@ -60,7 +60,7 @@ def test_a_buffer_without_a_known_size_is_refused(text: str, message: str) -> No
         ("memref<4xf32>", False),
     ],
 )
-def test_shared_memory_is_told_by_its_space(text: str, is_shared: bool) -> None:
+def test_shared_memory_is_reported_by_its_space(text: str, is_shared: bool) -> None:
     with parsed(""):
         assert type_sizes.is_workgroup(memref(text)) == is_shared
 

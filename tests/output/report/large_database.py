@@ -33,7 +33,7 @@ FAILURES = (
     Failure(Stage.RUN, "did not end within 10 s"),
     Failure(Stage.VERIFY, "element (3, 17): found 0.25, allowed 0.5 within 1e-6"),
 )
-FINALISTS = 8
+TOP_TRIALS = 8
 SCRIPT = "module attributes {transform.with_named_sequence} {}\n"
 
 
@@ -49,7 +49,7 @@ def write_large_database(file: Path, trials: int) -> None:
         )
         run = store.begin_run(settings, MACHINE, COMPILER, "0.1.0", 0.25)
         times = _write_trials(file, run, candidates, chance)
-        fastest = sorted(times.items(), key=lambda pair: pair[1])[:FINALISTS]
+        fastest = sorted(times.items(), key=lambda pair: pair[1])[:TOP_TRIALS]
         finals = ((trial, _timed(median_s)) for trial, median_s in fastest)
         baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, _timed(2.4e-3))
         time_again(store, run, *finals, noise=0.012, baseline=baseline)

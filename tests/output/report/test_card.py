@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from tests.output.report.parsed import Parsed, page
 from tests.output.report.values import best_of, report, reported
-from tests.trials import finalist, measurement, run, trial
+from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.comparison import Comparable
 from tuner.core.errors import Failure, Stage
 from tuner.core.pass_seconds import PassSeconds
@@ -11,7 +11,7 @@ from tuner.core.target_name import TargetName
 from tuner.output.report.card import card_of, pass_rows, speed_ratio_text
 from tuner.output.report.content import BestKnown
 
-TIMED = finalist(4, measurement(1e-3, 0.1))
+TIMED = top_trial(4, measurement(1e-3, 0.1))
 
 
 def drawn(best: BestKnown) -> Parsed:
@@ -22,7 +22,7 @@ def test_the_ratio_to_the_baseline_has_its_interval() -> None:
     assert speed_ratio_text(Comparable(0.5, (0.4, 0.625), 0.01)) == "2.00x (1.60 .. 2.50)"
 
 
-def test_a_card_tells_speed_interval_ratio_trust_and_what_to_type() -> None:
+def test_a_card_reports_speed_interval_ratio_trust_and_what_to_type() -> None:
     text = drawn(best_of(run(2e-3), TIMED)).text
     for wanted in (
         "matmul 8x8x8 f32 nn none",
@@ -57,7 +57,7 @@ def test_without_a_baseline_nothing_is_compared() -> None:
     assert [bar.kind for bar in card_of(best_of(run(None), TIMED)).speeds] == ["ours"]
 
 
-def test_a_replay_is_told_as_such_and_offers_no_export() -> None:
+def test_a_replay_is_reported_as_such_and_offers_no_export() -> None:
     target = TargetName("replay", "gemm")
     replayed = replace(TIMED, record=replace(TIMED.record, target=target))
     settings = replace(run().settings, target=target)
@@ -67,20 +67,20 @@ def test_a_replay_is_told_as_such_and_offers_no_export() -> None:
     assert "export" not in text
 
 
-def test_a_target_without_a_clock_tells_what_was_verified() -> None:
+def test_a_target_without_a_clock_reports_what_was_verified() -> None:
     verified = tuple(trial(n, Verdict(0.0, 64)) for n in range(3))
     text = page(report(reported((*verified, trial(3, Failure(Stage.RUN, "no")))))).text
     assert "3 of 4 candidates verified" in text
     assert "Target fake has no clock: nothing is ranked." in text
 
 
-def test_of_an_unreliable_answer_no_ratio_is_told() -> None:
+def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
     text = drawn(best_of(run(2e-3, unreliable="load"), TIMED)).text
     assert "unreliable next to FakeBLAS 1.0, 1 thread: load" in text
     assert "the speed of" not in text
 
 
-def test_passes_are_told_where_they_were_timed() -> None:
+def test_passes_are_reported_where_they_were_timed() -> None:
     best = best_of(run(), TIMED)
     passes = (PassSeconds("Canonicalizer", 0.004, 3), PassSeconds("CSE", 0.0012, 2))
     assert "passes" not in drawn(best).text

@@ -52,11 +52,11 @@ def test_the_line_is_a_staircase_that_only_rises_and_reaches_the_edge() -> None:
 
 def test_phases_are_bands_that_are_named_where_there_is_room() -> None:
     assert drawn(*at(4e-6, 3e-6)).bands == (Band("random", 0, WIDTH),)
-    assert Band("random", 0, 50).has_room
-    assert not Band("random", 0, 48).has_room
+    assert Band("random", 0, 50).has_space
+    assert not Band("random", 0, 48).has_space
 
 
-def test_finalists_have_a_band_of_their_own_with_their_second_time() -> None:
+def test_top_trials_have_a_band_of_their_own_with_their_second_time() -> None:
     timed = replace(trial(0, measurement(2e-3)), final=Measurement((1e-3,), 1, 1e-3, (1e-3, 1e-3)))
     found = drawn(timed, trial(1, measurement(2e-3)))
     assert found.finals[0].gflop_per_s > found.best

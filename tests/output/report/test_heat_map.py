@@ -28,7 +28,7 @@ def point(number: int, median_s: float | None, x: int, y: str) -> StoredTrial:
 TRIALS = (point(0, 2.0, 1, "a"), point(1, 1.0, 1, "a"), point(2, 4.0, 2, "b"), point(3, None, 2, "a"))
 
 
-def test_a_pair_tells_the_best_of_the_trials_that_have_both_values() -> None:
+def test_a_pair_reports_the_best_of_the_trials_that_have_both_values() -> None:
     assert pairs_of(TRIALS, LEVELS) == {
         (("x", 1), ("y", "a")): PairOutcome(2, 1.0),
         (("x", 2), ("y", "b")): PairOutcome(1, 0.25),

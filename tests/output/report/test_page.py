@@ -5,7 +5,7 @@ import pytest
 
 from tests.output.report.parsed import page, parsed
 from tests.output.report.values import best_of, many, report, reported
-from tests.trials import finalist, measurement, run, trial
+from tests.trials import measurement, run, top_trial, trial
 from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
@@ -17,10 +17,10 @@ from tuner.output.report.page import page_html
 
 EVIL = "<script>alert('x')</script>&\"'{{ 7 * 7 }}\x1b[31m"
 HARMLESS = EVIL.replace("\x1b", "\\u001b")
-BEST = finalist(4, measurement(1e-3, 0.1))
+BEST = top_trial(4, measurement(1e-3, 0.1))
 
 
-def test_the_page_tells_results_machine_compiler_and_noise() -> None:
+def test_the_page_reports_results_machine_compiler_and_noise() -> None:
     text = page(report(reported(many()), best=(best_of(run(2e-3), BEST),))).text
     for wanted in (
         "matmul 8x8x8 f32 nn none",
@@ -42,7 +42,7 @@ def test_the_page_tells_results_machine_compiler_and_noise() -> None:
         assert wanted in text
 
 
-def test_the_page_needs_nothing_from_elsewhere() -> None:
+def test_the_page_needs_nothing_from_on_another_machine() -> None:
     text = page_html(report(reported(many())))
     found = parsed(text)
     assert not {tag for tag, _ in found.elements} & {"link", "img", "iframe", "object", "form"}
@@ -54,7 +54,7 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert len(text) < 60_000
 
 
-def test_a_run_with_finals_failures_and_a_roofline_tells_them() -> None:
+def test_a_run_with_remeasurement_failures_and_a_roofline_reports_them() -> None:
     failed = tuple(trial(n, Failure(Stage.COMPILE, "x" * n)) for n in range(40, 60))
     of = run(roofline=Roofline(1e9, 1e9), machine=replace(MACHINE, l3_bytes=10**9))
     first, *others = many()
@@ -72,14 +72,14 @@ def test_a_run_with_finals_failures_and_a_roofline_tells_them() -> None:
         assert wanted in text
 
 
-def test_of_times_that_are_not_trusted_no_share_is_told() -> None:
+def test_of_times_that_are_not_trusted_no_share_is_reported() -> None:
     text = page(report(reported(many(), run(roofline=Roofline(1e9, 1e9), unreliable="load")))).text
     assert "No share of the roofs: load." in text
     assert "decides=0, idle=0: 2 timed" in text
     assert "% of" not in text
 
 
-def test_a_part_of_the_trials_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_the_trials_is_reported_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "TRIALS_SHOWN_OF_RUN", 10)
     monkeypatch.setattr(content, "TRIALS_SHOWN", 10)
     failed = tuple(trial(n, Failure(Stage.RUN, "crash")) for n in range(30, 60))
@@ -135,12 +135,12 @@ def test_whatever_a_database_holds_is_escaped() -> None:
     assert len(parsed(text).of("script")) == 1
 
 
-def test_runs_left_out_are_told() -> None:
+def test_runs_left_out_are_reported() -> None:
     assert "3 earlier runs left out" in page(report(reported(many()), left_out=3)).text
     assert "left out" not in page(report(reported(many()))).text
 
 
-def test_a_run_without_baseline_noise_and_end_is_told_as_such() -> None:
+def test_a_run_without_baseline_noise_and_end_is_reported_as_such() -> None:
     bare = run(None, noise=None, seconds=None, load_average=None)
     text = page(report(reported(many()[:3], bare))).text
     assert "noise not measured" in text
@@ -156,5 +156,5 @@ def test_a_run_without_times_has_a_card_of_what_was_verified() -> None:
     assert "Nothing was timed." in text
 
 
-def test_an_empty_database_tells_what_to_type() -> None:
+def test_an_empty_database_reports_what_to_type() -> None:
     assert "Nothing was tuned yet: tuner tune matmul" in page(report()).text

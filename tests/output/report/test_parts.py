@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.output.report.values import many, reported
-from tests.trials import finalist, measurement, run, trial
+from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.ablation import Ablation, ablate
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Roofline
@@ -23,7 +23,7 @@ from tuner.output.report.roofline import roofline_of
 from tuner.output.report.trials import ListedTrial, trial_rows
 
 
-def test_a_quiet_session_tells_its_noise() -> None:
+def test_a_quiet_session_reports_its_noise() -> None:
     found = badge_of(run(noise=0.012))
     assert (found.kind, found.word) == ("good", "noise 1.2%")
     assert found.reason == "Two timings of the same code differ by 1.2%: smaller differences mean nothing."
@@ -46,7 +46,7 @@ def test_a_session_whose_noise_nobody_measured_is_unknown() -> None:
     assert (found.kind, found.word) == ("unknown", "noise not measured")
 
 
-def test_a_replay_tells_that_nothing_ran() -> None:
+def test_a_replay_reports_that_nothing_ran() -> None:
     told = replace(run(), settings=replace(run().settings, target=TargetName("replay", "gemm")))
     assert badge_of(told).word == "replayed"
 
@@ -157,7 +157,7 @@ def test_the_most_important_knob_has_the_longest_bar() -> None:
     assert shares[0] == 1
 
 
-def test_gains_are_told_of_times_that_are_trusted_only() -> None:
+def test_gains_are_reported_of_times_that_are_trusted_only() -> None:
     ablation = ablation_of(many(40))
     assert [", gain" in bar.figure for bar in importance_bars(ablation)] == [True, True]
     assert not any("gain" in bar.figure for bar in importance_bars(ablation, is_trusted=False))
@@ -169,14 +169,14 @@ def test_each_row_of_the_tables_is_as_wide_as_its_head() -> None:
         assert len(rows) > 1
 
 
-def test_without_a_knob_that_varies_only_strategies_are_told() -> None:
+def test_without_a_knob_that_varies_only_strategies_are_reported() -> None:
     alike = ablation_of(tuple(trial(n, measurement(1e-3), knobs=0) for n in range(30)))
     assert importance_bars(alike) == ()
     assert len(strategy_rows(alike)) == 2
 
 
 PROBLEM = run().settings.problem
-BEST = finalist(0, measurement(1e-3))
+BEST = top_trial(0, measurement(1e-3))
 ROOF = Roofline(PROBLEM.flop / 0.5e-3, PROBLEM.bytes / 0.2e-3)
 
 
@@ -197,7 +197,7 @@ def test_the_roof_is_above_what_is_slower_than_it() -> None:
 
 
 @pytest.mark.parametrize(("cache_bytes", "is_held"), [(10**9, True), (1, False)])
-def test_the_share_of_the_bound_is_told(cache_bytes: int, is_held: bool) -> None:
+def test_the_share_of_the_bound_is_reported(cache_bytes: int, is_held: bool) -> None:
     of = run(None, machine=replace(run().machine, l3_bytes=cache_bytes))
     drawn = roofline_of(of, ROOF, BEST)
     assert drawn.share == pytest.approx(0.5)
@@ -207,7 +207,7 @@ def test_the_share_of_the_bound_is_told(cache_bytes: int, is_held: bool) -> None
 FAILED = trial(1, Failure(Stage.VERIFY, "wrong"))
 
 
-def test_a_row_tells_speed_time_and_the_knobs_that_differ() -> None:
+def test_a_row_reports_speed_time_and_the_knobs_that_differ() -> None:
     assert trial_rows((trial(0, measurement(1e-3)), FAILED), {101: "failure-3-0"}) == (
         ListedTrial(100, ("0.001024 GFLOP/s", "1 ms"), "knob_0=0"),
         ListedTrial(101, ("failed: verify",), "knob_0=1", "failure-3-0"),

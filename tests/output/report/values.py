@@ -4,7 +4,7 @@ import datetime
 from dataclasses import replace
 
 from tests.trials import measurement, run, trial
-from tuner.analysis.answer import Answer, answer_of
+from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.candidate import Candidate, Value
 from tuner.core.record import Verdict
 from tuner.core.runs import Counts, Run, StoredTrial
@@ -34,8 +34,8 @@ def reported(trials: tuple[StoredTrial, ...], of: Run | None = None) -> Reported
 
 def best_of(of: Run, *trials: StoredTrial) -> BestKnown:
     """Returns the best of some timed trials."""
-    answer = answer_of(trials, of.noise)
-    assert isinstance(answer, Answer)
+    answer = select_result(trials, of.noise)
+    assert isinstance(answer, SelectedResult)
     return BestKnown(answer, of)
 
 

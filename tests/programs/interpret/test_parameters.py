@@ -40,7 +40,7 @@ def test_a_memref_is_an_address_or_a_descriptor(is_bare: bool) -> None:
     assert a.tolist() == [0, 3, 6, 9]
 
 
-def test_a_descriptor_tells_offset_and_strides() -> None:
+def test_a_descriptor_reports_offset_and_strides() -> None:
     a = np.arange(9, dtype=np.float32)
     address = a.ctypes.data
     dynamic = kernel("?", ", strided<[?], offset: ?>")

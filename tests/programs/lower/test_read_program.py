@@ -64,7 +64,7 @@ def test_two_public_functions_need_a_word() -> None:
     assert entry_read(both, "g") == "g"
 
 
-def test_main_is_the_entry_beside_other_public_functions() -> None:
+def test_main_is_the_entry_next_to_other_public_functions() -> None:
     both = "func.func @f() { return } func.func @main() { return }"
     assert entry_read(both) == "main"
     assert entry_read(both, "f") == "f"
@@ -217,7 +217,7 @@ def test_what_a_function_frees_itself_is_left_to_it() -> None:
     assert text.count("memref.dealloc") == 1
 
 
-def test_memory_of_outlined_kernels_is_freed_behind_their_launch() -> None:
+def test_memory_of_outlined_kernels_is_freed_after_their_launch() -> None:
     text = """module attributes {gpu.container_module} {
       gpu.module @m { gpu.func @k(%a: memref<4xf32>) kernel { gpu.return } }
       func.func @f() {
@@ -229,7 +229,7 @@ def test_memory_of_outlined_kernels_is_freed_behind_their_launch() -> None:
     assert read(text).index("gpu.launch_func") < read(text).index("memref.dealloc")
 
 
-def test_memory_of_kernels_with_a_barrier_is_freed_behind_them() -> None:
+def test_memory_of_kernels_with_a_barrier_is_freed_after_them() -> None:
     text = """func.func @f(%p: memref<4xf32>) {
         %c1 = arith.constant 1 : index
         %a = memref.alloc() : memref<4xf32>

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.mlir
 signature = pytest.importorskip("tuner.programs.lower.signature")
 
 
-def test_buffers_and_numbers_are_told_apart() -> None:
+def test_buffers_and_numbers_are_distinguished() -> None:
     text = """func.func @f(%a: memref<2x?xbf16>, %n: index, %x: f64) -> (memref<?x4xi8>, i1) {
       %c = memref.alloc(%n) : memref<?x4xi8>
       %yes = arith.constant true

@@ -71,7 +71,7 @@ def test_a_matmul_of_views_gives_the_same_as_kernels() -> None:
     assert function.allocations == 0
 
 
-def test_problems_are_told_once_each() -> None:
+def test_problems_are_reported_once_each() -> None:
     found: list[Problem] = []
     module_text(
         program(FILL, MATMUL, MATMUL), lambda payload: found.extend(work_to_kernels.problems_of(payload))

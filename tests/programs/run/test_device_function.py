@@ -336,7 +336,7 @@ def test_a_closed_program_is_refused(chains: DeviceProgram) -> None:
         loaded(A, B)
 
 
-def test_threads_take_turns(chains: DeviceProgram) -> None:
+def test_threads_are_interleaved(chains: DeviceProgram) -> None:
     device = SimulatedDevice(order="random")
     loaded, found = DeviceFunction(chains, device), {}
 

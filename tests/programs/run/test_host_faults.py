@@ -20,7 +20,7 @@ def test_each_address_is_checked_in_front_of_its_use() -> None:
         assert max(calls) < checked.index(expected)
 
 
-def test_a_fault_names_the_memory_and_the_code_goes_on_elsewhere() -> None:
+def test_a_fault_names_the_memory_and_the_code_goes_on_on_another_machine() -> None:
     device = SimulatedDevice()
     found: list[DeviceError] = []
     assert device.watch is not None

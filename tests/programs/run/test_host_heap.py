@@ -41,7 +41,7 @@ def test_aligned_memory_is_of_the_heap_as_well() -> None:
     heap.give_back((address,))
 
 
-def test_memory_that_is_not_there_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_memory_that_is_not_there_is_reported(capfd: pytest.CaptureFixture[str]) -> None:
     heap = HostHeap(None)  # its functions live as long as it does
     malloc, _ = functions(heap)
     assert malloc(2**62) is None

@@ -53,7 +53,7 @@ def test_what_the_library_lacks_gives_what_numpy_gives(op: str) -> None:
     np.testing.assert_allclose(y, FORMULAS[op](a, b, n), rtol=1e-6)
 
 
-def test_math_beside_kernels_gives_what_numpy_gives() -> None:
+def test_math_next_to_kernels_gives_what_numpy_gives() -> None:
     text = """func.func @f(%x: f32, %y: memref<64xf32>) {
       %e = math.exp %x : f32
       %r = math.rsqrt %e : f32

@@ -77,7 +77,7 @@ def test_a_refused_call_leaves_no_line() -> None:
     assert device.trace == []
 
 
-def test_the_device_behind_it_shows() -> None:
+def test_the_device_after_it_shows() -> None:
     inner = SimulatedDevice("sm_80")
     device: AbstractDevice = RecordingDevice(inner)
     assert (device.name, device.chip, device.watch) == (inner.name, "sm_80", inner.watch)

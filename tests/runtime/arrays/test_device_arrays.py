@@ -45,7 +45,7 @@ def test_a_dlpack_tensor_is_viewed_in_place() -> None:
     assert tensor.stream == 99
 
 
-def test_a_producer_is_told_the_default_stream_by_its_number_in_the_protocol() -> None:
+def test_a_producer_is_reported_the_default_stream_by_its_number_in_the_protocol() -> None:
     tensor = Tensor(np.zeros(4, np.float32))
     device_array("a", tensor, 0)
     assert tensor.stream == 1
@@ -186,7 +186,7 @@ def test_a_descriptor_is_read_as_it_was_written(shape: tuple[int, ...], address:
     assert view.address(8) == address + 8 * offset
 
 
-def test_a_strided_view_ends_behind_its_last_element() -> None:
+def test_a_strided_view_ends_after_its_last_element() -> None:
     assert MemRef(0, 0, 3, (2, 4), (100, 2)).extent_bytes(4) == (100 + 6 + 1) * 4
 
 

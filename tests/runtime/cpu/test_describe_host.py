@@ -105,7 +105,7 @@ def test_a_machine_is_named_with_all_that_code_is_generated_for(
     assert describe_host.describe_machine().name == name
 
 
-def test_every_limit_of_the_hardware_that_constraints_ask_is_told_by_the_name(
+def test_every_limit_of_the_hardware_that_constraints_ask_is_reported_by_the_name(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but the cores, which are those that the process may use: a taskset makes no other machine."""
@@ -126,7 +126,7 @@ def test_every_limit_of_the_hardware_that_constraints_ask_is_told_by_the_name(
     assert describe_host.describe_machine().name == [*seen][-1]
 
 
-def test_what_is_not_told_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_reported_is_unknown(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine of another make, in a container without /sys."""
     monkeypatch.setattr(describe_host, "CPUINFO", tree / "none")
     monkeypatch.setattr(describe_host, "PROCESSORS", tree / "none")

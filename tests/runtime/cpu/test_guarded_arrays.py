@@ -55,7 +55,7 @@ def test_a_fresh_guarded_array_is_nan_and_its_guards_are_whole(
 
 
 @given(SHAPES, DTYPES, st.integers(1, GUARD_BYTES), st.booleans())
-def test_every_byte_written_beside_the_array_is_counted(
+def test_every_byte_written_next_to_the_array_is_counted(
     shape: tuple[int, int], dtype: np.dtype[np.float64], distance: int, is_after: bool
 ) -> None:
     guarded = GuardedArray(shape, dtype)

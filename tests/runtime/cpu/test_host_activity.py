@@ -17,7 +17,7 @@ SPIN = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() 
 STAT = "cpu  100 20 30 4000 9 7 3 50 0 0\ncpu0 100 20 30 4000 9 7 3 50 0 0\n"
 
 
-def test_work_of_other_programs_is_told_from_our_own() -> None:
+def test_work_of_other_programs_is_reported_from_our_own() -> None:
     before = read_activity((os.getpid(),))
     subprocess.run([sys.executable, "-c", SPIN], check=True)
     after = read_activity((os.getpid(),))
@@ -53,7 +53,7 @@ def test_counters_are_read_by_their_place(tmp_path: Path, monkeypatch: pytest.Mo
     assert found.throttled_s == pytest.approx(2.5)
 
 
-def test_what_a_system_does_not_tell_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_system_does_not_report_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_activity, "PROC", tmp_path)
     monkeypatch.setattr(host_activity, "THROTTLING", ())
     found = read_activity((7,))
@@ -92,7 +92,7 @@ def test_conditions_are_what_changed_between_two_readings() -> None:
 
 
 @pytest.mark.mlir
-def test_the_anchor_is_timed_beside() -> None:
+def test_the_anchor_is_timed_next_to_it() -> None:
     team = ThreadTeam(1)
     samples_s = HostWatch(team).beside()
     team.close()

@@ -120,7 +120,7 @@ def test_tensor_maps_carry_every_field() -> None:
     assert words[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
 
 
-def test_an_error_tells_the_call_what_it_was_for_and_the_drivers_words() -> None:
+def test_an_error_reports_the_call_what_it_was_for_and_the_drivers_words() -> None:
     stub = StubDriver()
     device = stub.open()
     stub.fail("cuMemAllocAsync", OUT_OF_MEMORY)

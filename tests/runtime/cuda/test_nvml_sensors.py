@@ -37,7 +37,7 @@ def test_sensors_are_read_in_base_units(nvml: ctypes.CDLL) -> None:
     assert state.slowdowns == ()
 
 
-def test_clocks_held_down_are_told(nvml: ctypes.CDLL) -> None:
+def test_clocks_held_down_are_reported(nvml: ctypes.CDLL) -> None:
     ctypes.c_ulonglong.in_dll(nvml, "stub_reasons").value = 0x1 | 0x4 | 0x40
     assert GpuSensors(BUS).read().slowdowns == ("power cap", "thermal (hardware)")
 
@@ -49,12 +49,12 @@ def test_a_sensor_that_is_missing_is_no_zero(nvml: ctypes.CDLL) -> None:
     assert state.temperature_c == 61.0
 
 
-def test_a_gpu_that_nvml_does_not_know_is_told(nvml: ctypes.CDLL) -> None:
+def test_a_gpu_that_nvml_does_not_know_is_reported(nvml: ctypes.CDLL) -> None:
     with pytest.raises(SensorsError, match="no clocks or temperatures: NVML: Not Found"):
         GpuSensors("00000000:99:00.0")
 
 
-def test_without_the_package_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_it_is_reported_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(SensorsError, match=r"no clocks or temperatures: pip install nvidia-ml-py"):
         GpuSensors(BUS)

@@ -95,19 +95,19 @@ def test_a_gpu_is_described_without_a_context(stub: StubDriver) -> None:
     assert stub.calls("cuDevicePrimaryCtxRetain") == 0
 
 
-def test_a_driver_without_a_gpu_is_told(stub: StubDriver) -> None:
+def test_a_driver_without_a_gpu_is_reported(stub: StubDriver) -> None:
     stub.machine(gpus=0)
     with pytest.raises(DeviceError, match="the CUDA driver finds no GPU"):
         describe_gpu(stub.path)
 
 
-def test_a_driver_that_does_not_start_is_told(stub: StubDriver) -> None:
+def test_a_driver_that_does_not_start_is_reported(stub: StubDriver) -> None:
     stub.fail("cuInit", NO_DEVICE)
     with pytest.raises(DeviceError, match="cuInit"):
         describe_gpu(stub.path)
 
 
-def test_a_machine_without_a_driver_is_told() -> None:
+def test_a_machine_without_a_driver_is_reported() -> None:
     with pytest.raises(DeviceError, match=r"no CUDA driver: libcuda-of-nobody\.so"):
         describe_gpu("libcuda-of-nobody.so")
 

@@ -13,7 +13,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Failure, Stage, UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import AbstractCompiler, Effort
-from tuner.payload.cpu import PANELS_COMMENT
+from tuner.payload.cpu import PARTITIONS_COMMENT
 from tuner.scripts.strategy import Binder, Strategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import SearchSpace
@@ -91,7 +91,7 @@ def test_a_script_without_knobs_is_exactly_one_candidate() -> None:
 
 
 def test_the_line_that_names_the_panels_is_kept() -> None:
-    line = f"{PANELS_COMMENT}matmul_64x32 0 0 64 32; matmul_64x32 0 32 64 32"
+    line = f"{PARTITIONS_COMMENT}matmul_64x32 0 0 64 32; matmul_64x32 0 32 64 32"
     assert bind(f"// a comment\n{line}\n{script(SIZE)}", size=8).splitlines()[0] == line
 
 

@@ -48,7 +48,7 @@ def test_what_is_asserted_becomes_a_constraint_over_the_knobs() -> None:
     assert texts(A, B, constrain(body)) == ["(a * b) <= 12"]
 
 
-def test_a_constraint_tells_where_it_stands_in_the_script() -> None:
+def test_a_constraint_reports_where_it_stands_in_the_script() -> None:
     body = "%ok = smt.eq %x, %y : !smt.int\nsmt.assert %ok"
     schedule = knobs.Schedule(script(A, B, constrain(body)), "own.mlir")
     assert [each.where for each in schedule.constraints] == ["own.mlir:7:5"]

@@ -26,7 +26,7 @@ def test_memory_is_given_back_with_its_last_view() -> None:
     assert f"{address:x}-" not in Path("/proc/self/maps").read_text()
 
 
-def test_what_has_no_room_is_an_error() -> None:
+def test_what_has_no_package_is_an_error() -> None:
     with pytest.raises(MemoryError, match="bytes"):
         device_bytes(LARGEST_BYTES + 1)
 

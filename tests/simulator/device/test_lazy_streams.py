@@ -64,7 +64,7 @@ def test_orders_differ_among_streams_that_nothing_orders() -> None:
     assert ran not in found.values()
 
 
-def test_work_after_a_wait_of_the_host_is_ordered_behind_it() -> None:
+def test_work_after_a_wait_of_the_host_is_ordered_after_it() -> None:
     streams = LazyStreams("fifo", 0)
     first = streams.submit(1, StreamOperation("first"))
     unseen = streams.submit(2, StreamOperation("unseen"))

@@ -54,7 +54,7 @@ def test_registered_memory_is_the_callers_and_has_no_red_zones() -> None:
     assert found.unregister(array.ctypes.data) is None
 
 
-def test_a_write_beside_a_region_is_counted() -> None:
+def test_a_write_next_to_a_region_is_counted() -> None:
     region = SimulatedMemory().allocate(100, MemoryKind.DEVICE)
     region._slab[region.end - int(region._slab.ctypes.data)] = 0  # noqa: SLF001 - what a stray write does
     assert region.stray_bytes() == 1

@@ -218,7 +218,7 @@ def test_an_event_stands_for_what_was_there_when_it_was_recorded() -> None:
     assert found.tolist() == [2] * 4
 
 
-def test_the_host_waits_for_a_stream_and_is_ordered_behind_it_alone() -> None:
+def test_the_host_waits_for_a_stream_and_is_ordered_after_it_alone() -> None:
     device = SimulatedDevice()
     one, other = device.create_stream(), device.create_stream()
     a, b = device.allocate(4, one), device.allocate(4, other)

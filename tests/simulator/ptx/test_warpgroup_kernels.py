@@ -20,7 +20,7 @@ def test_a_kernel_computes_the_product_without_races(name: str) -> None:
     assert simulation.races == ()
 
 
-def test_accumulators_zeroed_after_the_fence_are_told_but_do_no_harm() -> None:
+def test_accumulators_zeroed_after_the_fence_are_reported_but_do_no_harm() -> None:
     simulation, _, _ = shuffled("wgmma_f16_nn")
     assert {hazard.kind for hazard in simulation.benign} == {Defect.LATE_ACCUMULATOR}
 

@@ -80,6 +80,6 @@ def test_a_file_that_extends_nothing_is_kept_as_it_was_written(tmp_path: Path) -
         ),
     ],
 )
-def test_what_is_wrong_is_told_by_its_key(text: str, message: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_by_its_key(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):
         read(text, tmp_path)

@@ -73,12 +73,12 @@ def test_named_strategies_alone_are_looked_at() -> None:
         spaces(8, 8, 8, names=("bf16",))
 
 
-def test_an_unknown_strategy_is_told_with_the_known_ones() -> None:
+def test_an_unknown_strategy_is_reported_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"f\.yaml: strategy: found 'pakced', allowed packed, bf16"):
         spaces(8, 8, 8, names=("pakced",))
 
 
-def test_a_knob_whose_choices_vanish_is_told() -> None:
+def test_a_knob_whose_choices_vanish_is_reported() -> None:
     with pytest.raises(
         UsageError,
         match=r"packed\.knobs\.tile_k\.divisors_of: found no divisor of k = 97 from 4 to 64, allowed",
@@ -119,7 +119,7 @@ def test_a_knob_may_not_hide_a_variable() -> None:
         )
 
 
-def test_a_constraint_over_an_unknown_name_is_told_with_the_known_ones() -> None:
+def test_a_constraint_over_an_unknown_name_is_reported_with_the_known_ones() -> None:
     problem = Matmul(8, 8, 8)
     with pytest.raises(
         UsageError, match=r"constraints\[1\]: .*found unknown name 'l1_bytes', allowed .*tile_k"
@@ -153,14 +153,14 @@ def test_a_script_path_is_relative_to_the_file(tmp_path: Path) -> None:
     assert file.script("packed") is None
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.yaml: found no readable file \(No such file or directory\)"):
         load_space_file(tmp_path / "none.yaml")
     with pytest.raises(UsageError, match=r"found no readable file \(Is a directory\)"):
         load_space_file(tmp_path)
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"ab\xff")
     with pytest.raises(UsageError, match="found a byte that is no UTF-8 at 2, allowed a YAML file"):

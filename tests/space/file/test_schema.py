@@ -121,7 +121,7 @@ def test_divisors_wait_for_the_problem() -> None:
         ),
     ],
 )
-def test_a_wrong_file_is_told_with_its_key_path(text: str, message: str) -> None:
+def test_a_wrong_file_is_reported_with_its_key_path(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"f.yaml: {message}")):
         read(text)
 
@@ -151,7 +151,7 @@ def test_a_wrong_file_is_told_with_its_key_path(text: str, message: str) -> None
         ("{divisors_of: 'k.real'}", "t.divisors_of: found 'k.real', allowed names"),
     ],
 )
-def test_a_wrong_knob_is_told_with_its_key_path(form: str, message: str) -> None:
+def test_a_wrong_knob_is_reported_with_its_key_path(form: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"f.yaml: strategies.s.knobs.{message}")):
         knob(form)
 

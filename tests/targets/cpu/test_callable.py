@@ -50,7 +50,7 @@ def test_it_writes_into_out_and_returns_it(small: CpuCallable) -> None:
     assert (out == 3.0).all()
 
 
-def test_callers_in_several_threads_take_turns(small: CpuCallable) -> None:
+def test_callers_in_several_threads_are_interleaved(small: CpuCallable) -> None:
     right: list[bool] = []
 
     def work(number: int) -> None:

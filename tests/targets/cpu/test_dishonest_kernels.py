@@ -17,7 +17,7 @@ from tuner.targets.cpu import evaluator as cpu_evaluator
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.watched_samples import WatchedSamples
 from tuner.targets.problem_arrays import ProblemArrays
-from tuner.workers.judge import Judgement, judge
+from tuner.workers.evaluation import Evaluation, evaluate
 
 pytestmark = pytest.mark.mlir
 
@@ -31,9 +31,9 @@ ELSEWHERE = ("honest", "small_is_zero", "starts_a_process")
 CHEATS = [name for name in KERNELS if name not in ELSEWHERE]
 
 
-def judged(name: str, problem: Problem, seed: int = 0) -> Judgement:
+def evaluated(name: str, problem: Problem, seed: int = 0) -> Evaluation:
     artifact = Artifact(dishonest_code(name, problem), name, partition(problem, 1, "none", 1))
-    return judge(CpuEvaluator(1), problem, artifact, EFFORT, np.random.default_rng(seed))
+    return evaluate(CpuEvaluator(1), problem, artifact, EFFORT, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("name", CHEATS)
@@ -41,19 +41,19 @@ def test_a_kernel_that_cheats_gets_no_time(name: str) -> None:
     stage = Stage.RUN if name == "starts_a_thread" else Stage.VERIFY
     reason = r"elements are wrong|left an element of C unwritten in \d+ of \d+ calls|started 1 threads"
     with pytest.raises(CandidateError, match=reason) as caught:
-        judged(name, SMALL)
+        evaluated(name, SMALL)
     assert caught.value.stage == stage
 
 
 @pytest.mark.parametrize("name", [name for name in CHEATS if name not in OF_MANY_CALLS])
 def test_nor_does_it_where_a_sample_is_one_call(name: str) -> None:
     with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in|started 1 threads"):
-        judged(name, LARGE)
+        evaluated(name, LARGE)
 
 
 @pytest.mark.parametrize("problem", [SMALL, LARGE], ids=["small", "large"])
 def test_an_honest_kernel_does(problem: Problem) -> None:
-    measurement = judged("honest", problem).measurement
+    measurement = evaluated("honest", problem).measurement
     assert measurement is not None
     assert measurement.median_s > 0
 
@@ -64,8 +64,8 @@ def loaded_pair(name: str) -> tuple[CpuEvaluator, tuple[object, ...]]:
     return target, tuple(target.load(SMALL, kernel) for kernel in kernels)
 
 
-def test_a_finalist_that_reads_small_numbers_as_zeros_is_found_out() -> None:
-    assert judged("small_is_zero", SMALL).measurement is not None  # usual draws have none
+def test_a_top_trial_that_reads_small_numbers_as_zeros_is_found_out() -> None:
+    assert evaluated("small_is_zero", SMALL).measurement is not None  # usual draws have none
     target, loaded = loaded_pair("small_is_zero")
     with pytest.raises(CandidateError, match="elements looked at are wrong") as caught:
         target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))
@@ -73,13 +73,13 @@ def test_a_finalist_that_reads_small_numbers_as_zeros_is_found_out() -> None:
 
 
 @pytest.mark.parametrize("name", ["filled_is_done", "lazy_after_20", "wrong_each_7th", "packs_b_once"])
-def test_a_finalist_that_cheats_gets_no_time(name: str) -> None:
+def test_a_top_trial_that_cheats_gets_no_time(name: str) -> None:
     target, loaded = loaded_pair(name)
     with pytest.raises(CandidateError, match=r"elements (looked at )?are wrong|unwritten in|NaN or infinite"):
         target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))
 
 
-def test_honest_finalists_do() -> None:
+def test_honest_top_trials_do() -> None:
     target, loaded = loaded_pair("honest")
     assert len(target.measure_together(SMALL, loaded, EFFORT, np.random.default_rng(0))) == 2
 
@@ -103,7 +103,7 @@ def watched(name: str, problem: Problem = PROBLEM) -> WatchedSamples:
     return WatchedSamples(ThreadTeam(1), kernel.calls(problem, arrays.operands), arrays, rng, clock)
 
 
-def test_a_sample_is_the_time_of_its_calls_and_of_nothing_beside() -> None:
+def test_a_sample_is_the_time_of_its_calls_and_of_nothing_next_to_it() -> None:
     take = watched("honest")
     assert [take(1) for _ in range(30)] == [1.0] * 30
 

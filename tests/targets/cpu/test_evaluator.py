@@ -18,14 +18,14 @@ from tuner.analysis.reliability import SHARE_LIMIT, round_quality
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import EPILOGUES, LAYOUTS, Matmul, Problem
 from tuner.core.record import Measurement
-from tuner.core.target import Artifact, Effort, Panel, Script
+from tuner.core.target import Artifact, Effort, Partition, Script
 from tuner.payload.cpu import ENTRY, partition
 from tuner.runtime.cpu.describe_host import describe_machine, processors
 from tuner.targets.cpu.baseline import BaselineService
-from tuner.targets.cpu.baseline_turns import LEAD_CALLS, BaselineTurns, BaselineTurnsService
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
-from tuner.tuning.finals import noise_of
+from tuner.targets.cpu.interleaved_baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
+from tuner.tuning.remeasurement import noise_of
 
 pytestmark = pytest.mark.mlir
 
@@ -92,12 +92,12 @@ def test_a_panel_that_reaches_beyond_c_is_seen() -> None:
         CPU.verify(problem, shifted, rng())
 
 
-def test_an_artifact_tells_its_panels_its_stages_and_its_hash() -> None:
+def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     problem = Matmul(16, 64, 8)
     script = POINTS.bind(point_of(problem))
     one, again = COMPILER.compile(problem, script), CpuCompiler().compile(problem, script)
     assert one.sha256 == again.sha256
-    assert one.panels == (Panel(ENTRY, 0, 0, 16, 64),)
+    assert one.panels == (Partition(ENTRY, 0, 0, 16, 64),)
     assert [stage for stage, _ in one.stage_s] == ["transform", "lower"]
     assert all(seconds > 0 for _, seconds in one.stage_s)
     other = COMPILER.compile(replace(problem, sizes=(16, 64, 9)), POINTS.bind(point_of(Matmul(16, 64, 9))))
@@ -157,12 +157,12 @@ def test_kernels_timed_together_keep_their_order() -> None:
     assert times[1].median_s < min(times[0].median_s, times[2].median_s)
 
 
-def test_the_baseline_takes_turns_in_a_process_that_stands_still_between() -> None:
+def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -> None:
     problem = Matmul(64, 64, 64)
     target = CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
     name, baseline = target.load_baseline(problem, rng())
-    assert isinstance(baseline, BaselineTurns)
+    assert isinstance(baseline, InterleavedBaseline)
     kernel_time, baseline_time = target.measure_together(problem, (loaded, baseline), QUICK, rng())
     assert "openblas" in name.lower()
     assert target.baseline_threads == 1
@@ -178,7 +178,7 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
 ) -> None:
     calls: list[int] = []
     monkeypatch.setattr(BaselineService, "repeat", lambda _service, times: calls.append(times))
-    service = BaselineTurnsService(Matmul(16, 16, 16), 1, 0)
+    service = InterleavedBaselineService(Matmul(16, 16, 16), 1, 0)
     service.sample(5)
     assert calls == [LEAD_CALLS, 5]
 
@@ -188,8 +188,8 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
     problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
     _, baseline = target.load_baseline(problem, rng())
-    assert isinstance(baseline, BaselineTurns)
-    monkeypatch.setattr("tuner.targets.cpu.baseline_turns.thread_waited_s", lambda: next(seconds))
+    assert isinstance(baseline, InterleavedBaseline)
+    monkeypatch.setattr("tuner.targets.cpu.interleaved_baseline.thread_waited_s", lambda: next(seconds))
     times = target.measure_together(problem, (loaded, baseline), QUICK, rng())
     assert baseline.waited_s >= 1e4
     assert times[0].host is not None
@@ -201,7 +201,7 @@ def test_a_baseline_that_dies_fails_the_turns() -> None:
     target = CpuEvaluator(1)
     problem = Matmul(64, 64, 64)
     _, baseline = target.load_baseline(problem, rng())
-    assert isinstance(baseline, BaselineTurns)
+    assert isinstance(baseline, InterleavedBaseline)
     os.kill(baseline.process, signal.SIGKILL)
     while not baseline.has_ended:
         time.sleep(0.001)
@@ -212,7 +212,7 @@ def test_a_baseline_that_dies_fails_the_turns() -> None:
     assert target.load_baseline(problem, rng())[1] is not baseline
 
 
-def test_a_time_tells_what_the_machine_did_meanwhile() -> None:
+def test_a_time_reports_what_the_machine_did_meanwhile() -> None:
     problem = Matmul(64, 64, 64)
     loaded = CPU.load(problem, artifact_of(problem))
     CPU.verify(problem, loaded, rng())
@@ -228,7 +228,7 @@ def test_a_time_tells_what_the_machine_did_meanwhile() -> None:
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
 
 
-def test_times_beside_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
+def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> None:
     problem = Matmul(64, 64, 64)
     (processor,) = processors(1)
     allowed = os.sched_getaffinity(0)
@@ -250,7 +250,7 @@ def test_times_beside_a_busy_loop_on_the_same_processor_are_unreliable() -> None
     assert ": load, other programs kept " in found.unreliable
 
 
-def test_a_hopeless_kernel_is_given_up_early() -> None:
+def test_a_early_stopped_kernel_is_given_up_early() -> None:
     problem = Matmul(64, 64, 64)
     loaded = CPU.load(problem, artifact_of(problem))
     result = CPU.measure(problem, loaded, replace(QUICK, stop_above_s=1e-9), rng())
@@ -258,7 +258,7 @@ def test_a_hopeless_kernel_is_given_up_early() -> None:
     assert len(result.samples_s) <= 2  # one, if that was long
 
 
-def test_problems_may_take_turns_on_one_evaluator() -> None:
+def test_problems_may_are_interleaved_on_one_evaluator() -> None:
     for problem in (
         Matmul(16, 64, 8),
         Matmul(8, 32, 8, "f64"),

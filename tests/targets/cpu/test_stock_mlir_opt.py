@@ -17,9 +17,9 @@ from tuner.core.target import Artifact, Script
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu import lowering
-from tuner.payload.cpu import panels_in, payload_mlir
+from tuner.payload.cpu import partitions_in, payload_mlir
 from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.scripts.portability import own_ops
+from tuner.scripts.portability import custom_ops
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
 MLIR_OPT = shutil.which("mlir-opt-22")  # Debian: mlir-22-tools
@@ -39,7 +39,7 @@ def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
     for _ in range(TRIES):
         point = points.draw(kind, rng)
         script = points.bind(point)
-        if not own_ops(script.text):
+        if not custom_ops(script.text):
             return point, script
     raise LookupError(f"{kind}: every point calls an op of our own")
 
@@ -47,7 +47,7 @@ def stock_point(points: CpuPoints, kind: KernelKind) -> tuple[CpuPoint, Script]:
 def run_mlir_opt(point: CpuPoint, script: Script, folder: Path) -> str:
     """Returns the payload after the script, as mlir-opt prints it."""
     (folder / "best.mlir").write_text(script.text)
-    payload = payload_mlir(point.problem, panels_in(script.text, point.problem))
+    payload = payload_mlir(point.problem, partitions_in(script.text, point.problem))
     (folder / "best.source.mlir").write_text(payload)
     library = f"--transform-preload-library=transform-library-paths={folder / 'best.mlir'}"
     command = [str(MLIR_OPT), str(folder / "best.source.mlir"), library, "--transform-interpreter"]
@@ -80,7 +80,7 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
         text = run_mlir_opt(point, script, tmp_path)
         with interpreter.new_context(), ir.Location.unknown():
             code = lowering.lower_to_llvm(interpreter.parse(text, "mlir-opt"))
-        panels = panels_in(script.text, point.problem)
+        panels = partitions_in(script.text, point.problem)
         loaded = evaluator.load(
             point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), panels)
         )
@@ -91,6 +91,6 @@ def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
     """So the header of such a script must say how to run it."""
     point = ANYWHERE.draw(KernelKind("matmul_cpu_bf16", "bf16", "nn", "none", 1), np.random.default_rng(0))
     script = ANYWHERE.bind(point)
-    assert own_ops(script.text) == ("tuner.bf16_dot",)
+    assert custom_ops(script.text) == ("tuner.bf16_dot",)
     with pytest.raises(AssertionError, match=r"tuner\.bf16_dot"):
         run_mlir_opt(point, script, tmp_path)

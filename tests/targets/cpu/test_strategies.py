@@ -90,7 +90,7 @@ def allows(kind: KernelKind, problem: Problem) -> bool:
 
 
 @pytest.mark.parametrize("is_at_end", [True, False])
-def test_the_fence_beside_an_array_is_really_there(is_at_end: bool) -> None:
+def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
     """Else a kernel that reads beside its arrays would pass: the kernel itself tells of what it may touch."""
     array = fenced(np.arange(10, dtype=np.float32), is_at_end)
     assert np.array_equal(array, np.arange(10))

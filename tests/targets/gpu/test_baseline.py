@@ -75,7 +75,7 @@ def test_a_library_that_is_wrong_is_no_measure(monkeypatch: pytest.MonkeyPatch) 
         timed(Matmul(5, 3, 5, layout="nt"))
 
 
-def test_a_library_that_refuses_is_told_by_its_words() -> None:
+def test_a_library_that_refuses_is_reported_by_its_words() -> None:
     result = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_create_result")
     result.value = 1
     try:
@@ -85,12 +85,12 @@ def test_a_library_that_refuses_is_told_by_its_words() -> None:
         result.value = 0
 
 
-def test_a_library_that_does_not_load_is_told() -> None:
+def test_a_library_that_does_not_load_is_reported() -> None:
     with pytest.raises(TunerError, match=r"^cuBLAS: libcublas-of-nobody\.so: cannot open"):
         timed(Matmul(*SIZES), find=lambda: "libcublas-of-nobody.so")
 
 
-def test_without_a_library_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_library_it_is_reported_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     pathfinder = pytest.importorskip("cuda.pathfinder")
 
     def nothing(name: str) -> None:

@@ -83,7 +83,7 @@ def test_a_right_program_is_verified_on_every_element_and_timed(
     assert device.reports == ()  # nothing that only luck had ordered
 
 
-def test_finalists_are_timed_on_the_same_arrays(
+def test_top_trials_are_timed_on_the_same_arrays(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
     evaluator = evaluator_on(device)
@@ -141,17 +141,17 @@ def test_blocks_that_are_not_launched_leave_poison(device: SimulatedDevice, arti
         evaluator.verify(PROBLEM, loaded, rng())
 
 
-def test_a_run_that_leaves_other_bits_is_judged_element_by_element(
+def test_a_run_that_leaves_other_bits_is_evaluated_element_by_element(
     device: SimulatedDevice, artifact: Artifact, few_samples: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: list[GpuProblemArrays] = []
-    judge = GpuProblemArrays.judge
+    evaluate = GpuProblemArrays.evaluate
 
     def watched(arrays: GpuProblemArrays) -> Verdict:
         looked_at.append(arrays)
-        return judge(arrays)
+        return evaluate(arrays)
 
-    monkeypatch.setattr(GpuProblemArrays, "judge", watched)
+    monkeypatch.setattr(GpuProblemArrays, "evaluate", watched)
     evaluator = evaluator_on(device)
     loaded = evaluator.load(PROBLEM, artifact)
     evaluator.verify(PROBLEM, loaded, rng())
@@ -163,7 +163,7 @@ def test_a_run_that_leaves_other_bits_is_judged_element_by_element(
     assert len(looked_at) == 4
 
 
-def test_what_timed_runs_left_is_judged(
+def test_what_timed_runs_left_is_evaluated(
     device: SimulatedDevice, artifact: Artifact, few_samples: None
 ) -> None:
     evaluator = evaluator_on(device)
@@ -194,7 +194,7 @@ def test_a_lost_context_fails_the_run_at_whatever_stage_it_shows(
 
 
 @pytest.mark.parametrize(("role", "stage"), [("scratch", Stage.LOAD), ("input", Stage.RUN)])
-def test_a_lack_of_memory_tells_how_much_was_wanted(
+def test_a_lack_of_memory_reports_how_much_was_wanted(
     device: SimulatedDevice, artifact: Artifact, monkeypatch: pytest.MonkeyPatch, role: str, stage: Stage
 ) -> None:
     def full(size_bytes: int, stream: int) -> int:

@@ -17,7 +17,7 @@ from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.gpu.evaluator import GpuEvaluator
 from tuner.targets.gpu.event_timing import COLD_SAMPLES
 from tuner.targets.gpu.local_gpu import open_gpu
-from tuner.tuning.finals import noise_of
+from tuner.tuning.remeasurement import noise_of
 
 pytestmark = [pytest.mark.mlir, pytest.mark.cuda]
 
@@ -66,7 +66,7 @@ def test_two_timings_of_the_same_code_agree(evaluator: GpuEvaluator, artifact: A
     assert noise_of(one, other) < 0.05
 
 
-def test_cublas_takes_turns_with_programs(evaluator: GpuEvaluator, artifact: Artifact) -> None:
+def test_cublas_are_interleaved_with_programs(evaluator: GpuEvaluator, artifact: Artifact) -> None:
     try:
         name, library = evaluator.load_baseline(PROBLEM, rng())
     except CandidateError:
@@ -83,7 +83,7 @@ def test_cublas_takes_turns_with_programs(evaluator: GpuEvaluator, artifact: Art
         assert conditions.between.readings == len(found[0].samples_s) + COLD_SAMPLES
 
 
-def test_a_hopeless_program_stops_early(evaluator: GpuEvaluator, artifact: Artifact) -> None:
+def test_a_early_stopped_program_stops_early(evaluator: GpuEvaluator, artifact: Artifact) -> None:
     loaded = evaluator.load(PROBLEM, artifact)
     assert not evaluator.measure(PROBLEM, loaded, Effort(stop_above_s=1e-9), rng()).is_complete
 

@@ -16,7 +16,7 @@ from tuner.core.target import Effort, Script
 from tuner.core.target_name import TargetName
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
-from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.worker_bench import WorkerBench
 
 pytestmark = pytest.mark.mlir
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.mlir
 PROBLEM = Matmul(16, 8, 8)
 BRIEF = Effort(budget_s=0.0, min_samples=2)
 CUDA = TargetName("cuda", "sm_90")
-LIMITS = Limits(compile_timeout_s=60.0, judge_timeout_s=60.0, memory_bytes=2 << 30)
+LIMITS = Limits(compile_timeout_s=60.0, evaluation_timeout_s=60.0, memory_bytes=2 << 30)
 
 
 def candidate(deed: str = "", number: int = 0) -> Candidate:
@@ -45,7 +45,7 @@ def bound(record: Record) -> BoundRecord:
 def bench() -> Iterator[WorkerBench]:
     order = BenchOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
     factory = stub_factory()
-    made = WorkerBench(order, compile_spec(factory), judge_spec(factory), 1, LIMITS, 0)
+    made = WorkerBench(order, compile_spec(factory), evaluation_spec(factory), 1, LIMITS, 0)
     yield made
     made.close()
 
@@ -94,7 +94,7 @@ def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
     assert isinstance(honest.outcome, Measurement), honest.outcome
 
 
-def test_finalists_take_turns_and_a_broken_one_takes_no_other_with_it(bench: WorkerBench) -> None:
+def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=2))
     broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
     found = bench.finals((bound(right), bound(broken)), BRIEF)
@@ -102,7 +102,7 @@ def test_finalists_take_turns_and_a_broken_one_takes_no_other_with_it(bench: Wor
     assert found.baseline is None  # it did not take part again
 
 
-def test_cublas_takes_turns_with_the_finalists(bench: WorkerBench) -> None:
+def test_cublas_are_interleaved_with_the_top_trials(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=3))
     found = bench.finals((bound(right), bound(right)), BRIEF)
     assert found.baseline is not None

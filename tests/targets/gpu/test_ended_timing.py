@@ -162,13 +162,13 @@ def few_cold_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_honest_finalist_is_timed(seed: int, few_cold_samples: None) -> None:
+def test_an_honest_top_trial_is_timed(seed: int, few_cold_samples: None) -> None:
     assert timed(device_with_a_clock(), BOTH, kernel(), seed, is_finalist=True).is_complete
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("artifact", [lazy(9, 10**6), lazy_where_filled()], ids=["lazy", "where-filled"])
-def test_a_finalist_that_spares_itself_work_gets_no_time(
+def test_a_top_trial_that_spares_itself_work_gets_no_time(
     artifact: Artifact, seed: int, few_cold_samples: None
 ) -> None:
     with pytest.raises(CandidateError, match=r"elements looked at are wrong|are NaN or infinite") as refused:

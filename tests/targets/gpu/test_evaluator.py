@@ -87,7 +87,7 @@ def library_evaluator(compare: Compare = reference.compare) -> GpuEvaluator:
 
 
 @pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
-def test_cublas_takes_turns_on_the_stream_and_the_arrays_of_the_programs(
+def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(
     monkeypatch: pytest.MonkeyPatch, epilogue: str
 ) -> None:
     monkeypatch.setattr(event_timing, "MIN_SAMPLES", 3)
@@ -127,7 +127,7 @@ def test_cublas_that_is_wrong_takes_no_turn() -> None:
     assert failed.value.stage is Stage.VERIFY
 
 
-def test_cublas_that_refuses_is_told_by_its_words() -> None:
+def test_cublas_that_refuses_is_reported_by_its_words() -> None:
     result = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_multiply_result")
     result.value = 15
     try:
@@ -137,7 +137,7 @@ def test_cublas_that_refuses_is_told_by_its_words() -> None:
         result.value = 0
 
 
-def test_c_is_compared_as_the_judge_was_told() -> None:
+def test_c_is_compared_as_the_judge_was_reported() -> None:
     def agreeable(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
         return Verdict(0.0, 7, ("not looked at",)), ""
 
@@ -151,7 +151,7 @@ def test_c_is_compared_as_the_judge_was_told() -> None:
     assert blind.verify(PROBLEM, blind.load(PROBLEM, ARTIFACT), rng) == Verdict(0.0, 7, ("not looked at",))
 
 
-def test_a_program_is_judged_with_every_sign_turned_and_again_on_inputs_that_were_not_timed(
+def test_a_program_is_evaluated_with_every_sign_turned_and_again_on_inputs_that_were_not_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(event_timing, "MIN_SAMPLES", 2)

@@ -49,7 +49,9 @@ def test_samples_go_on_until_the_budget_is_spent(device: ScriptedDevice, timer: 
     assert len(most.samples_s) == 30
 
 
-def test_a_hopeless_work_stops_at_once_and_is_never_run_cold(device: ScriptedDevice, timer: GpuTimer) -> None:
+def test_a_early_stopped_work_stops_at_once_and_is_never_run_cold(
+    device: ScriptedDevice, timer: GpuTimer
+) -> None:
     found = timer.measure(device.work(0.05), Effort(stop_above_s=0.02), rng())
     assert not found.is_complete
     assert len(found.samples_s) == 1
@@ -94,7 +96,7 @@ def test_a_gpu_is_warmed_up_for_a_while_first(device: ScriptedDevice, timer: Gpu
     assert calls == [1] * 10
 
 
-def test_finalists_take_turns_and_keep_their_own_times(device: ScriptedDevice, timer: GpuTimer) -> None:
+def test_top_trials_are_interleaved_and_keep_their_own_times(device: ScriptedDevice, timer: GpuTimer) -> None:
     works = tuple(device.work(call_s, cold_s=1e-5) for call_s in (1e-3, 2e-3, 20e-6))
     found = timer.measure_together(works, Effort(budget_s=0.02, min_samples=5), rng())
     assert [each.median_s for each in found] == pytest.approx([1e-3, 2e-3, 20e-6], rel=1e-6)
@@ -119,7 +121,7 @@ def test_between_rounds_everybody_has_had_a_turn_and_nothing_is_timed(
     assert {after - before for before, after in pairwise(runs)} == {2}
 
 
-def test_drift_hits_all_finalists_alike(device: ScriptedDevice, timer: GpuTimer) -> None:
+def test_drift_hits_all_top_trials_alike(device: ScriptedDevice, timer: GpuTimer) -> None:
     works = (device.work(0.02, drift_s=1e-4), device.work(0.02, drift_s=1e-4))
     one, other = timer.measure_together(works, EFFORT, rng())
     assert one.median_s == pytest.approx(other.median_s, rel=0.02)

@@ -35,7 +35,7 @@ def test_other_errors_pass() -> None:
         _ = 1 // 0
 
 
-def test_a_lack_of_memory_tells_what_for() -> None:
+def test_a_lack_of_memory_reports_what_for() -> None:
     with (
         pytest.raises(
             CandidateError, match=r"^1\.50 GiB of GPU memory for scratch are not free: CUDA_E"
@@ -47,6 +47,6 @@ def test_a_lack_of_memory_tells_what_for() -> None:
     assert caught.value.stage is Stage.LOAD
 
 
-def test_another_refusal_while_allocating_is_told_as_it_is() -> None:
+def test_another_refusal_while_allocating_is_reported_as_it_is() -> None:
     with pytest.raises(DeviceError, match="INVALID_VALUE"), allocating("scratch", 1, Stage.LOAD):
         raise refusal("CUDA_ERROR_INVALID_VALUE")

@@ -59,24 +59,24 @@ def verify(
     """Compares what a run leaves: the first one, or one after a right one."""
     if again:
         answer(device, arrays)
-        arrays.judge()
+        arrays.evaluate()
         arrays.verify_run(run, rng())
     else:
         run(0)
-        arrays.judge()
+        arrays.evaluate()
 
 
 def test_a_right_answer_is_right(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
     answer(device, arrays)
-    assert arrays.judge().elements == 30
+    assert arrays.evaluate().elements == 30
     arrays.verify_run(lambda stream: answer(device, arrays), rng())
 
 
 def test_what_nobody_wrote_is_wrong(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
     with pytest.raises(CandidateError, match=r"30 of 30 elements are wrong.*found nan") as caught:
-        arrays.judge()
+        arrays.evaluate()
     assert caught.value.stage is Stage.VERIFY
 
 
@@ -85,7 +85,7 @@ def test_what_was_right_once_is_not_taken_for_right_when_nothing_is_written_agai
 ) -> None:
     arrays = arrays_of(device)
     answer(device, arrays)
-    arrays.judge()
+    arrays.evaluate()
     with pytest.raises(CandidateError, match="30 of 30 elements are wrong"):
         arrays.verify_run(lambda stream: None, rng())
 
@@ -93,7 +93,7 @@ def test_what_was_right_once_is_not_taken_for_right_when_nothing_is_written_agai
 def test_fresh_inputs_want_a_fresh_answer(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
     answer(device, arrays)
-    arrays.judge()
+    arrays.evaluate()
     old = download(device, arrays.addresses["c"], np.empty((6, 5), np.float32))
     arrays.fill(np.random.default_rng(7))
     with pytest.raises(CandidateError, match="elements are wrong"):
@@ -168,7 +168,7 @@ def test_before_a_sample_one_number_has_another_top_bit_and_none_after_it(
         for row in np.flatnonzero((was[name] != now).any(axis=1))
     ]
     assert [bits.tolist() for bits in changed] == [[0] * (item_bytes - 1) + [0x80]]
-    arrays.end_sample(rng(), stream, is_judged=False)
+    arrays.end_sample(rng(), stream, is_evaluated=False)
     for name in sizes:
         assert np.array_equal(download(device, arrays.addresses[name], was[name]), was[name])
 
@@ -184,6 +184,6 @@ def test_c_of_a_sample_that_writes_nothing_is_nan_or_is_found_wrong(
         with pytest.raises(
             CandidateError, match=r"30 of 30 elements are NaN|elements looked at are wrong"
         ) as caught:
-            arrays.end_sample(rng(), stream, is_judged=True)
+            arrays.end_sample(rng(), stream, is_evaluated=True)
         found.add("are NaN" in caught.value.reason)
     assert found == {True, False}

@@ -34,7 +34,7 @@ def ptxas() -> Ptxas:
     return found
 
 
-def test_ptxas_tells_its_version_and_chips(ptxas: Ptxas) -> None:
+def test_ptxas_reports_its_version_and_chips(ptxas: Ptxas) -> None:
     assert int(ptxas.version.partition(".")[0]) >= 12
     assert ptxas.chips >= {"sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"}
 
@@ -83,7 +83,7 @@ def test_every_chip_of_the_table_is_a_name_that_ptxas_knows(ptxas: Ptxas) -> Non
     assert set(CHIPS) <= ptxas.chips
 
 
-def test_a_cubin_that_the_disk_has_no_room_for_is_no_machine_code(ptxas: Ptxas, tmp_path: Path) -> None:
+def test_a_cubin_that_the_disk_has_no_package_for_is_no_machine_code(ptxas: Ptxas, tmp_path: Path) -> None:
     whole = len(ptxas.assemble(PROGRAM).cubin)
     cutting = 'for last; do :; done; truncate -s %d "$last"'  # the cubin is the last word
     for length in (0, 40, whole - 1):  # ptxas itself ends so on a full disk: with 0, and no word of it
@@ -100,7 +100,7 @@ def tool(folder: Path, script: str) -> Tool:
     return Tool(path, "PATH")
 
 
-def test_a_ptxas_that_dies_is_told_by_its_signal(tmp_path: Path) -> None:
+def test_a_ptxas_that_dies_is_reported_by_its_signal(tmp_path: Path) -> None:
     dying = Ptxas(tool(tmp_path, "kill -SEGV $$"), "13.0", frozenset({"sm_80"}))
     with pytest.raises(CandidateError, match=r"^ptxas: ended by signal 11$"):
         dying.assemble(PROGRAM)
@@ -220,7 +220,7 @@ def test_a_report_of_another_form_is_not_taken_for_zero_registers() -> None:
         ("", "no message"),
     ],
 )
-def test_the_first_fault_is_told_without_the_temporary_file(text: str, fault: str) -> None:
+def test_the_first_fault_is_reported_without_the_temporary_file(text: str, fault: str) -> None:
     assert first_fault(text) == fault
 
 
@@ -250,7 +250,7 @@ def test_a_version_is_known_to_miscompile_for_the_chips_that_it_concerns(
     assert len(defects_of(version, chip_of(chip))) == count
 
 
-def test_without_a_chip_all_that_is_known_is_told() -> None:
+def test_without_a_chip_all_that_is_known_is_reported() -> None:
     assert len(defects_of("12.8.93")) == 1
     assert len(defects_of("12.3.103")) == 2
 
@@ -262,7 +262,7 @@ def test_every_entry_has_a_source_and_a_range() -> None:
         assert defect.source.startswith("https://")
 
 
-def test_a_line_names_what_and_where_it_is_told() -> None:
+def test_a_line_names_what_and_where_it_is_reported() -> None:
     (defect,) = defects_of("12.6.77", chip_of("sm_90"))
     assert defect_line(defect) == (
         "this version is known to miscompile: NVIDIA's bug 4826023, of Hopper and later "

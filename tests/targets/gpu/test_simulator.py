@@ -45,7 +45,7 @@ def sampling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulator, "SAMPLE_S", 0.0)
 
 
-def judged(problem: Problem, program: KernelProgram, seed: int = 0) -> Verdict:
+def evaluated(problem: Problem, program: KernelProgram, seed: int = 0) -> Verdict:
     return SimulatorEvaluator().verify(problem, program, np.random.default_rng(seed))
 
 
@@ -77,7 +77,7 @@ def test_a_wrong_kernel_fails_with_an_element(artifact: Artifact) -> None:
     with pytest.raises(
         CandidateError, match=r"^\d+ of 4096 elements are wrong; worst at \[\d+, \d+\]: found .*, expected"
     ) as caught:
-        judged(SMALL, wrong)
+        evaluated(SMALL, wrong)
     assert caught.value.stage is Stage.VERIFY
 
 
@@ -85,7 +85,7 @@ def test_a_racy_kernel_fails_with_the_race(artifact: Artifact) -> None:
     assert artifact.program is not None
     racy = edited(artifact.program, r"bar\.sync\s+0;", "", count=0)
     with pytest.raises(CandidateError, match=r"^matmul_kernel: line \d+: .*race in shared memory") as caught:
-        judged(SMALL, racy)
+        evaluated(SMALL, racy)
     assert caught.value.stage is Stage.VERIFY
 
 
@@ -94,7 +94,7 @@ def test_blocks_that_are_not_launched_leave_elements_that_are_no_numbers(artifac
     assert program is not None
     half = replace(program, launches=(replace(program.launches[0], grid=(2, 1, 1)),))
     with pytest.raises(CandidateError, match=r"^2048 of 4096 elements are wrong; worst at .*: found nan"):
-        judged(SMALL, half)
+        evaluated(SMALL, half)
 
 
 def test_a_block_too_many_writes_out_of_bounds(artifact: Artifact) -> None:
@@ -102,7 +102,7 @@ def test_a_block_too_many_writes_out_of_bounds(artifact: Artifact) -> None:
     assert program is not None
     beyond = replace(program, launches=(replace(program.launches[0], grid=(2, 3, 1)),))
     with pytest.raises(CandidateError, match="out of bounds") as caught:
-        judged(SMALL, beyond)
+        evaluated(SMALL, beyond)
     assert caught.value.stage is Stage.VERIFY
 
 
@@ -110,7 +110,7 @@ def test_what_the_simulator_does_not_know_is_no_wrong_result(artifact: Artifact)
     assert artifact.program is not None
     odd = edited(artifact.program, r"\bret;", "brkpt;\nret;")
     with pytest.raises(CandidateError, match="the simulator does not know") as caught:
-        judged(SMALL, odd)
+        evaluated(SMALL, odd)
     assert caught.value.stage is Stage.RUN
 
 
@@ -133,7 +133,7 @@ def test_of_a_large_problem_sampled_blocks_are_verified(
     compiler: GpuCompiler, problem: Problem, knobs: dict[str, Any], sampling: None
 ) -> None:
     program = tensor_cores(compiler, problem, **knobs)
-    verdict = judged(problem, program, seed=1)  # of whose whole numbers two sums are zero
+    verdict = evaluated(problem, program, seed=1)  # of whose whole numbers two sums are zero
     assert verdict.max_error <= 1.0
     splits = knobs.get("splits", 1)
     assert f"matmul_kernel: {9 * splits} of {24 * splits} blocks simulated" in verdict.notes
@@ -154,7 +154,7 @@ def test_of_sampled_blocks_whole_clusters_are_verified(
 ) -> None:
     """The grid is rounded up to clusters: some of their blocks have no tile of C."""
     one = wgmma(Matmul(64 * 5 - 9, 64 * 5 - 8, 64, "f16"), **knobs)
-    verdict = judged(one.problem, one.program())
+    verdict = evaluated(one.problem, one.program())
     assert verdict.max_error <= 1.0
     assert f"matmul_kernel: {blocks} blocks simulated" in verdict.notes
     assert f"C: {corners} of its 4 corners are in the tiles that were compared" in verdict.notes
@@ -162,7 +162,7 @@ def test_of_sampled_blocks_whole_clusters_are_verified(
 
 def test_of_sampled_blocks_all_tiles_are_verified(sampling: None) -> None:
     one = wgmma(Matmul(320, 320, 8, "f16"), tiles=4)  # 25 tiles, 7 blocks
-    verdict = judged(one.problem, one.program())
+    verdict = evaluated(one.problem, one.program())
     assert "matmul_kernel: 3 of 7 blocks simulated" in verdict.notes
     assert verdict.elements == (4 + 4 + 3) * 64 * 64
 
@@ -171,14 +171,14 @@ def test_a_wrong_element_of_a_sampled_tile_is_named(compiler: GpuCompiler, sampl
     program = tensor_cores(compiler, WIDE)
     wrong = edited(program, r"(mma\.sync\S+\s+\{[^}]*\},\s*\{)([^,]*), ([^,]*),", r"\1\3, \2,")
     with pytest.raises(CandidateError, match=r"elements are wrong; worst at \[\d+, \d+\]: found"):
-        judged(WIDE, wrong)
+        evaluated(WIDE, wrong)
 
 
 def test_a_store_left_out_of_a_sampled_tile_is_seen(compiler: GpuCompiler, sampling: None) -> None:
     program = tensor_cores(compiler, WIDE)
     lost = edited(program, r"(?m)^.*st\.global\S*\s.*;$", "")
     with pytest.raises(CandidateError, match=r"of a tile were not written, first \[\d+, \d+\]"):
-        judged(WIDE, lost)
+        evaluated(WIDE, lost)
 
 
 def test_without_ptxas_there_is_ptx_and_a_note_instead_of_resources(artifact: Artifact) -> None:
@@ -186,7 +186,7 @@ def test_without_ptxas_there_is_ptx_and_a_note_instead_of_resources(artifact: Ar
     assert bare.program is not None
     assert (bare.program.cubin, bare.program.resources, bare.refusal) == (b"", (), None)
     assert bare.code == artifact.code
-    assert judged(SMALL, bare.program).notes[-1] == NO_RESOURCES
+    assert evaluated(SMALL, bare.program).notes[-1] == NO_RESOURCES
 
 
 @pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")

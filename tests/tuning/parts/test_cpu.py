@@ -28,11 +28,11 @@ def test_the_source_of_a_problem_is_a_payload() -> None:
 
 
 @pytest.mark.mlir
-def test_the_compiler_tells_its_packages() -> None:
+def test_the_compiler_reports_its_packages() -> None:
     assert dict(KIND.outcomes.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "torch-mlir"}
 
 
-def test_the_compiler_of_the_cpu_is_told_without_importing_it() -> None:
+def test_the_compiler_of_the_cpu_is_reported_without_importing_it() -> None:
     program = (
         "import sys; from tuner.tuning.parts.cpu import KIND; from tuner.core.target_name import TargetName;"
         "print(KIND.outcomes.compiler(TargetName('cpu')).fingerprint);"

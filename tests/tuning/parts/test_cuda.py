@@ -48,7 +48,7 @@ def test_without_a_gpu_code_is_made_and_the_reason_told(no_gpu: None) -> None:
     assert cuda.chip == ""
 
 
-def test_a_gpu_is_told_with_all_that_is_known_of_it(gpu: None) -> None:
+def test_a_gpu_is_reported_with_all_that_is_known_of_it(gpu: None) -> None:
     cuda = KIND.status()
     assert (cuda.is_available, cuda.is_timed, cuda.chip) == (True, True, "sm_90")
     assert cuda.reason.startswith("Simulated GPU, sm_90, 4 multiprocessors, 1 GiB, CUDA driver 13.0; ")
@@ -91,10 +91,10 @@ def test_without_a_gpu_the_machine_of_a_target_is_its_chip(no_gpu: None) -> None
 def test_a_hanging_kernel_is_ended_sooner_than_a_slow_simulation() -> None:
     problem, effort = Matmul(4096, 4096, 4096), Effort()
     limits = cuda_limits(1 << 30)
-    first, later = (limits.judge_within_s(problem, effort, call_s) for call_s in (None, 1e-3))
+    first, later = (limits.evaluation_limit_s(problem, effort, call_s) for call_s in (None, 1e-3))
     assert first < 600
     assert later < 120
-    assert simulator_limits(1 << 30).judge_timeout_s == 300
+    assert simulator_limits(1 << 30).evaluation_timeout_s == 300
 
 
 @NEEDS_NONE

@@ -67,7 +67,7 @@ def test_text_that_is_no_script_or_payload_is_the_users_mistake(script: str, pay
 
 
 @pytest.mark.mlir
-def test_a_script_that_fails_is_told() -> None:
+def test_a_script_that_fails_is_reported() -> None:
     broken = RENAME.replace('transform.annotate %func "seen"', "transform.loop.unroll %func { factor = 4 }")
     with pytest.raises(TunerError, match="apply: "):
         real_composition().apply(broken, SOURCE)
@@ -81,7 +81,7 @@ print(*{name.split(".")[1] for name in sys.modules if name.startswith("tuner.")}
 """
 
 
-def rooms_imported_by(factory: Factory) -> set[str]:
+def packages_imported_by(factory: Factory) -> set[str]:
     """Returns the rooms that a new process imports to build what a factory describes."""
     module, _, _ = factory.path.partition(":")
     words = (sys.executable, "-c", IMPORTED, module)
@@ -99,6 +99,6 @@ def test_a_child_builds_one_of_both_ports(target: TargetName) -> None:
     assert not isinstance(compiler, AbstractEvaluator)
     assert isinstance(evaluator, AbstractEvaluator)
     assert not isinstance(evaluator, AbstractCompiler)
-    assert not rooms_imported_by(children.compiler) & {"runtime", "simulator"}
+    assert not packages_imported_by(children.compiler) & {"runtime", "simulator"}
     if target.kind != "cpu":  # whose evaluator makes machine code of the LLVM dialect
-        assert not rooms_imported_by(children.evaluator) & {"mlir"}
+        assert not packages_imported_by(children.evaluator) & {"mlir"}

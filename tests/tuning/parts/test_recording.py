@@ -15,7 +15,7 @@ from tuner.core.runs import ReuseKey, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 from tuner.recorded.t4_writing import Recording, t4_bytes
-from tuner.run_history.best_known import best_answer
+from tuner.run_history.best_known import best_result
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.recording import RECORDINGS
 from tuner.tuning.run import begin, resume
@@ -59,7 +59,7 @@ def test_a_replay_is_never_the_best_of_a_machine_nor_known_to_it(store: Store, t
     assert name == "replay of fake"
     for machine in ("fake", name):
         with pytest.raises(UsageError, match=r"nothing measured yet"):
-            best_answer(store, PROBLEM, machine)
+            best_result(store, PROBLEM, machine)
     (trial, *_) = store.trials(TrialQuery(run=tuned.run.id, status="measured"))
     key = ReuseKey(PROBLEM, TargetName("cpu"), 1, "fake", values.RUN.compiler.fingerprint)
     assert store.recall(key, trial.record.script_sha256) is None

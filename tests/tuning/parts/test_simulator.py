@@ -41,7 +41,7 @@ def test_the_source_for_a_gpu_has_the_sizes_that_the_script_pads_to() -> None:
 
 
 @pytest.mark.mlir
-def test_the_compiler_for_gpus_tells_its_assembler() -> None:
+def test_the_compiler_for_gpus_reports_its_assembler() -> None:
     assert dict(KIND.outcomes.compiler(TARGET).packages).keys() == {"numba-cuda-mlir", "ptxas"}
 
 

@@ -21,8 +21,8 @@ from tuner.bundle.measure.summary import best_lines, summary_document
 from tuner.bundle.results import ResultsFile, read_results
 from tuner.core.chips import Chip, chip_of
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.measured_elsewhere import ElsewhereResults, MeasuringProvenance
 from tuner.core.problem import Problem
+from tuner.core.remote_results import MeasuringProvenance, RemoteResults
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.core.version import __version__
@@ -83,7 +83,7 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
     with closing(ResultsFile(path, known.provenance)) as file:
         counts = MeasuringSession(order, gpu, file.append, _tell).run()
     results = read_results(path)
-    _tell_end(request, counts, results, time.monotonic() - began_s)
+    _print_end(request, counts, results, time.monotonic() - began_s)
     return FAILED if counts.failed and not counts.measured else DONE
 
 
@@ -103,7 +103,7 @@ def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     return gpu_baseline(problem, effort, seed)
 
 
-def _known(path: Path, bundle: Bundle, gpu: Gpu) -> ElsewhereResults:
+def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
     """Returns what the results file holds already, of the same bundle and machine."""
     provenance = MeasuringProvenance(
         session=str(uuid.uuid4()),
@@ -114,7 +114,7 @@ def _known(path: Path, bundle: Bundle, gpu: Gpu) -> ElsewhereResults:
         driver=gpu.facts.driver_version,
     )
     if not path.exists() or path.stat().st_size == 0:
-        return ElsewhereResults(provenance, ())
+        return RemoteResults(provenance, ())
     known = read_results(path)
     theirs = known.provenance
     if replace(theirs, session=provenance.session, started=provenance.started) != provenance:
@@ -129,8 +129,8 @@ def _chip(gpu: Gpu) -> Chip:
     return chip_of(gpu.facts.chip)
 
 
-def _tell_end(
-    request: MeasuringRequest, counts: MeasuringCounts, results: ElsewhereResults, seconds: float
+def _print_end(
+    request: MeasuringRequest, counts: MeasuringCounts, results: RemoteResults, seconds: float
 ) -> None:
     path = request.results_file
     if request.as_json:

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from typing import final
 
-from tuner.bundle.measure.service import Judged, measuring_spec
+from tuner.bundle.measure.service import EvaluatedCode, measuring_spec
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import RAN, Failure, Stage
-from tuner.core.measured_elsewhere import CUBIN
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Problem
+from tuner.core.remote_results import CUBIN
 from tuner.core.target import Artifact, Effort
 from tuner.payload.sampled_reference import WHOLE_FLOP
-from tuner.tuning.parts.child_call import memory_beside
+from tuner.tuning.parts.child_call import memory_besides_child
 from tuner.workers.group_timing import Group
 from tuner.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
 from tuner.workers.protocol import Factory
@@ -27,19 +27,19 @@ LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 class GpuChild:
     """Judges the programs of one problem; a process that was lost or had to be ended is replaced."""
 
-    def __init__(self, problem: Problem, judge: Factory) -> None:
+    def __init__(self, problem: Problem, evaluate: Factory) -> None:
         self._problem = problem
-        self._worker = Worker(measuring_spec(judge), memory_beside(problem))
+        self._worker = Worker(measuring_spec(evaluate), memory_besides_child(problem))
         self._is_warm = False
 
-    def judge(
+    def evaluate(
         self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
-    ) -> Judged | Failure | None:
+    ) -> EvaluatedCode | Failure | None:
         """Returns what became of a candidate; None where ``within_s`` was over before that was known."""
         limit_s = allowed_s(self._problem, effort, 1, self._is_warm)
-        judged = self._asked("judge", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
-        assert not isinstance(judged, FinalTimes)
-        return judged
+        evaluated = self._asked("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
+        assert not isinstance(evaluated, FinalTimes)
+        return evaluated
 
     def finals(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
@@ -56,7 +56,7 @@ class GpuChild:
 
     def _asked(
         self, method: str, work: object, effort: Effort, seed: int, within_s: float, limit_s: float
-    ) -> Judged | Failure | FinalTimes | None:
+    ) -> EvaluatedCode | Failure | FinalTimes | None:
         timeout_s = min(limit_s, max(within_s, 0.1))
         news = self._worker.ask(
             method, self._problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s
@@ -70,7 +70,7 @@ class GpuChild:
             self._worker.kill()
         self._is_warm = not has_run and (self._is_warm or not isinstance(news.value, Failure))
         is_cut = has_run and within_s < limit_s and news.seconds >= within_s  # too early to call it a hang
-        value: Judged | Failure | FinalTimes = news.value
+        value: EvaluatedCode | Failure | FinalTimes = news.value
         return None if is_cut else value
 
 

@@ -4,23 +4,23 @@ from dataclasses import dataclass, replace
 
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.measured_elsewhere import CUBIN, PTX
 from tuner.core.problem import Problem
+from tuner.core.remote_results import CUBIN, PTX
 from tuner.core.target import Artifact, Effort
 from tuner.payload.sampled_reference import compare_sampled
 from tuner.targets.gpu.evaluator import GpuEvaluator
+from tuner.workers.evaluation import Evaluation
 from tuner.workers.group_timing import Group
-from tuner.workers.judge import Judgement
 from tuner.workers.library_environment import gpu_library_environment
 from tuner.workers.protocol import Factory, ServiceSpec
-from tuner.workers.services import Announce, JudgeService
+from tuner.workers.services import Announce, EvaluationService
 
 
 @dataclass(frozen=True)
-class Judged:
+class EvaluatedCode:
     """A verdict with its time, and which code ran."""
 
-    judgement: Judgement
+    evaluation: Evaluation
     code: str  # CUBIN or PTX
 
 
@@ -28,22 +28,22 @@ class MeasuringService:
     """Verifies and times programs; machine code that the driver does not take is replaced by its PTX."""
 
     def __init__(self, announce: Announce, evaluator: Factory) -> None:
-        self._service = JudgeService(announce, evaluator)
+        self._service = EvaluationService(announce, evaluator)
 
-    def judge(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Judged:
+    def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
         """Returns verdict and time. Raises CandidateError; that of the machine code if neither is taken."""
         program = artifact.program
         assert program is not None
         try:
-            judgement = self._service.judge(problem, artifact, effort, seed)
-            return Judged(judgement, CUBIN if program.cubin else PTX)
+            evaluation = self._service.evaluate(problem, artifact, effort, seed)
+            return EvaluatedCode(evaluation, CUBIN if program.cubin else PTX)
         except CandidateError as error:
             if error.stage is not Stage.LOAD or not program.cubin or not program.ptx:
                 raise
             refused = error
         try:
             bare = replace(artifact, program=replace(program, cubin=b""))
-            return Judged(self._service.judge(problem, bare, effort, seed), PTX)
+            return EvaluatedCode(self._service.evaluate(problem, bare, effort, seed), PTX)
         except CandidateError as error:
             raise (refused if error.stage is Stage.LOAD else error) from error
 

@@ -9,34 +9,34 @@ from dataclasses import dataclass, replace
 
 from tuner.bundle.archive import Bundle
 from tuner.bundle.measure.gpu_child import GpuChild, artifact_of
-from tuner.bundle.measure.service import Judged
+from tuner.bundle.measure.service import EvaluatedCode
 from tuner.bundle.results import Line
 from tuner.bundle.static_ranking import best_first
 from tuner.core.chips import chip_of
 from tuner.core.device import DeviceError
 from tuner.core.errors import Failure, TunerError, UsageError
-from tuner.core.measured_elsewhere import (
-    CUBIN,
-    PTX,
-    BaselineTime,
-    ElsewhereResults,
-    FinalTime,
-    MeasuredTrial,
-    NoiseFloor,
-)
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
+from tuner.core.remote_results import (
+    CUBIN,
+    PTX,
+    BaselineTime,
+    FinalTime,
+    MeasuredTrial,
+    NoiseFloor,
+    RemoteResults,
+)
 from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.runtime.cuda.facts import CudaFacts
 from tuner.runtime.cuda.probe import require_chip
-from tuner.tuning.ask_tell import HOPELESS
-from tuner.tuning.finals import FINAL_EFFORT, FINALISTS, noise_of
+from tuner.tuning.ask_tell import EARLY_STOPPED
+from tuner.tuning.remeasurement import FINAL_EFFORT, TOP_TRIALS, noise_of
 from tuner.workers.protocol import Factory
 from tuner.workers.timing_lock import TimingLock
 
-FINALS_SHARE = 0.1  # of a problem's time, kept for timing the best again
+REMEASUREMENT_SHARE = 0.1  # of a problem's time, kept for timing the best again
 LEAST_S = 1.0  # no candidate is begun with less
 
 Clock = Callable[[], float]
@@ -48,7 +48,7 @@ class Gpu:
 
     facts: CudaFacts
     turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, what tells of whom it waits for)
-    judge: Callable[[str], Factory]  # of a chip
+    evaluate: Callable[[str], Factory]  # of a chip
     baseline: Callable[[Problem, Effort, int], Baseline]  # (problem, effort, seed); raises TunerError
 
 
@@ -58,7 +58,7 @@ class MeasuringOrder:
 
     bundle: Bundle
     seconds: float
-    known: ElsewhereResults  # of an earlier part of the same measuring
+    known: RemoteResults  # of an earlier part of the same measuring
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class MeasuringSession:
         """Measures the candidates of one problem, the best of them again, and the baseline."""
         problem = group[0].problem
         self._tell(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
-        child = GpuChild(problem, self._gpu.judge(group[0].program.chip))
-        stop_s = end_s - FINALS_SHARE * (end_s - self._clock())
+        child = GpuChild(problem, self._gpu.evaluate(group[0].program.chip))
+        stop_s = end_s - REMEASUREMENT_SHARE * (end_s - self._clock())
         timed = self._timed_before(problem)
         with contextlib.closing(child):
             for trial in group:
@@ -126,7 +126,7 @@ class MeasuringSession:
                     break
                 if isinstance(found.outcome, Measurement) and found.outcome.is_complete:
                     timed.append((found.outcome.median_s, trial, found.code))
-            best = sorted(timed, key=lambda each: each[0])[:FINALISTS]
+            best = sorted(timed, key=lambda each: each[0])[:TOP_TRIALS]
             baseline = self._finals(child, problem, best, end_s)
         if baseline is not None:
             self._keep_baseline(problem, baseline)
@@ -147,15 +147,15 @@ class MeasuringSession:
         self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
     ) -> MeasuredTrial | None:
         """Judges one candidate; None where the time is over."""
-        effort = Effort(stop_above_s=None if best_s is None else HOPELESS * best_s)
+        effort = Effort(stop_above_s=None if best_s is None else EARLY_STOPPED * best_s)
         with self._turn(trial.problem):
             left_s = stop_s - self._clock()
             if left_s < LEAST_S:
                 return None
-            judged = child.judge(trial, effort, self._seed(trial), left_s)
-        if judged is None:
+            evaluated = child.evaluate(trial, effort, self._seed(trial), left_s)
+        if evaluated is None:
             return None
-        found = measured_trial(trial, judged)
+        found = measured_trial(trial, evaluated)
         self._keep(found)
         self._count(found)
         return found
@@ -169,7 +169,7 @@ class MeasuringSession:
             failed=counts.failed + (not is_measured),
             left=counts.left - 1,
         )
-        self._tell(f"  trial {found.id}: {outcome_words(found)}")
+        self._tell(f"  trial {found.id}: {outcome_text(found)}")
 
     def _finals(
         self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
@@ -230,11 +230,11 @@ def _runs(trial: PendingTrial, facts: CudaFacts) -> bool:
     return True
 
 
-def measured_trial(trial: PendingTrial, judged: Judged | Failure) -> MeasuredTrial:
+def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
     """Returns what is written down of one candidate."""
     code = CUBIN if trial.program.cubin else PTX
-    judgement = None if isinstance(judged, Failure) else judged.judgement
-    outcome = judged if isinstance(judged, Failure) else judged.judgement.measurement
+    evaluation = None if isinstance(evaluated, Failure) else evaluated.evaluation
+    outcome = evaluated if isinstance(evaluated, Failure) else evaluated.evaluation.measurement
     assert outcome is not None  # GPUs have a clock
     return MeasuredTrial(
         origin=trial.origin,
@@ -244,15 +244,15 @@ def measured_trial(trial: PendingTrial, judged: Judged | Failure) -> MeasuredTri
         chip=trial.program.chip,
         script_sha256=trial.script_sha256,
         artifact_sha256=trial.artifact_sha256,
-        code=code if isinstance(judged, Failure) else judged.code,
+        code=code if isinstance(evaluated, Failure) else evaluated.code,
         finished=datetime.datetime.now(datetime.UTC),
         outcome=outcome,
-        verdict=None if judgement is None else judgement.verdict,
-        stage_s=() if judgement is None else judgement.stage_s,
+        verdict=None if evaluation is None else evaluation.verdict,
+        stage_s=() if evaluation is None else evaluation.stage_s,
     )
 
 
-def outcome_words(found: MeasuredTrial) -> str:
+def outcome_text(found: MeasuredTrial) -> str:
     """Returns a time, or the stage and reason of a failure."""
     if isinstance(found.outcome, Failure):
         return f"{found.outcome.stage.value}: {found.outcome.reason}"

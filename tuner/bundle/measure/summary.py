@@ -7,18 +7,18 @@ from tuner.analysis.comparison import Comparable, Evidence, comparison
 from tuner.bundle.measure.session import MeasuringCounts
 from tuner.core.dataclass_json import encode
 from tuner.core.documents import candidate_document
-from tuner.core.measured_elsewhere import ElsewhereResults, MeasuredTrial
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
+from tuner.core.remote_results import MeasuredTrial, RemoteResults
 
 
-def best_of(results: ElsewhereResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
+def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
     """Returns the fastest of each problem; where some were timed again together, only those count."""
     finals = {final.origin: final.measurement for final in results.finals}
-    with_finals = {final.problem for final in results.finals}
+    with_remeasurement = {final.problem for final in results.finals}
     best: dict[Problem, tuple[MeasuredTrial, Measurement]] = {}
     for trial in results.trials:
-        is_out = trial.problem in with_finals and trial.origin not in finals
+        is_out = trial.problem in with_remeasurement and trial.origin not in finals
         if is_out or not isinstance(trial.outcome, Measurement) or not trial.outcome.is_complete:
             continue
         time = finals.get(trial.origin, trial.outcome)
@@ -27,15 +27,15 @@ def best_of(results: ElsewhereResults) -> dict[Problem, tuple[MeasuredTrial, Mea
     return best
 
 
-def best_lines(results: ElsewhereResults) -> Iterator[str]:
+def best_lines(results: RemoteResults) -> Iterator[str]:
     """Yields a line for the best of each problem."""
     for problem, (trial, time) in best_of(results).items():
         speed = problem.flop / time.median_s / 1e9
         line = f"{problem.key}: {time.median_s * 1e6:.2f} us, {speed:.0f} GFLOP/s"
-        yield f"{line}{_baseline_words(results, trial, time)}; trial {trial.id}: {trial.candidate.text}"
+        yield f"{line}{_baseline_text(results, trial, time)}; trial {trial.id}: {trial.candidate.text}"
 
 
-def _baseline_words(results: ElsewhereResults, trial: MeasuredTrial, time: Measurement) -> str:
+def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measurement) -> str:
     """Returns how a time compares with that of the baseline on its problem; '' where there is none."""
     baselines = {each.problem: each.baseline for each in results.baselines}
     baseline = baselines.get(trial.problem)
@@ -50,7 +50,7 @@ def _baseline_words(results: ElsewhereResults, trial: MeasuredTrial, time: Measu
     return f", no ratio to {baseline.name}: {compared.reason}"
 
 
-def summary_document(path: str, counts: MeasuringCounts, results: ElsewhereResults, seconds: float) -> Any:
+def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
     """Returns the JSON document of the command."""
     baselines = {each.problem: each.baseline for each in results.baselines}
     return {

@@ -49,14 +49,14 @@ def audit(
 
     Example: tuner audit --shape 512x512x512
     """
-    from tuner.regression.audit import audit as audited_bests
+    from tuner.regression.audit import audit as audited_best_trials
     from tuner.run_history.past_runs import asked_query
 
     limit = parse_share(max_slowdown)
     query = asked_query(operation=op, **conditions)
     results = []
     with open_known_store(database) as store:
-        for audited in audited_bests(composition_of(context), store, query, limit, seed):
+        for audited in audited_best_trials(composition_of(context), store, query, limit, seed):
             results.append(audited)
             if not as_json:
                 click.echo("\n".join(wrapped([_line(audited)], screen_columns())))

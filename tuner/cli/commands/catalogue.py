@@ -107,7 +107,7 @@ def space(
     Example: tuner space matmul 512x512x512 --dtype f32, or tuner space matmul 512x512x512 --suggest
     """
     if not suggest:
-        _refuse_words_of_suggest(context)
+        _reject_suggest_options(context)
     elif not TargetName.parse(words["target"]).has_machine:
         found = words["target"]
         raise UsageError(f"space --suggest: found target {found}, allowed one that runs candidates")
@@ -121,7 +121,7 @@ def space(
         resolved = resolve_target(request.target, composition_of(context), request.chip)
         suggest_constraints(feasible.spaces, problem, resolved, database, min_support, since, as_json)
         return
-    lines = (f"{problem.key}: {_feasible_words(feasible)}", *_space_lines(feasible))
+    lines = (f"{problem.key}: {_feasible_text(feasible)}", *_space_lines(feasible))
     print_found(as_json, _space_document(feasible), *wrapped(lines, screen_columns()))
 
 
@@ -137,7 +137,7 @@ def _space_document(feasible: "FeasibleSet") -> dict[str, object]:
     }
 
 
-def _feasible_words(feasible: "FeasibleSet") -> str:
+def _feasible_text(feasible: "FeasibleSet") -> str:
     about = "about " if feasible.is_sample else ""
     return f"{about}{feasible.total} of {feasible.cartesian} combinations are feasible"
 
@@ -167,7 +167,7 @@ def _counted(broken: "Mapping[str, int]") -> list[tuple[str, int]]:
     return sorted(((text, count) for text, count in broken.items() if count), key=lambda pair: -pair[1])
 
 
-def _refuse_words_of_suggest(context: click.Context) -> None:
+def _reject_suggest_options(context: click.Context) -> None:
     for name in ("min_support", "since"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise UsageError(f"space: found --{name.replace('_', '-')}, allowed with --suggest only")

@@ -73,7 +73,7 @@ def export(
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
-    from tuner.output.result import best_words
+    from tuner.output.result import best_text
     from tuner.run_history.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
@@ -97,7 +97,7 @@ def export(
         else:
             _write(composition, store, stored, form, output, as_json)
             if trial is None:
-                print(f"tuner: {best_words(stored, store.run(stored.run))}", file=sys.stderr)
+                print(f"tuner: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
 
 
 def _write_stock(
@@ -109,12 +109,12 @@ def _write_stock(
     as_json: bool,
 ) -> None:
     """Writes what takes the winner's place in stock mlir-opt, and then says what that costs."""
-    from tuner.output.result import stock_words
+    from tuner.output.result import stock_text
     from tuner.run_history.best_stock import best_stock
 
     found = best_stock(store, winner)
     _write(composition, store, found.trial, form, output, as_json)
-    print(f"tuner: {stock_words(found)}", file=sys.stderr)
+    print(f"tuner: {stock_text(found)}", file=sys.stderr)
 
 
 def _write(
@@ -130,14 +130,14 @@ def _write(
     content = _content(composition, store, trial, form, output)
     if output is None:
         _print(content, trial.id, form, as_json)
-        _tell_of_machine_code(trial, form)
+        _report_machine_code(trial, form)
         return
     files = [output]
     if form == "script" and (output.is_file() or not output.exists()):
         files.insert(0, source_file(output))
         _put(files[0], source_of(composition, trial).encode())
     _put(output, content)
-    _tell_of_machine_code(trial, form)
+    _report_machine_code(trial, form)
     if as_json:
         print_json({"trial": trial.id, "format": form, "files": [str(path) for path in files]})
 
@@ -157,7 +157,7 @@ def _content(
     return exported(composition, store, trial, form, output)
 
 
-def _tell_of_machine_code(trial: "StoredTrial", form: str) -> None:
+def _report_machine_code(trial: "StoredTrial", form: str) -> None:
     """Says where only the PTX that machine code was made of is verified."""
     if form == "cubin" and trial.record.status == "verified":
         print(f"tuner: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)

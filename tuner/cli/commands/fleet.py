@@ -44,15 +44,15 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     from tuner.fleet.install import install
     from tuner.fleet.server import as_role
     from tuner.fleet.settings import FleetSettings
-    from tuner.run_history.which_database import database_words, which_database
+    from tuner.run_history.which_database import database_text, which_database
 
     install(which_database(database), FleetSettings(lease), role)
-    words = database_words(database and as_role(database, role))
+    words = database_text(database and as_role(database, role))
     print(f"the fleet is set up; a node that says nothing for {lease:g} s has lost its work")
     print("where it compiles, where it measures, and where you are:")
     print(f"  tuner fleet worker --compile 4{words}")
     print(f"  tuner fleet worker --measure{words}")
-    print(f"  tuner tune matmul 512x512x512 --fleet{database_words(database)}")
+    print(f"  tuner tune matmul 512x512x512 --fleet{database_text(database)}")
 
 
 @fleet.command()

@@ -55,7 +55,7 @@ def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
 
     process = _started(nodes, words, stdout=subprocess.PIPE)
     assert process.stdout is not None
-    reader = threading.Thread(target=_print_answer, args=(process.stdout, nodes.url))
+    reader = threading.Thread(target=_print_result, args=(process.stdout, nodes.url))
     reader.start()
     try:
         is_shown = False
@@ -70,7 +70,7 @@ def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
         reader.join()
 
 
-def _print_answer(lines: IO[bytes], url: str) -> None:
+def _print_result(lines: IO[bytes], url: str) -> None:
     """Prints what a command says but for what to type next: its database ends with the fleet."""
     with lines:
         for line in lines:

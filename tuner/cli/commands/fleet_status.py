@@ -37,7 +37,7 @@ def status(
     Example: tuner fleet status --watch 2
     """
     from tuner.cli.fleet_tables import status_document, status_text
-    from tuner.run_history.which_database import database_words, which_database
+    from tuner.run_history.which_database import database_text, which_database
 
     if every_s is not None and not every_s > 0:
         raise UsageError(f"watch: found {every_s:g} s, allowed more than 0")
@@ -45,7 +45,7 @@ def status(
         context.exit(_check(which_database(database), rounds, as_json))
     while True:
         found = found_status(which_database(database))
-        text = status_text(found, screen_columns(), database_words(database))
+        text = status_text(found, screen_columns(), database_text(database))
         print_found(as_json, status_document(found), text)
         if every_s is None:
             return

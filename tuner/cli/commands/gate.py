@@ -127,13 +127,13 @@ def _entries(composition: "Composition", store: "Store", words: tuple[str, ...])
 
 def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[StoredTrial]":
     from tuner.core.runs import TaskQuery, TrialQuery
-    from tuner.run_history.best_known import bests_here
+    from tuner.run_history.best_known import best_trials_here
     from tuner.tuning.advice import tune_command
 
     trials: list[StoredTrial] = []
     for word in words:
         found = (
-            bests_here(store, composition, TrialQuery())
+            best_trials_here(store, composition, TrialQuery())
             if word == BEST
             else (store.trial(parse_number(word)),)
         )

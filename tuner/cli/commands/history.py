@@ -68,7 +68,7 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.run_history.past_runs import asked_query, bests_among, past_trials
+    from tuner.run_history.past_runs import asked_query, best_trials_among, past_trials
     from tuner.run_history.why_not_best import first_is_not_best
 
     if as_json and form == "csv":
@@ -76,17 +76,17 @@ def history(
     query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
     with open_known_store(database) as store:
         trials = past_trials(store, query)
-        bests = bests_among(store, query, trials)
-        why = first_is_not_best(store, trials, bests) if query.sort == BY_MEDIAN else ""
+        best_of_runs = best_trials_among(store, query, trials)
+        why = first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
     from tuner.output.formatting import wrapped
     from tuner.output.json_documents import history_csv, listed_documents
     from tuner.output.tables import history_table
-    from tuner.run_history.which_database import database_words
+    from tuner.run_history.which_database import database_text
     from tuner.tuning.advice import nothing_matches, tune_command
 
-    best = {each.best.id for each in bests}
+    best = {each.best.id for each in best_of_runs}
     match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
         case "json":
             print_json(listed_documents(trials, best))
@@ -98,7 +98,7 @@ def history(
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:
             command = tune_command(query.task, query.strategy)
-            print(f"{nothing_matches(command, 'trial', info)}{database_words(database)}")
+            print(f"{nothing_matches(command, 'trial', info)}{database_text(database)}")
         case _:
             print("\n".join(history_table(trials, screen_columns(), best)))
             if why:
@@ -152,13 +152,13 @@ def show(
             else:
                 print("\n".join(wrapped((*trial_lines(stored), *_predicted_lines(store, stored)))))
             return
-        from tuner.run_history.which_database import database_words
+        from tuner.run_history.which_database import database_text
         from tuner.tuning.tuned_run import tuned_run
 
         assert run is not None
         tuned = tuned_run(store, run)
     document = run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds)
-    print_found(as_json, document, *wrapped(run_lines(tuned, database_words(database))))
+    print_found(as_json, document, *wrapped(run_lines(tuned, database_text(database))))
 
 
 def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
@@ -288,12 +288,12 @@ def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
 def _explain_trial(composition: "Composition", word: str, database: str | None, as_json: bool) -> None:
     from tuner.output.explanation import explain_document, explain_lines
     from tuner.run_history.failed_ops import failed_ops
-    from tuner.run_history.which_database import database_words
+    from tuner.run_history.which_database import database_text
 
     with open_known_store(database) as store:
         trial = store.trial(parse_number(word))
     failed = failed_ops(composition, trial)
-    lines = explain_lines(trial, failed, database_words(database))
+    lines = explain_lines(trial, failed, database_text(database))
     print_found(as_json, explain_document(trial, failed), *lines)
 
 

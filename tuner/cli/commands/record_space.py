@@ -21,7 +21,7 @@ from tuner.cli.options import (
     run_request,
     target_options,
 )
-from tuner.cli.run_session import require_no_words, run_session
+from tuner.cli.run_session import require_no_arguments, run_session
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 
@@ -84,7 +84,7 @@ def record_space(
     if resume is None:
         settings = _settings(context, **words)
     else:
-        require_no_words(context, words)
+        require_no_arguments(context, words)
         settings = None
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
@@ -92,17 +92,17 @@ def record_space(
             _require_recording(store, resume)
         tuned = run_session(composition, store, settings, resume)
         if tuned.is_interrupted:
-            _tell_how_to_go_on(tuned.run.id, output, database)
+            _print_resume_hint(tuned.run.id, output, database)
             context.exit(INTERRUPTED)
         _write(composition, store, tuned, output)
         _print(tuned, output, database, as_json)
     context.exit(DONE if tuned.has_worked else FAILED)
 
 
-def _tell_how_to_go_on(run: int, output: Path, database: str | None) -> None:
-    from tuner.run_history.which_database import database_words
+def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
+    from tuner.run_history.which_database import database_text
 
-    words = f"{run} -o {shlex.quote(str(output))}{database_words(database)}"
+    words = f"{run} -o {shlex.quote(str(output))}{database_text(database)}"
     print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
     print(f"  tuner record-space --resume {words}", file=sys.stderr)
 
@@ -163,8 +163,8 @@ def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output
 def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool) -> None:
     from tuner.core.runs import TaskQuery
     from tuner.output.json_documents import counts_document, problem_document
-    from tuner.output.result import counts_words
-    from tuner.run_history.which_database import database_words
+    from tuner.output.result import counts_text
+    from tuner.run_history.which_database import database_text
     from tuner.tuning.advice import tune_command
 
     run = tuned.run
@@ -182,7 +182,7 @@ def _print(tuned: "TunedRun", output: Path, database: str | None, as_json: bool)
     print_found(
         as_json,
         document,
-        f"recorded  {counts_words(tuned.counts)} in {tuned.seconds:.0f} s",
+        f"recorded  {counts_text(tuned.counts)} in {tuned.seconds:.0f} s",
         f"file      {output}, {size_bytes} bytes",
-        f"next      {tune_command(asked)}{database_words(database)}",
+        f"next      {tune_command(asked)}{database_text(database)}",
     )

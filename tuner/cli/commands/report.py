@@ -44,12 +44,12 @@ def report(
         raise UsageError("report: --json tells of the file written, allowed with -o FILE only")
     from tuner.output.report.page import page_html
     from tuner.output.report_pages import gathered, no_passes, timed_passes
-    from tuner.run_history.which_database import database_words
+    from tuner.run_history.which_database import database_text
 
     with open_known_store(database) as store:
         passes = timed_passes(composition_of(context), store) if with_passes else no_passes
         found = gathered(store, run_id, limit, passes)
-    page = page_html(replace(found, database_words=database_words(database)))
+    page = page_html(replace(found, database_text=database_text(database)))
     if output is None:
         print(page, end="")
         return

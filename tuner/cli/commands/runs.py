@@ -35,7 +35,7 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
     from tuner.output.json_documents import listed_run_document
     from tuner.output.run_table import runs_table
     from tuner.run_history.past_runs import asked_runs, past_runs
-    from tuner.run_history.which_database import database_words
+    from tuner.run_history.which_database import database_text
     from tuner.tuning.advice import nothing_matches, tune_command
 
     query = asked_runs(**conditions)
@@ -45,6 +45,6 @@ def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
     if as_json:
         print_json([listed_run_document(tuned) for tuned in found])
     elif not found:
-        print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_words(database)}")
+        print(f"{nothing_matches(tune_command(query.task), 'run', info)}{database_text(database)}")
     else:
         print("\n".join(runs_table(found, screen_columns())))

@@ -13,7 +13,7 @@ from tuner.cli.commands.tune_on import (
     fleet_of_run,
     followers,
     several_document,
-    target_words,
+    target_text,
 )
 from tuner.cli.commands.tune_program import OF_ONE_PROBLEM, is_payload, tune_payload
 from tuner.cli.fleet_options import fleet_options, popped_fleet
@@ -32,7 +32,7 @@ from tuner.cli.options import (
     target_options,
     typed_options,
 )
-from tuner.cli.run_session import require_no_words, run_session
+from tuner.cli.run_session import require_no_arguments, run_session
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import Failure, UsageError
 from tuner.samplers import OPTUNA, SAMPLERS
@@ -135,20 +135,20 @@ def tune(
         raise UsageError("--retime: found no run, allowed with --resume RUN")
     if is_payload(words["operation"]) and resume is None:
         context.exit(tune_payload(context, composition, database, as_json, **words))
-    _reject_words_of_programs(context, entry=words.pop("entry"), arg=words.pop("arguments"))
+    _reject_program_options(context, entry=words.pop("entry"), arg=words.pop("arguments"))
     if resume is None:
         problem = popped_problem(context, words, EXAMPLE_SIZES)
         settings, limit = run_settings(run_request(problem, **words), composition), None
     else:
         settings, limit = None, run_limit(words.pop("trials"), words.pop("budget"))
-        require_no_words(context, words)
+        require_no_arguments(context, words)
     from tuner.output.formatting import wrapped
 
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
         tuned = run_session(composition, store, settings, resume, retime, limit)
         all_tuned = (tuned, *(() if fleet is None else followers(alone, fleet, tuned, store)))
-        go_on = _go_on_words(tuned.run.id, fleet, database)
+        go_on = _resume_text(tuned.run.id, fleet, database)
         if fleet is not None and fleet.on and as_json:
             print_json(several_document(all_tuned, store))
         else:
@@ -173,20 +173,20 @@ def _on_fleet(composition: "Composition", fleet: "FleetRequest", words: dict[str
     if is_payload(operation):
         raise UsageError(f"--fleet: found {operation!r}, allowed one operation: programs run on this machine")
     if operation is not None and fleet.on:
-        words["target"] = target_words(fleet, words["target"])
+        words["target"] = target_text(fleet, words["target"])
     return fleet_composition(composition, fleet)
 
 
-def _go_on_words(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
+def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
     """Returns the command that goes on with an interrupted run."""
-    from tuner.run_history.which_database import database_words
+    from tuner.run_history.which_database import database_text
 
     on_fleet = " --fleet" if fleet is not None else ""
     on = f" --on {shlex.quote(','.join(fleet.on))}" if fleet is not None and fleet.on else ""
-    return f"tuner tune --resume {run}{on_fleet}{on}{database_words(database)}"
+    return f"tuner tune --resume {run}{on_fleet}{on}{database_text(database)}"
 
 
-def _reject_words_of_programs(context: click.Context, **words: object) -> None:
+def _reject_program_options(context: click.Context, **words: object) -> None:
     for name, found in words.items():
         if found:
             line = f"--{name}: found {found!r}, allowed with a payload, such as: "
@@ -198,9 +198,9 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
     from tuner.output.formatting import wrapped
     from tuner.output.json_documents import tune_document
     from tuner.output.result import failure_lines, result_lines, verified_lines
-    from tuner.run_history.which_database import database_words
+    from tuner.run_history.which_database import database_text
 
-    words = database_words(database)
+    words = database_text(database)
     if as_json:
         print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds))
     elif tuned.answer is not None:

@@ -25,7 +25,7 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
         return replace(fleet, machine=store.run(resumed).machine.name)
 
 
-def target_words(fleet: "FleetRequest", target: str) -> str:
+def target_text(fleet: "FleetRequest", target: str) -> str:
     """Returns what the first class of machine measures for; a recording is named by its file.
 
     Raises UsageError where one of the classes is unknown.
@@ -69,9 +69,7 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
     lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
     for tuned, trial, one in zip(all_tuned, found.trials, compared, strict=True):
         time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
-        words = (
-            f"no ratio to the best: {one.reason}" if isinstance(one, NotComparable) else _slower_words(one)
-        )
+        words = f"no ratio to the best: {one.reason}" if isinstance(one, NotComparable) else _slower_text(one)
         lines.append(f"          {time}: {words}, trial {trial.id}")
     return lines
 
@@ -112,7 +110,7 @@ def _compared(
     return tuple(between_trials(tuned.run, trial, fastest) for tuned, trial, fastest in trios)
 
 
-def _slower_words(compared: "Comparable") -> str:
+def _slower_text(compared: "Comparable") -> str:
     return f"{max(0.0, compared.longer):.1%} slower"
 
 

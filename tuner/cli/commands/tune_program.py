@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
-from tuner.cli.options import PROBLEM_WORDS, open_store, print_found, run_request
+from tuner.cli.options import PROBLEM_OPTIONS, open_store, print_found, run_request
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
@@ -43,8 +43,8 @@ def tune_payload(
     from tuner.tuning.settings import run_settings
     from tuner.tuning.target_choice import require_runs_here, resolve_target
 
-    _require_words_of_programs(context, words)
-    of_runs = {name: word for name, word in words.items() if name not in (*PROBLEM_WORDS, *OF_PROGRAMS)}
+    _require_program_options(context, words)
+    of_runs = {name: word for name, word in words.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
     resolved = resolve_target(words["target"], composition, words["chip"])
     program_support(resolved, composition)
     require_runs_here(resolved, composition, f"tuner tune {shlex.quote(words['operation'])}")
@@ -78,13 +78,13 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
     if tuned.failure:
         lines.append(f"failed  {tuned.failure}")
     if tuned.plain is not None and tuned.gain is not None:
-        lines.append(f"plain   {_call_words(tuned.plain)}: the same without scripts")
-        lines.append(f"gain    {_gain_words(tuned.gain)}")
+        lines.append(f"plain   {_call_text(tuned.plain)}: the same without scripts")
+        lines.append(f"gain    {_gain_text(tuned.gain)}")
     return lines
 
 
 def _problem_lines(each: "TunedProblem") -> list[str]:
-    from tuner.analysis.answer import timed
+    from tuner.analysis.selected_result import timed
     from tuner.core.record import Measurement
     from tuner.output.formatting import knobs_text, seconds_text
 
@@ -98,14 +98,14 @@ def _problem_lines(each: "TunedProblem") -> list[str]:
     return [*lines, f"        trial {each.trial.id}: {time}, {script}"]
 
 
-def _call_words(report: "ProgramReport") -> str:
+def _call_text(report: "ProgramReport") -> str:
     from tuner.output.formatting import seconds_text
 
     assert report.times is not None
     return f"{seconds_text(report.times.call_s)} a call"
 
 
-def _gain_words(gain: "Comparable | NotComparable") -> str:
+def _gain_text(gain: "Comparable | NotComparable") -> str:
     from tuner.analysis.comparison import NotComparable
 
     if isinstance(gain, NotComparable):
@@ -114,7 +114,7 @@ def _gain_words(gain: "Comparable | NotComparable") -> str:
     return f"{gain.speed:.2f} times (95 % interval {low:.2f} .. {high:.2f})"
 
 
-def _require_words_of_programs(context: click.Context, words: dict[str, Any]) -> None:
+def _require_program_options(context: click.Context, words: dict[str, Any]) -> None:
     """Raises UsageError for words beside a payload that only suit one operation."""
     from click.core import ParameterSource
 

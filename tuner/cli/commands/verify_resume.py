@@ -99,16 +99,16 @@ def _checks(
 ) -> "Iterator[ResumeCheck]":
     import numpy as np
 
-    from tuner.tuning.resume_check import check_resume, unbroken_trials
+    from tuner.tuning.resume_check import check_resume, uninterrupted_trials
 
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        unbroken = [unbroken_trials(each, composition, folder) for each in settings[:runs]]
+        uninterrupted = [uninterrupted_trials(each, composition, folder) for each in settings[:runs]]
         for number in range(runs):
             place = number % len(settings)
             database = folder / f"killed_{number}.db"
-            yield check_resume(settings[place], file, unbroken[place], database, rng)
+            yield check_resume(settings[place], file, uninterrupted[place], database, rng)
 
 
 def _print(file: Path, checks: "list[ResumeCheck]", seconds: float, as_json: bool) -> None:

@@ -46,9 +46,9 @@ class NodeCommand:
     @property
     def words(self) -> tuple[str, ...]:
         """Returns the command. It does not name the database: other users see commands."""
-        compile_words = ("--compile", str(self.seats)) if self.seats else ()
-        measure_words = ("--measure",) if self.has_device else ()
-        return (self.program, "fleet", "worker", "--target", self.target, *compile_words, *measure_words)
+        compile_options = ("--compile", str(self.seats)) if self.seats else ()
+        measure_options = ("--measure",) if self.has_device else ()
+        return (self.program, "fleet", "worker", "--target", self.target, *compile_options, *measure_options)
 
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:

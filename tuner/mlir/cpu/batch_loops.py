@@ -8,11 +8,11 @@ Takes LLVM-dialect text whose kernels take bare pointers, and the distance of on
       llvm.call @matmul(%q0, %q1, %q2) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
 """
 
-from tuner.core.target import Panel
+from tuner.core.target import Partition
 from tuner.mlir.cpu.lowering import EXPORTED
 
 
-def with_batch_loops(llvm_text: str, panels: tuple[Panel, ...], strides_bytes: tuple[int, ...]) -> str:
+def with_batch_loops(llvm_text: str, panels: tuple[Partition, ...], strides_bytes: tuple[int, ...]) -> str:
     """Returns the text with a loop for each panel of more than one matrix; a stride for each argument."""
     looped = {panel.called: panel for panel in panels if panel.matrices > 1}
     if not looped:
@@ -21,7 +21,7 @@ def with_batch_loops(llvm_text: str, panels: tuple[Panel, ...], strides_bytes: t
     return module + "".join(_loop(panel, strides_bytes) for panel in looped.values()) + brace + "\n"
 
 
-def _loop(panel: Panel, strides_bytes: tuple[int, ...]) -> str:
+def _loop(panel: Partition, strides_bytes: tuple[int, ...]) -> str:
     numbers = range(len(strides_bytes))
     parameters = ", ".join(f"%p{number}: !llvm.ptr" for number in numbers)
     arguments = ", ".join(f"%q{number}" for number in numbers)

@@ -13,7 +13,7 @@ one constant in all launches become that constant. The argument stays, without u
 """
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
-from tuner.mlir.gpu.own_shared_views import DYNAMIC
+from tuner.mlir.gpu.custom_shared_views import DYNAMIC
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, launches_of, operands

@@ -11,7 +11,7 @@ the next symbol would lie in it.
 """
 
 from tuner.mlir.bindings import Op, Type, ir
-from tuner.mlir.gpu.own_shared_views import BLOCK_TYPE, DYNAMIC
+from tuner.mlir.gpu.custom_shared_views import BLOCK_TYPE, DYNAMIC
 from tuner.mlir.rewrite.building import index, value
 from tuner.mlir.rewrite.type_sizes import is_workgroup
 from tuner.mlir.rewrite.walking import walk

@@ -3,7 +3,7 @@
 Takes outlined kernels; ``memref.alloc`` in workgroup memory and workgroup attributions become views of
 ``gpu.dynamic_shared_memory``, and launches ask for the bytes. Buffers that barriers separate in time share
 bytes (``shared_lifetimes.py``, ``shared_memory_packing.py``). What the kernel itself addresses in dynamic
-shared memory (``own_shared_views.py``) lies in front of them. Static shared memory ends at 48 KiB, dynamic
+shared memory (``custom_shared_views.py``) lies in front of them. Static shared memory ends at 48 KiB, dynamic
 does not. Not handled: buffers of dynamic sizes, layouts other than row-major; they are errors.
 
     gpu.launch_func @m::@k blocks in (...) threads in (...) args(%g : memref<256xf32>)
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.gpu.own_shared_views import BLOCK_TYPE, DYNAMIC, own_shared_views, reserved_bytes
+from tuner.mlir.gpu.custom_shared_views import BLOCK_TYPE, DYNAMIC, custom_shared_views, reserved_bytes
 from tuner.mlir.gpu.shared_lifetimes import SharedMemoryLiveness
 from tuner.mlir.gpu.shared_memory_packing import AllocationRequest, align, first_fit_offsets, total_bytes
 from tuner.mlir.gpu.tensor_maps import box_alignment_bytes
@@ -73,7 +73,7 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
     name = name_of(function)
     least = max(ALIGNMENT_BYTES, box_alignment_bytes(function))
     launches = launches_of(module, name)
-    views = own_shared_views(function)
+    views = custom_shared_views(function)
     reserved = {launch: reserved_bytes(launch, views) for launch in launches}
     is_known = None not in reserved.values()
     before = max((size or 0 for size in reserved.values()), default=0) if is_known else 0
@@ -97,7 +97,7 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
         return SharedBlock(name, total, alignment_bytes)
     behind = align(total, least)
     for op in own:
-        _move_behind(op, behind)
+        _move_after(op, behind)
     for launch in launches:
         set_shared_bytes(launch, behind, asked_shared_bytes(launch))
     return SharedBlock(name, behind + views.bytes, alignment_bytes)
@@ -108,7 +108,7 @@ def _set_sizes(launches: list[Op], size: int) -> None:
         set_shared_bytes(launch, size)
 
 
-def _move_behind(op: Op, shift: int) -> None:
+def _move_after(op: Op, shift: int) -> None:
     """Lets a kernel's own ``gpu.dynamic_shared_memory`` begin so many bytes later."""
     with op.location, ir.InsertionPoint(op):
         whole = op.clone().results[0]

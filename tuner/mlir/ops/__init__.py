@@ -60,7 +60,7 @@ OPS = (
 CONSUMING = (PrefetchFragmentsOp,)  # replace what their handle stands for
 
 
-def load_own_ops() -> None:
+def load_custom_ops() -> None:
     """Registers this project's transform ops in the current context."""
     TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
     # At each use the bindings look for a module of the dialect, unless they once have found it.

@@ -14,8 +14,8 @@ instructions more in each iteration. Not handled: loops whose first iteration is
   becomes
       %number = arith.index_castui %filled : index to i32
       %above = arith.addi %number, %one : i32
-      %is_behind = arith.cmpi eq, %above, %three : i32
-      %wrapped = arith.select %is_behind, %none, %above : i32
+      %is_after = arith.cmpi eq, %above, %three : i32
+      %wrapped = arith.select %is_after, %none, %above : i32
       %stage = arith.index_castui %wrapped : i32 to index
 """
 
@@ -108,7 +108,7 @@ def _count(stage: Value, before: Value, stages: int) -> None:
         )
         above = value("arith.addi", word, value("arith.index_castui", word, before), one)
         predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), EQUAL)
-        is_behind = value("arith.cmpi", ir.IntegerType.get_signless(1), above, end, predicate=predicate)
-        wrapped = value("arith.select", word, is_behind, none, above)
+        is_after = value("arith.cmpi", ir.IntegerType.get_signless(1), above, end, predicate=predicate)
+        wrapped = value("arith.select", word, is_after, none, above)
         stage.replace_all_uses_with(value("arith.index_castui", stage.type, wrapped))
     apply.erase()

@@ -40,7 +40,7 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
         if generic is None:
             return "found no elementwise linalg.generic that consumes another linalg op"
         inputs = list(generic.operands)[1:]
-        if any(_argument_behind(each) is None for each in inputs):
+        if any(_argument_after(each) is None for each in inputs):
             return "found an operand computed before, allowed arguments as tensors"
         _set_aside(function, generic)
         return None
@@ -59,7 +59,7 @@ def _is_epilogue(generic: Op) -> bool:
     )
 
 
-def _argument_behind(tensor: Value) -> Value | None:
+def _argument_after(tensor: Value) -> Value | None:
     read = op_of(tensor, "bufferization.to_tensor")
     is_of_argument = read is not None and isinstance(read.operands[0].owner, ir.Block)
     return read.operands[0] if read is not None and is_of_argument else None
@@ -70,7 +70,7 @@ def _set_aside(function: Op, generic: Op) -> None:
     _make_scalar_function(function, generic)
     product, output = generic.operands[0], list(generic.operands)[-1]
     sums = ir.RankedTensorType(product.type)
-    argument = _argument_behind(output)
+    argument = _argument_after(output)
     assert argument is not None
     retype_argument(argument, sums.element_type)
     sync_function_type(function)
@@ -93,7 +93,7 @@ def _make_scalar_function(function: Op, generic: Op) -> None:
     kinds = [sums, *(ir.RankedTensorType(each.type).element_type for each in inputs)]
     described = [ir.DictAttr.get({})]
     for each, mapping in zip(inputs, maps[1:-1], strict=True):
-        source = _argument_behind(each)
+        source = _argument_after(each)
         assert source is not None
         described.append(_description(source, mapping))
     with function.location, ir.InsertionPoint.after(function):

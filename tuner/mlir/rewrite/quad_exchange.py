@@ -69,13 +69,13 @@ def _swap(
     new_low, new_high = [], []
     for mine, other in zip(low, high, strict=True):
         sent = value("arith.select", mine.type, is_upper, mine, other)
-        received = _from_lane_beside(sent, distance)
+        received = _from_neighbour_lane(sent, distance)
         new_low.append(value("arith.select", mine.type, is_upper, received, mine))
         new_high.append(value("arith.select", mine.type, is_upper, other, received))
     return new_low, new_high
 
 
-def _from_lane_beside(word: Value, distance: int) -> Value:
+def _from_neighbour_lane(word: Value, distance: int) -> Value:
     """Creates the word that the lane has whose number differs in one bit."""
     offset, width = (_i32(number) for number in (distance, 32))
     mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")

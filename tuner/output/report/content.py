@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tuner.analysis.answer import Answer
+from tuner.analysis.selected_result import SelectedResult
 from tuner.core.candidate import Value
 from tuner.core.pass_seconds import PassSeconds
 from tuner.core.runs import Counts, Run, StoredTrial
@@ -17,7 +17,7 @@ TRIALS_SHOWN_OF_RUN = 300  # at least, however many runs there are
 class BestKnown:
     """The best of one problem on one machine."""
 
-    answer: Answer
+    answer: SelectedResult
     run: Run  # that it comes from
     passes: tuple[PassSeconds, ...] = ()  # of compiling it again; () where nobody asked
 
@@ -40,7 +40,7 @@ class Report:
     runs_left_out: int
     version: str  # of the tuner that writes it
     moment: datetime.datetime
-    database_words: str = ""  # the flag that the commands on the page need as well
+    database_text: str = ""  # the flag that the commands on the page need as well
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:

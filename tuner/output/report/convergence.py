@@ -40,7 +40,7 @@ class Band:
     width: float
 
     @property
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         """Returns whether its name fits into it."""
         return self.width >= LETTER * (len(self.name) + 1)
 

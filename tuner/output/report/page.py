@@ -10,7 +10,7 @@ from tuner.core.moments import utc_text
 from tuner.core.printable import printable_lines
 from tuner.output.formatting import (
     count_text,
-    first_words,
+    first_points_text,
     interval_text,
     knobs_text,
     seconds_text,
@@ -25,12 +25,21 @@ from tuner.output.report.failures import stage_bars
 from tuner.output.report.heat_map import level_name
 from tuner.output.report.importance import importance_bars, knob_rows, strategy_rows
 from tuner.output.report.section import section_of
-from tuner.output.result import counts_words, idle_words
+from tuner.output.result import counts_text, idle_text
 
 # What templates make of values.
 FILTERS = (
-    *(count_text, first_words, interval_text, knobs_text, seconds_text, speed_text, utc_text, gflop_per_s),
-    *(badge_of, card_of, counts_words, idle_words, level_name, pass_rows, stage_bars),
+    *(
+        count_text,
+        first_points_text,
+        interval_text,
+        knobs_text,
+        seconds_text,
+        speed_text,
+        utc_text,
+        gflop_per_s,
+    ),
+    *(badge_of, card_of, counts_text, idle_text, level_name, pass_rows, stage_bars),
     *(importance_bars, knob_rows, strategy_rows),
 )
 

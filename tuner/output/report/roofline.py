@@ -6,8 +6,8 @@ Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 import math
 from dataclasses import dataclass
 
-from tuner.analysis.answer import timed
 from tuner.analysis.run_comparison import distrust
+from tuner.analysis.selected_result import timed
 from tuner.core.machine import Roofline
 from tuner.core.runs import Run, StoredTrial
 from tuner.output.report.drawing import HEIGHT, WIDTH, Ticks, line, powers_of_ten

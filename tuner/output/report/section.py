@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tuner.analysis.ablation import Ablation, TooFew, ablate
-from tuner.analysis.answer import Answer, answer_of
 from tuner.analysis.run_comparison import distrust
+from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.runs import Counts, Run
 from tuner.output.report.badge import Badge, badge_of
 from tuner.output.report.content import ReportedRun, shown_trials, varying_knobs
@@ -22,7 +22,7 @@ class Section:
 
     run: Run
     counts: Counts
-    answer: Answer | None  # None: nothing was timed
+    answer: SelectedResult | None  # None: nothing was timed
     trust: Badge
     is_trusted: bool  # ratios of the run's times may be printed
     convergence: Convergence | None
@@ -43,7 +43,7 @@ class Section:
 def section_of(reported: ReportedRun, runs: int) -> Section:
     """Returns the section of a run on a page of so many runs."""
     run, trials, shown = reported.run, reported.trials, shown_trials(reported, runs)
-    answer, ablation, kinds = answer_of(trials, run.noise), ablate(trials), failure_kinds(run.id, trials)
+    answer, ablation, kinds = select_result(trials, run.noise), ablate(trials), failure_kinds(run.id, trials)
     best = None if answer is None else answer.best
     return Section(
         run=run,

@@ -22,7 +22,7 @@ from tuner.programs.interpret.parameters import LaneParameter, arguments_of, par
 from tuner.programs.interpret.scope import LaneFunction, decode_function
 
 LANES_LIMIT = 1 << 14  # that run at once: more need more memory, fewer pay more overhead
-UNTOLD_SHARED_BYTES = 232448  # a block's most on sm_90; CUDA programming guide, compute capabilities
+DEFAULT_SHARED_BYTES = 232448  # a block's most on sm_90; CUDA programming guide, compute capabilities
 Make: TypeAlias = Callable[[LaneFrame], BufferView]
 
 
@@ -95,7 +95,7 @@ class LaneKernel:
         told = launch.shared_bytes
         for first in range(0, len(numbers), at_once):
             lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])
-            memory = BlockMemory(UNTOLD_SHARED_BYTES if told is None else told)
+            memory = BlockMemory(DEFAULT_SHARED_BYTES if told is None else told)
             frame = LaneFrame([None] * self.function.slots, lanes, memory, write)
             self._run_blocks(frame, arguments)
 

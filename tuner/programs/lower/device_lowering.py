@@ -39,7 +39,7 @@ from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.lower.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
 from tuner.programs.lower.launch_stack import give_stack_back
 from tuner.programs.lower.on_host.drop_streams import drop_streams
-from tuner.programs.lower.on_host.libm_names import with_own_math
+from tuner.programs.lower.on_host.libm_names import with_bundled_math
 from tuner.programs.lower.on_host.math_lowering import lower_missing_math
 from tuner.programs.lower.signature import arguments_of, results_of
 from tuner.programs.lower.streams.async_streams import use_streams
@@ -196,7 +196,7 @@ def _to_llvm(
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
     give_stack_back(module)
-    return with_own_math(jit_text(module))
+    return with_bundled_math(jit_text(module))
 
 
 def _function(module: ir.Module, entry: str) -> Op:

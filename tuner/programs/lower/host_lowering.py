@@ -21,7 +21,7 @@ from tuner.programs.lower.bounds_assertions import assert_bounds
 from tuner.programs.lower.matmuls.insert_cpu_kernels import call_kernels, link
 from tuner.programs.lower.on_host.drop_streams import drop_streams
 from tuner.programs.lower.on_host.launches_as_loops import run_kernels_on_host
-from tuner.programs.lower.on_host.libm_names import with_own_math
+from tuner.programs.lower.on_host.libm_names import with_bundled_math
 from tuner.programs.lower.on_host.math_lowering import lower_missing_math
 from tuner.programs.lower.payload_checks import reject_linalg
 from tuner.programs.lower.read_program import INLINE, ProgramPayload
@@ -61,7 +61,7 @@ def lower_host_program(
     run_passes(module, TO_LLVM)
     link(module, kernels)
     _reject_leftovers(module)
-    text = with_own_math(jit_text(module))
+    text = with_bundled_math(jit_text(module))
     return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
 
 

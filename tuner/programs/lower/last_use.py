@@ -106,12 +106,12 @@ def _free(allocation: Op, aliases: Aliases) -> None:
         found = f"memory that leaves {allocation.parent.operation.name} and that nobody frees"
         raise unsupported(allocation, found, "memory that is freed, or memory from outside")
     streams = list(allocation.operands)[:1] if allocation.name.startswith("gpux.") else []
-    before = _behind_last_use(allocation, aliases, streams)
+    before = _after_last_use(allocation, aliases, streams)
     with allocation.location, ir.InsertionPoint(before):
         create(FREES[allocation.name], [], [*streams, allocation.results[0]])
 
 
-def _behind_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> Op:
+def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> Op:
     """Returns the op of the block in front of which nothing uses the memory any more."""
     users = set(aliases.users)
     for stream in streams:
@@ -127,8 +127,8 @@ def _behind_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> 
 def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
     """Returns the waits, and the end, of the stream of an allocation. Raises for uses on another stream."""
     for user in aliases.users:
-        is_elsewhere = user.name.startswith("gpux.") and user.operands[0] != own
-        if is_elsewhere:
+        is_outside = user.name.startswith("gpux.") and user.operands[0] != own
+        if is_outside:
             raise unsupported(allocation, "memory on several streams that nobody frees", "gpux.dealloc of it")
     return {
         use.owner.operation

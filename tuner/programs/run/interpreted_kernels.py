@@ -6,7 +6,7 @@ from ctypes import c_int64, c_void_p
 from typing import Any
 
 from tuner.programs.interpret.kernels import LaneKernel, LaneLaunch, read_kernels
-from tuner.programs.lower.on_host.interpreted_kernels import NOT_TOLD, PREFIX, SIZES
+from tuner.programs.lower.on_host.interpreted_kernels import PREFIX, SIZES, UNKNOWN_SIZE
 from tuner.programs.lower.on_host.libm_names import CALLBACK
 from tuner.programs.run.kept_error import KeptError
 from tuner.programs.run.runner_functions import Write
@@ -44,7 +44,7 @@ class InterpretedKernels:
             try:
                 first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
                 gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
-                told = None if shared_bytes == NOT_TOLD else shared_bytes
+                told = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
                 kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), told), parameters, self._write)
             except BaseException as error:  # noqa: BLE001 - kept, and raised again
                 self.error.keep(error)

@@ -32,8 +32,8 @@ class MemRef:
     @classmethod
     def of_words(cls, words: tuple[int, ...]) -> "MemRef":
         """Returns the descriptor of these 64-bit words, the inverse of ``words``."""
-        behind_sizes = (HEADER_WORDS + len(words)) // 2
-        return cls(words[0], words[1], words[2], words[HEADER_WORDS:behind_sizes], words[behind_sizes:])
+        after_sizes = (HEADER_WORDS + len(words)) // 2
+        return cls(words[0], words[1], words[2], words[HEADER_WORDS:after_sizes], words[after_sizes:])
 
     @classmethod
     def of(cls, address: int, shape: tuple[int, ...]) -> "MemRef":

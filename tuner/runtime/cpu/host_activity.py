@@ -50,8 +50,8 @@ def thread_waited_s() -> float:
 
 
 def _processor_s(process: int) -> float:
-    behind_name = " ".join(_words(PROC / str(process) / "stat")).rpartition(")")[2].split()
-    return sum(int(behind_name[field]) for field in (USER_TICKS, SYSTEM_TICKS)) * TICK_S if behind_name else 0
+    after_name = " ".join(_words(PROC / str(process) / "stat")).rpartition(")")[2].split()
+    return sum(int(after_name[field]) for field in (USER_TICKS, SYSTEM_TICKS)) * TICK_S if after_name else 0
 
 
 def _waited_s(process: int) -> float:

@@ -14,7 +14,10 @@ from tuner.runtime.cpu.roofline import MultiplyAdds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
-BESIDE_SAMPLES, BESIDE_REPEATS = 3, 8  # of the anchor before a timing, and as many after; 8: some 1 ms
+SURROUNDING_SAMPLES, SURROUNDING_REPEATS = (
+    3,
+    8,
+)  # of the anchor before a timing, and as many after; 8: some 1 ms
 # Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the anchor 18 % slower for 1 ms
 # and 10 % slower for 4 ms more, then as after a pause.
 SETTLING_REPEATS = 50
@@ -47,7 +50,7 @@ class HostWatch:
     def beside(self) -> list[float]:
         """Times the anchor before or after something, once the clock of the processor has settled."""
         self._loops.repeat(SETTLING_REPEATS)
-        return [sample(self._loops.repeat, BESIDE_REPEATS) for _ in range(BESIDE_SAMPLES)]
+        return [sample(self._loops.repeat, SURROUNDING_REPEATS) for _ in range(SURROUNDING_SAMPLES)]
 
     def conditions(
         self,

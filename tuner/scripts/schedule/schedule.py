@@ -8,7 +8,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
-from tuner.payload.cpu import PANELS_COMMENT
+from tuner.payload.cpu import PARTITIONS_COMMENT
 from tuner.scripts.schedule import knob_ops, smt_constraints
 from tuner.scripts.schedule.knob_ops import TunableOp
 from tuner.space.expression import LENGTH_LIMIT, Expression, parse
@@ -20,7 +20,9 @@ class Schedule:
 
     def __init__(self, text: str, name: str = "script") -> None:
         """Reads the text; ``name`` is for messages. Raises UsageError with MLIR's first error."""
-        self._panels = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(PANELS_COMMENT))
+        self._partitions = "".join(
+            f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT)
+        )
         self._context = interpreter.new_context()
         with self._context, ir.Location.unknown():
             try:
@@ -57,7 +59,7 @@ class Schedule:
             for tunable, op in zip(self._tunable_ops, knob_ops.tunable_ops_in(root), strict=True):
                 op.attributes[tunable.attribute] = tunable.option(values[tunable.name])
             smt_constraints.fold(root, self._constrained, values)
-            return f"{self._panels}{root}"
+            return f"{self._partitions}{root}"
 
     def _require(self, values: dict[str, Value]) -> None:
         for knob in self.knobs:

@@ -73,7 +73,7 @@ class MemoryOperations:
         return StreamOperation(
             what,
             run,
-            self._judge(what, target, source),
+            self._evaluate(what, target, source),
             ByteRanges.one(source, size_bytes),
             ByteRanges.one(target, size_bytes),
             uses_host_memory=self._memory.near(target) is None or self._memory.near(source) is None,
@@ -98,7 +98,7 @@ class MemoryOperations:
             items.fill(bits)
 
         writes = ByteRanges.one(address, size_bytes)
-        return StreamOperation(what, run, self._judge(what, address), writes=writes)
+        return StreamOperation(what, run, self._evaluate(what, address), writes=writes)
 
     def kernel(
         self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
@@ -117,7 +117,7 @@ class MemoryOperations:
                 self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
             reads = ByteRanges.of(one.reads + one.address for one in touched)
             writes = ByteRanges.of(one.writes + one.address for one in touched)
-            self._judge(what, *(one.address for one in touched))(moment)
+            self._evaluate(what, *(one.address for one in touched))(moment)
             note(MemoryAccess(what, moment, reads, writes))
 
         return StreamOperation(what, run)
@@ -130,15 +130,15 @@ class MemoryOperations:
         region.poison()
         self._memory.retire(region)
 
-    def _judge(self, what: str, *addresses: int) -> Callable[[Moment], None]:
+    def _evaluate(self, what: str, *addresses: int) -> Callable[[Moment], None]:
         """Returns a check, for a moment, that no region at the addresses was freed before it."""
 
-        def judge(moment: Moment) -> None:
+        def evaluate(moment: Moment) -> None:
             for region in filter(None, map(self._memory.near, addresses)):
                 if region.freed is not None and region.freed.is_before(moment):
                     self._log.add(HostDefect.USE_AFTER_FREE, f"{what}: {region.name} is freed before")
 
-        return judge
+        return evaluate
 
     def _note_written(self, what: str, reads: tuple[int, ...], writes: tuple[int, ...]) -> None:
         """Reports reads of regions that were never written, then marks the written ones."""

@@ -10,7 +10,7 @@ from tuner.core.target import AbstractCompiler, Artifact, Script
 from tuner.mlir import bindings, interpreter
 from tuner.mlir.cpu import jit_guards, lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
-from tuner.payload.cpu import matrix_bytes, panels_in, payload_mlir
+from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 
 
 @final
@@ -23,7 +23,7 @@ class CpuCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns the code and its panels. Raises CandidateError, also for what would crash the JIT."""
         with failing_at(Stage.BIND):
-            panels = panels_in(script.text, problem)
+            panels = partitions_in(script.text, problem)
         start = time.perf_counter()
         self._context = self._context or interpreter.new_context()
         with self._context, bindings.ir.Location.unknown():

@@ -10,7 +10,7 @@ import numpy as np
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, Panel
+from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, Partition
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import element_offsets
 from tuner.payload.reference import Array
@@ -18,8 +18,8 @@ from tuner.runtime import timing
 from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
 from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu.baseline_turns import BaselineTurns
-from tuner.targets.cpu.panel_calls import PanelCalls
+from tuner.targets.cpu.interleaved_baseline import InterleavedBaseline
+from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.processor_peak import ProcessorPeak
 from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.cpu.watched_samples import WatchedSamples
@@ -36,16 +36,16 @@ class LoadedKernel:
     """The machine code of an artifact, and its panels."""
 
     code: JittedModule
-    panels: tuple[Panel, ...]
+    panels: tuple[Partition, ...]
 
-    def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PanelCalls:
+    def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls of the panels on the arrays A, B[, bias], C."""
         packed = tuple(self._arguments(problem, panel, arrays) for panel in self.panels)
         addresses = tuple(self.code.addresses[panel.called] for panel in self.panels)
         calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
-        return PanelCalls(calls, (arrays, packed, self.code))
+        return PartitionCalls(calls, (arrays, packed, self.code))
 
-    def _arguments(self, problem: Problem, panel: Panel, arrays: tuple[Array, ...]) -> PackedArguments:
+    def _arguments(self, problem: Problem, panel: Partition, arrays: tuple[Array, ...]) -> PackedArguments:
         offsets = element_offsets(problem, panel)
         pairs = zip(arrays, offsets, strict=True)
         return PackedArguments(*(array.ctypes.data + offset * array.itemsize for array, offset in pairs))
@@ -63,7 +63,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._team: ThreadTeam | None = None
         self._arrays: ProblemArrays | None = None
         self._watch: HostWatch | None = None
-        self._baseline: BaselineTurns | None = None
+        self._baseline: InterleavedBaseline | None = None
         self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
         self._peak: ProcessorPeak | None = None
 
@@ -87,12 +87,12 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             if draw >= LEAST_DRAWS and time.perf_counter() > give_up:
                 break
             if draw % 2:
-                arrays.turn_signs()
+                arrays.flip_signs()
             else:
                 arrays.fill(rng)
             with no_thread_started():
                 team.repeat(prepared.calls, 1)
-            worst = max(worst, arrays.judge(), key=lambda verdict: (verdict.elements, verdict.max_error))
+            worst = max(worst, arrays.evaluate(), key=lambda verdict: (verdict.elements, verdict.max_error))
         return worst
 
     def measure(
@@ -113,17 +113,19 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """Times kernels on the same arrays, the baseline and what the watch times, sample by sample."""
         self._verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
-        baselines = [one for one in loaded if isinstance(one, BaselineTurns)]
+        baselines = [one for one in loaded if isinstance(one, InterleavedBaseline)]
         processes = [one.process for one in baselines]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines)
-        beside_s = watch.beside()
+        surrounding_s = watch.beside()
         watching = (timing.led_by_calls(watch.anchor), timing.led_by_calls(watch.panel_product))
         *times, anchor, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
-        beside_s += watch.beside()
+        surrounding_s += watch.beside()
         after, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines) - turns_s
         after = replace(after, waited_s=after.waited_s - turns_s)
-        host = watch.conditions(before, after, tuple(beside_s), product.samples_s, turns_s=anchor.samples_s)
+        host = watch.conditions(
+            before, after, tuple(surrounding_s), product.samples_s, turns_s=anchor.samples_s
+        )
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):
                 self._require_possible(problem, measurement)
@@ -141,7 +143,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     arrays.cover(rng)
                     prepared = kernel.calls(problem, arrays.operands)
                     team.repeat(prepared.calls, 1)
-                    arrays.judge_rows(rng)
+                    arrays.check_rows(rng)
 
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
         """Starts the baseline in a process of its own, unless it stands there since an earlier time."""
@@ -149,11 +151,11 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             if self._baseline is not None:
                 self._baseline.close()
             seed = int(rng.integers(2**63))
-            self._baseline = BaselineTurns(problem, self._threads, seed, self._processors)
+            self._baseline = InterleavedBaseline(problem, self._threads, seed, self._processors)
         return self._baseline.name, self._baseline
 
     def _stopwatch(self, problem: Problem, loaded: object, rng: np.random.Generator) -> timing.Stopwatch:
-        if isinstance(loaded, BaselineTurns):
+        if isinstance(loaded, InterleavedBaseline):
             return loaded.take
         assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)

@@ -14,7 +14,7 @@ import threadpoolctl
 
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
-from tuner.core.target import Panel
+from tuner.core.target import Partition
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import matrix_bytes
@@ -44,7 +44,7 @@ class OpenBlasMatmul:
         self.result = aligned_empty((problem.rows, problem.sizes[1]), output_dtype(problem))
         self._inputs = (aligned_copy(inputs.a), aligned_copy(inputs.b))
         m, n, _ = problem.sizes
-        whole = Panel("baseline", 0, 0, m, n, 0, problem.batch)
+        whole = Partition("baseline", 0, 0, m, n, 0, problem.batch)
         code = _call_mlir(problem.one, found["filepath"])
         bare = matrix_bytes(replace(problem, epilogue="none"))
         self._code = JittedModule(with_batch_loops(code, (whole,), bare), (whole.called,))

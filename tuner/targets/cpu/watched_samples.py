@@ -13,13 +13,13 @@ import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.targets.cpu.panel_calls import PanelCalls
+from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.problem_arrays import ProblemArrays
 
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
 WHOLE_SAMPLES = 12  # after each of the first of which all of C is compared
-JUDGED_SHARE = 0.25  # of the time of the samples, up to which later ones are compared wholly too
+COMPARED_SHARE = 0.25  # of the time of the samples, up to which later ones are compared wholly too
 MORE_CALLS = 0.25  # of a sample, up to which it is longer than asked: its last call is not to be foreseen
 
 
@@ -30,7 +30,7 @@ class WatchedSamples:
     def __init__(
         self,
         team: ThreadTeam,
-        prepared: PanelCalls,
+        prepared: PartitionCalls,
         arrays: ProblemArrays,
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
@@ -43,7 +43,7 @@ class WatchedSamples:
         self._clock = clock
         self._last_s = 0.0  # of the last sample
         self._timed_s = 0.0  # of all samples
-        self._judged_s = 0.0  # of comparing whole results
+        self._compared_s = 0.0  # of comparing whole results
         self._samples = 0
 
     def __call__(self, inner: int) -> float:
@@ -53,7 +53,7 @@ class WatchedSamples:
         if self._last_s < LEAD_BELOW_S:
             self._team.repeat(self._prepared.calls, 1)
             if self._samples < WHOLE_SAMPLES:
-                self._arrays.judge()
+                self._arrays.evaluate()
         self._arrays.cover(self._rng)
         marks = self._arrays.marks(self._rng, times)
         with no_thread_started():
@@ -71,9 +71,9 @@ class WatchedSamples:
     def _check(self) -> None:
         """Compares all of C; after many samples only some rows, unless that took little of their time."""
         self._samples += 1
-        if self._samples > WHOLE_SAMPLES and self._judged_s > JUDGED_SHARE * self._timed_s:
+        if self._samples > WHOLE_SAMPLES and self._compared_s > COMPARED_SHARE * self._timed_s:
             self._arrays.glance(self._rng)
             return
         start = self._clock()
-        self._arrays.judge()
-        self._judged_s += self._clock() - start
+        self._arrays.evaluate()
+        self._compared_s += self._clock() - start

@@ -27,9 +27,9 @@ def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
     """
     if ptxas is not None:
         ptxas.require(chip)
-    makers = tuple(package for package in wheels.packages() if package[0] == BINDINGS)
+    compiler_builds = tuple(package for package in wheels.packages() if package[0] == BINDINGS)
     assembler = ("ptxas", "none" if ptxas is None else ptxas.version)
-    return Compiler(wheels.llvm_version(), (*makers, assembler), sources_sha256(sources))
+    return Compiler(wheels.llvm_version(), (*compiler_builds, assembler), sources_sha256(sources))
 
 
 @final

@@ -48,9 +48,9 @@ class WatchedRuns(AbstractSampleWatch):
 
     def after(self, stream: int) -> None:
         """Undoes the change of the inputs. Raises CandidateError(VERIFY) for a wrong C."""
-        is_judged = not self._unjudged
-        self._arrays.end_sample(self._rng, stream, is_judged=is_judged)
-        self._unjudged = self._draw_unjudged() if is_judged else self._unjudged - 1
+        is_evaluated = not self._unjudged
+        self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
+        self._unjudged = self._draw_unjudged() if is_evaluated else self._unjudged - 1
 
     def _draw_unjudged(self) -> int:
         """Draws how many samples go by before one is judged."""
@@ -119,7 +119,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             arrays.fill(rng)
             library.work(arrays.addresses)(0)
             try:
-                arrays.judge()
+                arrays.evaluate()
             except CandidateError as error:
                 raise CandidateError(error.stage, f"{library.name}: {error.reason}") from error
         return library.name, library
@@ -131,7 +131,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             arrays = self._arrays_of(problem, rng)
             arrays.fill(rng)
             first = self._verdict(arrays, loaded)
-            arrays.turn_signs()
+            arrays.flip_signs()
             return max(first, self._verdict(arrays, loaded), key=lambda verdict: verdict.max_error)
 
     def measure(
@@ -182,7 +182,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _verdict(self, arrays: GpuProblemArrays, loaded: LoadedKernels) -> Verdict:
         loaded.poison()
         loaded.work(arrays.addresses)(0)
-        return arrays.judge()
+        return arrays.evaluate()
 
     def _cublas(self) -> Cublas:
         if self._library is None:

@@ -37,7 +37,7 @@ class GpuProblemArrays:
         self._host = ProblemArrays(problem, rng, compare)
         self._addresses: list[int] = []  # on the device, of each allocation of the host
         self._right: Array | None = None  # C with its guards as it was found right, for the current inputs
-        self._turned: tuple[int, int] | None = None  # operand and index of the number that is flipped
+        self._flipped: tuple[int, int] | None = None  # operand and index of the number that is flipped
         self._written: Array | None = None  # that number
         needed = sum(array.nbytes for array in self._host.allocations)
         try:
@@ -60,10 +60,10 @@ class GpuProblemArrays:
         self._host.fill(rng)
         self._upload(0)
 
-    def turn_signs(self) -> None:
+    def flip_signs(self) -> None:
         """Gives each number of A and of B the other sign, fills C with ones and uploads all of it."""
         self._right = None
-        self._host.turn_signs()
+        self._host.flip_signs()
         self._upload(0)
 
     def poison(self) -> None:
@@ -76,8 +76,8 @@ class GpuProblemArrays:
 
         Waits for nothing: the work that is timed is launched while the stream is busy.
         """
-        self._turned = self._host.turn_one(rng)
-        self._write_turned(TOP_BIT, stream)
+        self._flipped = self._host.flip_one(rng)
+        self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
 
     def _cover(self, rng: np.random.Generator, stream: int) -> None:
@@ -89,21 +89,21 @@ class GpuProblemArrays:
             self.addresses["c"], value & (1 << 8 * item_bytes) - 1, item_bytes, c.nbytes // item_bytes, stream
         )
 
-    def end_sample(self, rng: np.random.Generator, stream: int, *, is_judged: bool) -> None:
+    def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
         """Undoes the change of the inputs; judges rows of C if asked to. Raises CandidateError(VERIFY)."""
-        self._write_turned(0, stream)
+        self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
-        if is_judged:
+        if is_evaluated:
             self._download(len(self._addresses) - 1)
-            self._host.judge_rows(rng)
-        self._turned = None
-        self._host.turn_none()
+            self._host.check_rows(rng)
+        self._flipped = None
+        self._host.flip_none()
 
-    def judge(self) -> Verdict:
+    def evaluate(self) -> Verdict:
         """Downloads everything, and judges it as ``ProblemArrays.judge``. Raises CandidateError(VERIFY)."""
         self._right = None
         self._download(0)
-        verdict = self._host.judge()
+        verdict = self._host.evaluate()
         self._right = self._host.allocations[-1].copy()
         return verdict
 
@@ -121,7 +121,7 @@ class GpuProblemArrays:
         self._copy_back((*found, c), 0)
         pairs = [*zip(inputs, found, strict=True), (self._right, c)]
         if any(was is None or not np.array_equal(was, now) for was, now in pairs):
-            self.judge()
+            self.evaluate()
 
     def close(self) -> None:
         """Frees the device memory, unless an error has lost the context."""
@@ -137,10 +137,10 @@ class GpuProblemArrays:
             self._device.copy(array.ctypes.data, address, array.nbytes, 0)
         self._device.synchronize_stream(0)
 
-    def _write_turned(self, bit: int, stream: int) -> None:
+    def _write_flipped(self, bit: int, stream: int) -> None:
         """Writes the number that is turned as it is (0) or flipped (TOP_BIT)."""
-        assert self._turned is not None
-        which, index = self._turned
+        assert self._flipped is not None
+        which, index = self._flipped
         numbers = self._host.operands[which].reshape(-1)
         number = numbers[index : index + 1].copy()
         number.view(np.uint8)[-1] ^= bit

@@ -19,16 +19,16 @@ def child_bench(children: Children) -> Bench:
     """Returns what makes the bench of a kind with such children; they are started at once."""
 
     def bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-        from tuner.workers.services import compile_spec, judge_spec
+        from tuner.workers.services import compile_spec, evaluation_spec
         from tuner.workers.timing_lock import TimingLock, words_of
         from tuner.workers.worker_bench import WorkerBench
 
         made = children(order.target, order.problem, how.threads)
-        turn = TimingLock(made.device, words_of(order.problem), how.tell_of_waiting)
+        turn = TimingLock(made.device, words_of(order.problem), how.report_waiting)
         return WorkerBench(
             order,
             compile_spec(made.compiler),
-            judge_spec(made.evaluator, made.environment),
+            evaluation_spec(made.evaluator, made.environment),
             how.workers,
             made.limits,
             how.seed,

@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child beside the arrays of its problem
 
 
-def memory_beside(problem: "Problem") -> int:
+def memory_besides_child(problem: "Problem") -> int:
     """Returns the bytes that a child may hold, the arrays of its problem and their reference included."""
     from tuner.payload.reference import reference_bytes
 

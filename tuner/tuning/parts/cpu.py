@@ -14,7 +14,7 @@ from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
-from tuner.tuning.parts.child_call import call_in_child, memory_beside
+from tuner.tuning.parts.child_call import call_in_child, memory_besides_child
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
 from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
@@ -52,14 +52,14 @@ def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChild
     return BenchChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
         evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads))),
-        limits=Limits(memory_bytes=memory_beside(problem)),
+        limits=Limits(memory_bytes=memory_besides_child(problem)),
         # one thread for the float64 reference: more would spin beside the kernels that are timed
         environment=library_environment(1),
     )
 
 
 def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
-    from tuner.tuning.finals import FINAL_EFFORT
+    from tuner.tuning.remeasurement import FINAL_EFFORT
     from tuner.workers.library_environment import library_environment
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
     from tuner.workers.timing_lock import TimingLock, words_of
@@ -79,9 +79,9 @@ def _roofline(problem: Problem, threads: int) -> Roofline:
 
 
 def _source(problem: Problem, script: str) -> str:
-    from tuner.payload.cpu import panels_in, payload_mlir
+    from tuner.payload.cpu import partitions_in, payload_mlir
 
-    return payload_mlir(problem, panels_in(script, problem))
+    return payload_mlir(problem, partitions_in(script, problem))
 
 
 def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:

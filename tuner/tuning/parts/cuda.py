@@ -15,12 +15,12 @@ from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
-from tuner.tuning.parts.child_call import call_in_child, memory_beside
+from tuner.tuning.parts.child_call import call_in_child, memory_besides_child
 from tuner.tuning.parts.child_functions import measure_gpu_baseline, measure_gpu_roofline
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
-    assembler_words,
+    assembler_options,
     compiler_factory,
     gpu_assembly,
     gpu_code,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tuner.core.device_program import Assemble
     from tuner.workers.limits import Limits
 
-JUDGE_TIMEOUT_S = 60.0  # for a context, code to load, inputs to draw and to upload
+EVALUATION_TIMEOUT_S = 60.0  # for a context, code to load, inputs to draw and to upload
 SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; what is slower counts as a hang
 BASELINE_TIMEOUT_S = 180.0  # beside the float64 reference
 GIB = 2**30
@@ -45,7 +45,7 @@ def cuda_limits(memory_bytes: int) -> "Limits":
     """Returns limits that kernels on a GPU keep."""
     from tuner.workers.limits import GPU_CALLS, Limits
 
-    return Limits(COMPILE_TIMEOUT_S, JUDGE_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
+    return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 
 
 def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
@@ -54,7 +54,7 @@ def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
 
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
-    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), memory_beside(problem)
+    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), memory_besides_child(problem)
     return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
 
 
@@ -80,7 +80,7 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
     return BenchChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
-        limits=cuda_limits(memory_beside(problem)),
+        limits=cuda_limits(memory_besides_child(problem)),
         device=_bus(),
         # all cores for the float64 reference: kernels run elsewhere, in turns with cuBLAS
         environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
@@ -98,7 +98,7 @@ def _bus() -> str:
 
 
 def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
-    from tuner.tuning.finals import FINAL_EFFORT
+    from tuner.tuning.remeasurement import FINAL_EFFORT
     from tuner.workers.timing_lock import TimingLock, words_of
 
     with TimingLock(_bus(), words_of(problem)).held():
@@ -116,7 +116,7 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
 def _status() -> TargetStatus:
     from tuner.runtime.cuda import probe
 
-    assembler = assembler_words()
+    assembler = assembler_options()
     try:
         here = probe.describe_gpu()
     except DeviceError as error:
@@ -126,7 +126,7 @@ def _status() -> TargetStatus:
         return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}", assembler)
     words = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
     words += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
-    reason = "; ".join((words, assembler, _sensor_words(here.bus)))
+    reason = "; ".join((words, assembler, _sensor_text(here.bus)))
     return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
 
 
@@ -135,7 +135,7 @@ def _compiles_only(why: str, assembler: str) -> TargetStatus:
     return TargetStatus(CUDA, False, reason, is_timed=False, can_compile=True, missing=why)
 
 
-def _sensor_words(bus: str) -> str:
+def _sensor_text(bus: str) -> str:
     from tuner.runtime.cuda.nvml_sensors import GpuSensors, SensorsError
 
     try:

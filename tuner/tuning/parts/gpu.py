@@ -66,7 +66,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
     return kernel
 
 
-def assembler_words() -> str:
+def assembler_options() -> str:
     """Returns which ptxas code is assembled by here."""
     from tuner.targets.gpu.ptxas import find_ptxas
     from tuner.targets.gpu.ptxas_defects import defect_line, defects_of

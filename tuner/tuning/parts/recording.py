@@ -54,7 +54,7 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
 
 def _asked_file(request: RunRequest) -> Path:
     """Returns the recording's file. Raises UsageError for none, and for what a recording decides."""
-    decided = {"strategy": " ".join(request.strategy_words), "space": request.space, "chip": request.chip}
+    decided = {"strategy": " ".join(request.strategy_text), "space": request.space, "chip": request.chip}
     for name, word in decided.items():
         if word:
             raise UsageError(
@@ -79,7 +79,7 @@ def recorded_outcomes(space: "RecordedSpace") -> OutcomeSource:
         baseline=lambda _problem, _threads, _seed: _baseline(space),
         roofline=_no_roofline,
         children=lambda _target, _problem, _threads: _children(space),
-        needs_room=False,
+        needs_local_resources=False,
     )
 
 

@@ -13,11 +13,11 @@ from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
-from tuner.tuning.parts.child_call import memory_beside
+from tuner.tuning.parts.child_call import memory_besides_child
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
-    assembler_words,
+    assembler_options,
     compiler_factory,
     gpu_assembly,
     gpu_code,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tuner.simulator.device.lazy_streams import Order as WorkOrder
     from tuner.workers.limits import Limits
 
-JUDGE_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a machine that is busy
+EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a machine that is busy
 NO_CLOCK = "the simulator has no clock"
 
 
@@ -41,11 +41,11 @@ def simulator_limits(memory_bytes: int) -> "Limits":
     """Returns limits that a simulation keeps."""
     from tuner.workers.limits import Limits
 
-    return Limits(COMPILE_TIMEOUT_S, JUDGE_TIMEOUT_S, memory_bytes)
+    return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)
 
 
 def _status() -> TargetStatus:
-    reason = f"verifies on the PTX simulator, no times; {assembler_words()}"
+    reason = f"verifies on the PTX simulator, no times; {assembler_options()}"
     return TargetStatus(SIMULATOR, True, reason, is_timed=False)
 
 
@@ -67,7 +67,7 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
     return BenchChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
-        limits=simulator_limits(memory_beside(problem)),
+        limits=simulator_limits(memory_besides_child(problem)),
         environment=library_environment(1),  # the other cores compile
     )
 

@@ -71,7 +71,7 @@ def test_copies_of_parts_fill_a_tile_without_gaps() -> None:
         (OperandTile(64, 32, 4, is_k_major=False), "B: found 4-byte elements with k not innermost"),
     ],
 )
-def test_a_tile_that_cannot_be_multiplied_tells_why(tile: OperandTile, reason: str) -> None:
+def test_a_tile_that_cannot_be_multiplied_reports_why(tile: OperandTile, reason: str) -> None:
     found = tile.why_not("B", 8)
     assert found is not None
     assert found.startswith(reason)

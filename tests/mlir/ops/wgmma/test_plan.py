@@ -66,7 +66,7 @@ def test_consumers_of_a_cluster_release_every_stage() -> None:
         (plan(rows=192, columns=64), "A: found 192 rows, allowed multiples of 128"),
     ],
 )
-def test_what_cannot_be_built_tells_why(broken: PipelinePlan, reason: str) -> None:
+def test_what_cannot_be_built_reports_why(broken: PipelinePlan, reason: str) -> None:
     found = broken.why_not()
     assert found is not None
     assert found.startswith(reason)

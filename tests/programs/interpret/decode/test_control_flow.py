@@ -170,7 +170,7 @@ def test_a_switch_takes_the_case_of_each_lane(lines: str) -> None:
     assert found.tolist() == [1, 14, 5, 1, 5]
 
 
-def test_a_function_beside_the_kernel_is_called_by_the_lanes_that_get_there() -> None:
+def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -> None:
     beside = """func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }
       func.func @early(%x: f32) -> f32 {
         %zero = arith.constant 0.0 : f32

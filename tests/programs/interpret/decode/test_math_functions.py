@@ -96,7 +96,7 @@ def test_bits_are_counted(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
-def test_kinds_of_numbers_are_told_apart(kind: str) -> None:
+def test_kinds_of_numbers_are_distinguished(kind: str) -> None:
     tiny = {"f16": 2.0**-20, "bf16": 2.0**-130, "f32": 2.0**-140, "f64": 2.0**-1040}[kind]
     numbers = np.array([0.0, 1.0, math.nan, math.inf, -math.inf, tiny]).astype(DTYPES[kind])
     wanted = {"isnan": "..1...", "isinf": "...11.", "isfinite": "11...1", "isnormal": ".1...."}

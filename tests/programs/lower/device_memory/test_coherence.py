@@ -129,7 +129,7 @@ def test_a_loop_that_reads_is_given_its_copy_in_front() -> None:
     assert entries(loop) == ["a to device before scf.for", "launch", "leave", "leave"]
 
 
-def test_host_code_behind_a_kernel_in_a_loop_gets_a_copy_in_each_iteration() -> None:
+def test_host_code_after_a_kernel_in_a_loop_gets_a_copy_in_each_iteration() -> None:
     load = f"%v = memref.load %a[%c0] : {M}"
     loop = f"scf.for %i = %c0 to %n step %c1 {{ {launch('write', '%a')} {load} }}"
     expected = [

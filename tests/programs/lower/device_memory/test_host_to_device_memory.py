@@ -179,7 +179,7 @@ def test_rows_that_are_not_adjacent_go_through_memory_where_they_are(
     assert device.reports == ()
 
 
-def test_a_loop_copies_before_and_behind_it(golden: Callable[[str, str], None]) -> None:
+def test_a_loop_copies_before_and_after_it(golden: Callable[[str, str], None]) -> None:
     text = program(
         f"scf.for %i = %c0 to %c4 step %c1 {{ {doubled('%a', '%b')} {doubled('%b', '%a')} }}",
     )

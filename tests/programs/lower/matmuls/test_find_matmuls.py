@@ -55,7 +55,7 @@ FILL = "linalg.fill ins(%zero : f32) outs(%c : memref<8x4xf32>)"
 
 
 @pytest.mark.parametrize(("a", "b", "layout"), [("mk", "kn", "nn"), ("mk", "nk", "nt"), ("km", "kn", "tn")])
-def test_layouts_are_told_by_the_maps(a: str, b: str, layout: str) -> None:
+def test_layouts_are_reported_by_the_maps(a: str, b: str, layout: str) -> None:
     assert [match.problem for match in contraction(a, b)] == [Matmul(8, 4, 16, layout=layout)]
 
 
@@ -79,7 +79,7 @@ def test_both_transposed_is_no_layout_of_ours() -> None:
         ("f64", "f64", Matmul(8, 4, 16, "f64")),
     ],
 )
-def test_element_types_are_told_by_the_operands(dtype: str, output: str, problem: Problem) -> None:
+def test_element_types_are_reported_by_the_operands(dtype: str, output: str, problem: Problem) -> None:
     assert [match.problem for match in contraction(dtype=dtype, output=output)] == [problem]
 
 

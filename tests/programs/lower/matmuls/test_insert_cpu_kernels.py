@@ -10,7 +10,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.machine import variables_of
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Script
-from tuner.payload.cpu import panels_comment, partition
+from tuner.payload.cpu import partition, partitions_comment
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
@@ -99,7 +99,7 @@ def test_a_script_for_several_threads_is_called_panel_by_panel() -> None:
 
 
 def test_a_script_for_another_problem_is_refused() -> None:
-    bound = Script.of(panels_comment(partition(PROBLEM, 2, "m", 30)) + "\n" + script(OTHER).text)
+    bound = Script.of(partitions_comment(partition(PROBLEM, 2, "m", 30)) + "\n" + script(OTHER).text)
     with pytest.raises(CandidateError, match="script: panels") as caught:
         host_function(TEXT.replace("40x", "44x"), scripts={Matmul(44, 24, 8): bound})
     assert caught.value.stage is Stage.BIND

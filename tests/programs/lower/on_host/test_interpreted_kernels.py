@@ -116,7 +116,7 @@ def test_launches_in_a_loop_see_what_those_before_have_left() -> None:
         np.testing.assert_array_equal(a, numbers(2, 64)[:, :: 1 if times == 2 else -1])
 
 
-def test_shared_memory_that_is_told_at_run_time_has_that_size() -> None:
+def test_shared_memory_that_is_reported_at_run_time_has_that_size() -> None:
     body = f"""%m = gpu.dynamic_shared_memory : memref<?xi8, {WORKGROUP}>
       %v = memref.view %m[%c0][] : memref<?xi8, {WORKGROUP}> to memref<64xf32, {WORKGROUP}>
       %x = memref.load %a[%bx, %tx] : memref<2x64xf32>
@@ -152,7 +152,7 @@ def test_shared_memory_that_is_told_at_run_time_has_that_size() -> None:
         ),
     ],
 )
-def test_what_a_device_faults_at_is_told(body: str, message: str) -> None:
+def test_what_a_device_faults_at_is_reported(body: str, message: str) -> None:
     with pytest.raises(CandidateError, match=f"kernel f_kernel: {message}") as caught:
         host_function(launched(body))(numbers(2, 64))
     assert caught.value.stage is Stage.RUN

@@ -95,7 +95,7 @@ def test_a_limit_of_one_is_one_chain() -> None:
     assert tokens_of(TWO_CHAINS, limit=1).count("gpu.wait") == 2  # its begin and its end
 
 
-def test_the_host_waits_in_passing_for_work_with_more_behind_it() -> None:
+def test_the_host_waits_in_passing_for_work_with_more_after_it() -> None:
     text = tokens_of(host_function(launch("twice", "a", "b"), copy("c", "b"), *store("a"), buffers="abc"))
     waits = [line.strip() for line in text.splitlines() if "gpu.wait" in line]
     launched, copied = (

@@ -96,7 +96,7 @@ def test_a_part_follows_all_that_it_overlaps_with() -> None:
     assert launches(OVERLAPPING_PARTS) == [[], [], [0], [1], [0, 1, 2, 3], [0, 2, 4], [1, 3, 4]]
 
 
-def test_the_buffer_is_freed_behind_all_its_parts() -> None:
+def test_the_buffer_is_freed_after_all_its_parts() -> None:
     assert graph_of(HALVES)[-1][:2] == ("gpu.dealloc", [0, 5, 6, 7, 8, 9, 10])
 
 

@@ -67,7 +67,7 @@ def lowered(text: str) -> tuple[str, int]:
         return host_text(module), count
 
 
-def test_a_stream_of_its_own_is_a_second_one_beside_the_callers(golden: Callable[[str, str], None]) -> None:
+def test_a_stream_of_its_own_is_a_second_one_next_to_the_callers(golden: Callable[[str, str], None]) -> None:
     text, count = lowered(OWN_STREAM)
     golden("gpux_own_stream.mlir", text)
     assert count == 2

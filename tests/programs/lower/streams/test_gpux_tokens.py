@@ -44,7 +44,7 @@ def named(lines: list[str]) -> list[str]:
     return [line.split('"')[1].removeprefix("gpux.") for line in lines]
 
 
-def test_a_token_of_another_stream_is_an_event_behind_its_work() -> None:
+def test_a_token_of_another_stream_is_an_event_after_its_work() -> None:
     lines = lowered(COPY, f"gpux.memcpy %s, %a, %d : {M}, {M}", f"gpux.dealloc [%t0] %r, %d : {M}")
     assert named(lines) == ["memcpy", "record_event", "memcpy", "wait_event", "dealloc", "destroy_event"]
     assert "(%arg1, %0)" in lines[3]  # before what follows on the first stream is done

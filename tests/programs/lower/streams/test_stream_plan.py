@@ -125,7 +125,7 @@ def test_two_chains_that_join_take_two_streams() -> None:
     assert (plan.slots, plan.last_waits) == (2, ())
 
 
-def test_kernels_stay_on_one_stream_and_copies_go_beside_them() -> None:
+def test_kernels_stay_on_one_stream_and_copies_go_next_to_them() -> None:
     nodes = (copy(), kernel(0), copy(), kernel(1, 2), copy(), kernel(3, 4))
     plan = plan_streams(nodes, has_caller=True, limit=99)
     assert len({step.slot for step in plan.steps if nodes[step.node].is_kernel}) == 1
@@ -138,7 +138,7 @@ def test_the_host_waits_for_what_it_reads_and_for_nothing_else() -> None:
     assert plan.steps[2].waits == (1,)
 
 
-def test_work_behind_the_host_needs_no_second_wait() -> None:
+def test_work_after_the_host_needs_no_second_wait() -> None:
     nodes = (kernel(), kernel(), Node(HOST, frozenset({0, 1})), kernel(0), kernel(1))
     plan = plan_streams(nodes, has_caller=True, limit=99)
     assert [step.waits for step in plan.steps[3:]] == [(), ()]

@@ -103,7 +103,7 @@ def changed(code: Any, pattern: str, replacement: str) -> Any:
         (r"fma\.rn\.f32 (\S*%r\d+), (%r\d+), %r\d+,", r"fma.rn.f32 \1, \2, \2,", "float64 products"),
     ],
 )
-def test_a_wrong_kernel_is_told_and_does_no_harm_to_what_follows(
+def test_a_wrong_kernel_is_reported_and_does_no_harm_to_what_follows(
     chain: Any, pattern: str, replacement: str, reference: str
 ) -> None:
     a, b, d = factors()
@@ -114,7 +114,7 @@ def test_a_wrong_kernel_is_told_and_does_no_harm_to_what_follows(
         assert (max(errors) > 0.01) == (sample.reference == reference)
 
 
-def test_an_element_of_a_product_that_is_not_stored_is_told(chain: Any) -> None:
+def test_an_element_of_a_product_that_is_not_stored_is_reported(chain: Any) -> None:
     holes = changed(chain, r"(matmul_kernel.*?)st\.global\.v4[^;]*;", r"\1")
     with pytest.raises(CandidateError, match="elements of a tile were not written") as caught:
         ran(holes, 4, *factors())

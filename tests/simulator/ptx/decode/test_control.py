@@ -8,7 +8,7 @@ TILE = ".shared .align 4 .b8 tile[512];\n"
 OUT = "add.s64 %rd9, %p0, %t4w; st.global.u32 [%rd9], %r1;"
 
 
-def test_diverged_lanes_meet_again_behind_a_branch() -> None:
+def test_diverged_lanes_meet_again_after_a_branch() -> None:
     out = np.zeros(32, np.uint32)
     code = f"""setp.lt.u32 %q1, %t, 10; @%q1 bra LOW; mov.u32 %r1, 200; bra.uni BOTH;
       LOW: mov.u32 %r1, 100; BOTH: activemask.b32 %r2; add.u32 %r1, %r1, 1; popc.b32 %r3, %r2;

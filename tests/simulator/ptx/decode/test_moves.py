@@ -33,7 +33,7 @@ def test_numbers_in_the_text(text: str, value: float) -> None:
     assert each_lane(f"mov.{type_} %d, {text};", np.zeros(2, "u4"), result=dtype).tolist() == [value] * 2
 
 
-def test_special_registers_tell_the_thread() -> None:
+def test_special_registers_report_the_thread() -> None:
     out = np.zeros((2, 3, 40, 5), np.uint32)
     names = ("tid.x", "ntid.x", "ctaid.y", "laneid", "warpid")
     stores = "".join(

@@ -30,15 +30,15 @@ def test_a_source_that_was_read_may_be_written(wait: str) -> None:
 
 
 @pytest.mark.parametrize(("wait", "seen"), [("read", 0), ("full", 1)])
-def test_only_a_whole_wait_tells_that_the_target_is_written(wait: str, seen: int) -> None:
+def test_only_a_whole_wait_reports_that_the_target_is_written(wait: str, seen: int) -> None:
     target, found, _ = stored(wait, READ)
     assert (target, found) == ([1, 1, 1, 1], seen)
 
 
-def test_a_block_that_ends_before_its_source_is_read_is_told() -> None:
+def test_a_block_that_ends_before_its_source_is_read_is_reported() -> None:
     assert stored("none")[2] == {Defect.UNFINISHED}
 
 
-def test_a_source_that_is_written_too_early_is_told() -> None:
+def test_a_source_that_is_written_too_early_is_reported() -> None:
     _, _, found = stored("none", OVERWRITE + WAITS["full"])
     assert Defect.IN_FLIGHT in found

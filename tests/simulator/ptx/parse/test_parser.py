@@ -167,7 +167,7 @@ def test_every_semicolon_of_a_body_ends_something_that_was_read(path: Any) -> No
         (".version 8.0\n.target sm_80\n.address_size 32", "allowed .address_size 64"),
     ],
 )
-def test_what_is_no_ptx_is_told_with_file_and_line(source: str, message: str) -> None:
+def test_what_is_no_ptx_is_reported_with_file_and_line(source: str, message: str) -> None:
     with pytest.raises(SimulationError, match=message) as error:
         parse(source, "x.ptx")
     assert error.value.kind is Defect.SYNTAX

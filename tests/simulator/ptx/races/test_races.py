@@ -63,7 +63,7 @@ def test_a_collective_read_is_over_for_its_warp_at_once() -> None:
     assert kinds(shared(code, threads=32)) == set()
 
 
-def test_what_was_never_written_is_told() -> None:
+def test_what_was_never_written_is_reported() -> None:
     found = shared("st.shared.u32 [%r8], %t; bar.sync 0; ld.shared.u32 %r1, [%r8+64];")
     assert kinds(found) == {Defect.UNINITIALISED}
     (hazard,) = found.races
@@ -79,7 +79,7 @@ def test_the_same_value_written_twice_does_no_harm() -> None:
     assert {hazard.kind for hazard in differs.races} == {Defect.SHARED_RACE}
 
 
-def test_narrow_accesses_beside_each_other_do_not_race() -> None:
+def test_narrow_accesses_next_to_each_other_do_not_race() -> None:
     code = """mov.u32 %r5, tile; add.u32 %r5, %r5, %t; cvt.u16.u32 %rs1, %t;
       st.shared.u8 [%r5], %rs1; bar.sync 0; ld.shared.u8 %rs2, [%r5];"""
     assert kinds(shared(code)) == set()
@@ -158,7 +158,7 @@ def test_two_lanes_of_one_instruction_race() -> None:
     assert kinds(run(code.replace("%t;", "7;"), np.zeros(1, np.uint32))) == {Defect.SAME_VALUE}
 
 
-def test_a_hazard_tells_line_instruction_and_example() -> None:
+def test_a_hazard_reports_line_instruction_and_example() -> None:
     found = between(f"mov.u32 %r6, 0; {PLACE}\nst.global.u32 [%rd1], %b;", np.zeros(32, np.uint32))
     (hazard,) = found.races
     place = r"thread \(0, 0, 0\) of block \([01], 0, 0\) at a0 byte 0: not ordered after"

@@ -16,7 +16,7 @@ from tuner.targets.gpu.machine_code.busiest_part import (
     LAUNCH_CYCLES,
     BlockWork,
     KernelCounts,
-    own_way,
+    critical_path,
 )
 from tuner.targets.gpu.machine_code.executions import executions, main_loop, multiply_adds
 from tuner.targets.gpu.machine_code.instruction_mix import assembly_mix, instruction_mix
@@ -34,7 +34,7 @@ def test_an_instruction_has_its_name_its_words_and_its_control_code() -> None:
     assert product.sources == ((8, True), (12, False), (4, False))
 
 
-def test_widths_are_told_from_the_name() -> None:
+def test_widths_are_reported_from_the_name() -> None:
     names = ("LDG.E.128.CONSTANT R0", "LDS.64 R0", "STS R0", "LDS.U.8 R0")
     assert [MachineInstruction(0, name).words for name in names] == [4, 2, 1, 1]
 
@@ -43,7 +43,7 @@ def test_loops_are_what_branches_back_close() -> None:
     assert NESTED.loops() == ((2, 5), (1, 7))  # the endless branch to itself at the end is none
 
 
-def test_a_jump_back_from_behind_the_end_is_no_loop() -> None:
+def test_a_jump_back_from_after_the_end_is_no_loop() -> None:
     again = Line("BRA `(.L_x_0)", 5)  # a wait outside of the loop has succeeded at last
     waiting = kernel_of(".L_x_0", FFMA, *loop(".L_x_1", FFMA), Line("EXIT"), again)
     assert waiting.loops() == ((1, 3),)
@@ -57,7 +57,7 @@ def test_an_instruction_without_its_second_word_is_an_error() -> None:
 TOOL = Tool(Path("nvdisasm"), "PATH")
 
 
-def test_kernels_are_told_instruction_by_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_reported_instruction_by_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "nvdisasm", lambda: TOOL)
     monkeypatch.setattr(module, "listing_of", lambda _cubin, _tool: listing(LDS, FFMA))
     assert sass(program(cubin=b"code")) == "<k>:\n  LDS.128 R4, [R8]\n  FFMA R0, R1, R2, R0\n"
@@ -148,7 +148,7 @@ def test_a_loop_turns_as_often_as_the_products_want() -> None:
 
 
 def test_a_loop_around_it_turns_as_told() -> None:
-    counts = executions(NESTED, owed=1 + 8 * (1 + 2 * 5), outer_turns=8)
+    counts = executions(NESTED, owed=1 + 8 * (1 + 2 * 5), outer_iterations=8)
     assert counts[:9] == (1, 8, 40, 40, 40, 8, 8, 1, 1)
 
 
@@ -211,18 +211,18 @@ USE = Line("FADD R5, R4, R5", 4, waits=(0,))
 
 
 def test_stall_counts_add_up() -> None:
-    assert own_way(kernel_of(FFMA, FFMA, Line("EXIT", 0)), (1, 3, 1)) == 2 + 6 + 1
+    assert critical_path(kernel_of(FFMA, FFMA, Line("EXIT", 0)), (1, 3, 1)) == 2 + 6 + 1
 
 
 def test_a_use_waits_for_its_load_and_what_is_done_meanwhile_is_saved() -> None:
-    assert own_way(kernel_of(LOAD, USE), (1, 1)) == LATENCY + 4
-    assert own_way(kernel_of(LOAD, *[FFMA] * 5, USE), (1,) * 7) == LATENCY + 4
+    assert critical_path(kernel_of(LOAD, USE), (1, 1)) == LATENCY + 4
+    assert critical_path(kernel_of(LOAD, *[FFMA] * 5, USE), (1,) * 7) == LATENCY + 4
 
 
 def test_loads_that_are_under_way_together_are_waited_for_once() -> None:
     second = Line("LDG.E R6, [R8+0x10]", 1, sets=1)
     both = Line("FADD R5, R4, R6", 4, waits=(0, 1))
-    assert own_way(kernel_of(LOAD, second, both), (1, 1, 1)) == 1 + LATENCY + 4
+    assert critical_path(kernel_of(LOAD, second, both), (1, 1, 1)) == 1 + LATENCY + 4
 
 
 def test_what_a_turn_before_loaded_is_there() -> None:
@@ -230,12 +230,12 @@ def test_what_a_turn_before_loaded_is_there() -> None:
     late = kernel_of(*loop(".L_x_0", LOAD, USE, *[FFMA] * 150))
     turns = 10.0
     counts = (turns,) * 153
-    assert own_way(ahead, counts) == turns * (4 + 300 + 1 + 5 + LATENCY - 6)  # the load ends the turn
-    assert own_way(late, counts) == turns * (LATENCY + 4 + 300 + 5)
+    assert critical_path(ahead, counts) == turns * (4 + 300 + 1 + 5 + LATENCY - 6)  # the load ends the turn
+    assert critical_path(late, counts) == turns * (LATENCY + 4 + 300 + 5)
 
 
 def test_barriers_take_their_time() -> None:
-    assert own_way(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + BARRIER_CYCLES)
+    assert critical_path(kernel_of(Line("BAR.SYNC 0x0", 6)), (2,)) == 2 * (6 + BARRIER_CYCLES)
     assert LATENCIES["LDS"] < LATENCIES["LDG"]
 
 
@@ -255,7 +255,7 @@ def test_each_part_is_counted_for_the_warps_that_share_it() -> None:
     assert parts.integers == 4 * 10 * 2
     assert parts.memory == 16 * 10 * 3
     assert parts.second_level == pytest.approx(2 * 2400 / 24)
-    assert parts.own_way == 10 * (1 + 2 + 1 + 8)
+    assert parts.critical_path == 10 * (1 + 2 + 1 + 8)
     assert parts.busiest == parts.memory
 
 

@@ -58,4 +58,4 @@ def test_a_warp_that_reads_ahead_waits_less(
     ahead, behind = (cycles(builder, point(strategy, problem, **knobs, prefetch=each)) for each in (1, 0))
     assert ahead.parts is not None
     assert behind.parts is not None
-    assert ahead.parts.own_way < behind.parts.own_way
+    assert ahead.parts.critical_path < behind.parts.critical_path

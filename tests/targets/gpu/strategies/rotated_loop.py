@@ -32,7 +32,7 @@ class Rotated:
         return found
 
     @property
-    def behind_the_barrier(self) -> list[Op]:
+    def after_the_barrier(self) -> list[Op]:
         body = self.body
         return body[body.index(self.one("gpu.barrier")) + 1 :]
 
@@ -61,7 +61,7 @@ def barrier_before_wait(rotated: Rotated) -> None:
 def read_the_stage_of_this_tile(rotated: Rotated) -> None:
     """The reads behind the barrier take the tile that was multiplied, not the next."""
     counter, *arguments = rotated.loop.regions[0].blocks[0].arguments
-    *reads, end = rotated.behind_the_barrier
+    *reads, end = rotated.after_the_barrier
     renamed = {old: new for old, new in zip(end.operands, arguments, strict=True) if old.type == counter.type}
     for op in reads:
         for number, operand in enumerate(op.operands):
@@ -78,17 +78,17 @@ def use_fragments_one_step_late(rotated: Rotated) -> None:
 
 
 def _reads(rotated: Rotated) -> list[Any]:
-    return [op.results[0] for op in rotated.behind_the_barrier if op.name in READS]
+    return [op.results[0] for op in rotated.after_the_barrier if op.name in READS]
 
 
 def read_before_the_wait(rotated: Rotated) -> None:
     """The wait and the barrier come behind the reads of the next tile."""
-    reads = [op for op in rotated.behind_the_barrier if op.name in READS]
+    reads = [op for op in rotated.after_the_barrier if op.name in READS]
     rotated.one("gpu.barrier").move_after(reads[-1])
     rotated.one("nvgpu.device_async_wait").move_after(reads[-1])
 
 
-def commit_behind_the_wait(rotated: Rotated) -> None:
+def commit_after_the_wait(rotated: Rotated) -> None:
     """The group of copies is committed when the groups in flight have been counted."""
     rotated.one("nvgpu.device_async_create_group").move_before(rotated.body[-1])
 
@@ -121,7 +121,7 @@ OF_COPIES: tuple[Change, ...] = (
     drop_wait,
     wait_one_step_late,
     barrier_before_wait,
-    commit_behind_the_wait,
+    commit_after_the_wait,
     count_a_stage_too_few,
 )
 OF_READS: tuple[Change, ...] = (

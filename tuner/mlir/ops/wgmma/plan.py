@@ -12,7 +12,7 @@ REGISTERS_OF_BLOCK = 64 * 1024
 # Accumulators per thread that leave room for addresses, by the number of consumers. ptxas refuses 128 of them
 # where a block of 512 threads starts with 128 registers each, whatever setmaxnreg says.
 SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
-REGISTERS_BESIDE_SUMS = 48  # fewer registers than sums and these: the producer gives some of its own
+REGISTERS_BESIDES_SUMS = 48  # fewer registers than sums and these: the producer gives some of its own
 CLUSTERS = ((1, 1), (2, 1), (1, 2))
 STORES = ("direct", "tma")
 BOX_ROWS, BOX_COLUMNS = 16, 64  # of 16-bit results that a warp stores at once: its rows, lines of 128 bytes
@@ -111,7 +111,7 @@ class PipelinePlan:
     def registers(self) -> tuple[int, int] | None:
         """Returns the registers per thread of the producer and of a consumer; None where equal parts do."""
         equal = REGISTERS_OF_BLOCK // self.threads
-        is_enough = self.fragments * self.sums + REGISTERS_BESIDE_SUMS <= equal
+        is_enough = self.fragments * self.sums + REGISTERS_BESIDES_SUMS <= equal
         return None if is_enough else UNEQUAL_REGISTERS
 
     def why_not(self) -> str | None:

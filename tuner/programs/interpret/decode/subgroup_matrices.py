@@ -87,11 +87,12 @@ def _places(op: Op, shape: tuple[int, int]) -> Array:
 
 def multiply(op: Op, scope: FunctionScope) -> Step:
     """Decodes ``gpu.subgroup_mma_compute``."""
-    is_turned = ["a_transpose" in op.attributes, "b_transpose" in op.attributes]
+    is_transposed = ["a_transpose" in op.attributes, "b_transpose" in op.attributes]
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         one, other = (
-            each.swapaxes(-1, -2) if turned else each for each, turned in zip((a, b), is_turned, strict=True)
+            each.swapaxes(-1, -2) if turned else each
+            for each, turned in zip((a, b), is_transposed, strict=True)
         )
         return multiplied(one, other, c)
 

@@ -10,7 +10,7 @@ kernels.
 from dataclasses import dataclass
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.problem import Matmul, Problem, natural_output, output_words
+from tuner.core.problem import Matmul, Problem, natural_output, output_names
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.mlir.pipeline import run_passes
@@ -74,7 +74,7 @@ def _match(op: Op) -> MatmulMatch | None:
 def _problem(a: Type, b: Type, c: Type, letters: tuple[str, str]) -> Problem | None:
     dtype, output = str(a.element_type), str(c.element_type)
     is_known = letters in LAYOUTS and dtype in DTYPES and str(b.element_type) == dtype
-    if not is_known or output not in output_words(dtype) or 0 in (*a.shape, *b.shape):
+    if not is_known or output not in output_names(dtype) or 0 in (*a.shape, *b.shape):
         return None
     m, n = c.shape
     k = a.shape[letters[0].index("k")]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from tuner.core.errors import Stage, failing_at
 from tuner.core.problem import Problem
-from tuner.core.target import Panel, Script
+from tuner.core.target import Partition, Script
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu.jit_guards import reject_what_crashes_the_jit
 from tuner.mlir.cpu.lowering import lower_to_llvm
@@ -27,7 +27,7 @@ from tuner.mlir.effects.op_effects import READ_ONLY_ATTRIBUTE
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.symbols import name_of
-from tuner.payload.cpu import element_offsets, panels_in, payload_mlir
+from tuner.payload.cpu import element_offsets, partitions_in, payload_mlir
 from tuner.programs.lower.matmuls.find_matmuls import find_matmuls
 from tuner.programs.lower.matmuls.replace_matmuls import Multiply, replace_matmuls
 from tuner.programs.lower.read_program import ProgramPayload
@@ -42,7 +42,7 @@ class LinkedKernel:
     problem: Problem
     llvm: str  # module of LLVM dialect; its own symbols end in ``suffix``
     suffix: str
-    panels: tuple[Panel, ...]
+    panels: tuple[Partition, ...]
 
 
 def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
@@ -72,7 +72,7 @@ def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
 
 def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
     with failing_at(Stage.BIND):
-        panels = panels_in(script.text, problem)
+        panels = partitions_in(script.text, problem)
     module = parse(payload_mlir(problem, panels), "payload")
     apply_script(module, parse(script.text, "script"))
     text = lower_to_llvm(module)

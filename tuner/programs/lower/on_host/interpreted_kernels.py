@@ -26,7 +26,7 @@ from tuner.mlir.rewrite.walking import parents_of, walk
 from tuner.programs.interpret.kernels import decode_kernels
 
 PREFIX = "interpret_"  # of the functions that the runtime defines
-NOT_TOLD = -1  # bytes of dynamic shared memory of a launch that does not say
+UNKNOWN_SIZE = -1  # bytes of dynamic shared memory of a launch that does not say
 SIZES = 7
 LOWER_AFFINE = "builtin.module(lower-affine)"
 
@@ -89,7 +89,7 @@ def _sizes(launch: Op) -> Value:
     buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
     sizes = [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]
     with ir.InsertionPoint(launch):
-        sizes += operands(launch, SHARED_BYTES) or [index(NOT_TOLD)]
+        sizes += operands(launch, SHARED_BYTES) or [index(UNKNOWN_SIZE)]
         for place, size in enumerate(sizes):
             is_index = isinstance(size.type, ir.IndexType)
             whole = size if is_index else value("arith.index_cast", kind, size)

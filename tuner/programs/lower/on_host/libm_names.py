@@ -10,7 +10,7 @@ CALLBACK = "_mlir_ciface_"  # begins the C names of functions that the runtime g
 MATH_PREFIX = "math_"  # of functions of the C library that ``tuner.programs.run.libm_symbols`` finds
 
 
-def with_own_math(text: str) -> str:
+def with_bundled_math(text: str) -> str:
     """Renames what is declared of the math library: LLVM knows those names, the JIT has them wrong."""
     for name in set(DECLARATION.findall(text)) - RESOLVABLE:
         if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):

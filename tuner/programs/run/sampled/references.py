@@ -100,7 +100,7 @@ class InterpretedReference:
         chosen = tuple(linear(block, launch.grid) for block in sampled.blocks)
         self._run(again.launch, chosen)
         compared = tuple(
-            self._beside(element, region, again.of(region), sampled)
+            self._next_to(element, region, again.of(region), sampled)
             for region, element in self._elements(launch, sampled.near)
         )
         done = self._run_until(launch, chosen, is_late)
@@ -130,7 +130,7 @@ class InterpretedReference:
                 found.setdefault(region.address, (region, element))
         return list(found.values())
 
-    def _beside(
+    def _next_to(
         self, element: str, before: MemoryRegion, again: MemoryRegion, sampled: PartialLaunch
     ) -> ComparedElements:
         """Compares what either has written, or changed."""

@@ -24,9 +24,9 @@ def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedR
 
 
 def _from_generic(resident: ResidentBlocks, lanes: Indices, addresses: Indices) -> Indices:
-    is_elsewhere = addresses >> WINDOW_BITS != WINDOWS["shared"] >> WINDOW_BITS
-    if is_elsewhere.any():
-        worst = int(is_elsewhere.argmax())
+    is_outside = addresses >> WINDOW_BITS != WINDOWS["shared"] >> WINDOW_BITS
+    if is_outside.any():
+        worst = int(is_outside.argmax())
         who, address = resident.geometry.who(int(lanes[worst])), int(addresses[worst])
         reason = f"{who}: found generic address {address:#x}, allowed shared memory"
         raise Fault(Defect.OUT_OF_BOUNDS, reason)

@@ -59,12 +59,14 @@ class Parts:
     integers: float
     memory: float
     second_level: float
-    own_way: float  # of one warp, whatever the others do
+    critical_path: float  # of one warp, whatever the others do
 
     @property
     def busiest(self) -> float:
         """Returns the cycles of the part that is busy longest."""
-        return max(self.issue, self.products, self.integers, self.memory, self.second_level, self.own_way)
+        return max(
+            self.issue, self.products, self.integers, self.memory, self.second_level, self.critical_path
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class KernelCounts:
             integers=busiest * sum(count * _integer_cycles(one) for one, count in each),
             memory=warps * memory,
             second_level=blocks * work.fetched_bytes / L2_BYTES_PER_CYCLE,
-            own_way=own_way(self.kernel, self.executed),
+            critical_path=critical_path(self.kernel, self.executed),
         )
 
     def cycles(self, work: BlockWork, multiprocessors: int) -> float:
@@ -137,7 +139,7 @@ def _asks_one_bank(instruction: MachineInstruction) -> bool:
     return len(sources) == 3 and len(parities) == 1 and not any(reused for _, reused in sources)
 
 
-def own_way(kernel: Kernel, executed: Sequence[float]) -> float:
+def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
     """Returns the cycles: stall counts, and the latency of loads as far as nothing is done meanwhile."""
     spent = dict(_spent(kernel))  # the second turn of the main loop counts: what is loaded ahead is there
     return sum(executed[place] * cycles for place, cycles in spent.items())

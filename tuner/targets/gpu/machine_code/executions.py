@@ -26,11 +26,11 @@ def multiply_adds(instruction: MachineInstruction) -> int:
     return int(shape[1]) * int(shape[2]) * int(shape[3]) // lanes if shape else 0
 
 
-def executions(kernel: Kernel, owed: float, outer_turns: float = 1.0) -> tuple[float, ...]:
+def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
     """Returns how often each instruction is executed; ``owed`` are the multiply-adds of a lane.
 
     The innermost loop with most products turns as often as makes up for all that the code outside does not
-    multiply. A loop around it turns ``outer_turns`` times, every other code is executed once.
+    multiply. A loop around it turns ``outer_iterations`` times, every other code is executed once.
     """
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
@@ -40,7 +40,7 @@ def executions(kernel: Kernel, owed: float, outer_turns: float = 1.0) -> tuple[f
     around = [loop for loop in kernel.loops() if loop != inner and _holds(loop, inner)]
     outer = min(around, key=lambda loop: loop[1] - loop[0], default=None)
     if outer is not None:
-        counts[slice(*outer)] = [outer_turns] * (outer[1] - outer[0])
+        counts[slice(*outer)] = [outer_iterations] * (outer[1] - outer[0])
     entered = counts[inner[0]]
     counts[slice(*inner)] = [0.0] * (inner[1] - inner[0])
     missing = owed - sum(count * each for count, each in zip(counts, products, strict=True))

@@ -70,7 +70,7 @@ class BaselineTime:
 
 
 @dataclass(frozen=True)
-class ElsewhereResults:
+class RemoteResults:
     """All that one measuring wrote down."""
 
     provenance: MeasuringProvenance

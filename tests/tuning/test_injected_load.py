@@ -14,7 +14,7 @@ pytestmark = pytest.mark.mlir
 LOOPS_PER_PROCESSOR = 2
 
 
-def test_timing_again_beside_busy_loops_replaces_no_quieter_answer(tmp_path: Path) -> None:
+def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Path) -> None:
     """Whether the first round is a quiet one is this machine's affair; the second never is."""
     database = tmp_path / "drill.db"
     first = api.tune(Matmul(64, 64, 64), target="cpu", trials=3, db=database)

@@ -12,7 +12,7 @@ from tuner.core.target import AbstractEvaluator, Artifact, Effort
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """A correct artifact's verdict and time, with the seconds each stage took."""
 
     verdict: Verdict
@@ -25,7 +25,7 @@ def work_seed(seed: int, number: int) -> int:
     return int(np.random.default_rng((seed, number % 2**63)).integers(2**63))
 
 
-def judge(
+def evaluate(
     evaluator: AbstractEvaluator,
     problem: Problem,
     artifact: Artifact,
@@ -33,7 +33,7 @@ def judge(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Judgement:
+) -> Evaluation:
     """Loads, verifies, then times where the evaluator can: a wrong candidate raises CandidateError.
 
     ``before_timing`` is called when the clock is about to matter, so that a caller can quiet the machine.
@@ -45,8 +45,8 @@ def judge(
     verified_at = clock()
     stages = (("load", loaded_at - start), ("verify", verified_at - loaded_at))
     if not evaluator.is_timed:
-        return Judgement(verdict, None, stages)
+        return Evaluation(verdict, None, stages)
     before_timing()
     timing_from = clock()
     measurement = evaluator.measure(problem, loaded, effort, rng)
-    return Judgement(verdict, measurement, (*stages, ("measure", clock() - timing_from)))
+    return Evaluation(verdict, measurement, (*stages, ("measure", clock() - timing_from)))

@@ -7,18 +7,18 @@ from tests.bundle.values import GPU, PROVENANCE, WRONG, program, result, timed
 from tests.db.test_pending import add, numbers, run_of
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.kernel_program import code_sha256
-from tuner.core.measured_elsewhere import (
+from tuner.core.pending_trial import Origin, PendingTrial
+from tuner.core.record import Verdict
+from tuner.core.remote_results import (
     CUBIN,
     PTX,
     BaselineTime,
-    ElsewhereResults,
     FinalTime,
     MeasuredTrial,
     NoiseFloor,
+    RemoteResults,
 )
-from tuner.core.pending_trial import Origin, PendingTrial
-from tuner.core.record import Verdict
-from tuner.core.runs import Baseline, Elsewhere, Imported, TaskQuery, TrialQuery
+from tuner.core.runs import Baseline, Imported, RemoteMeasurement, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
 
@@ -33,8 +33,8 @@ def exported(store: Store, count: int = 2) -> tuple[PendingTrial, ...]:
     return store.pending(TrialQuery())
 
 
-def results(*trials: MeasuredTrial) -> ElsewhereResults:
-    return ElsewhereResults(PROVENANCE, trials)
+def results(*trials: MeasuredTrial) -> RemoteResults:
+    return RemoteResults(PROVENANCE, trials)
 
 
 def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> None:
@@ -51,11 +51,13 @@ def test_results_are_trials_of_the_machine_that_found_them_out(store: Store) -> 
     assert store.program(first.id) == one.program
 
 
-def test_the_run_tells_where_its_times_come_from(store: Store) -> None:
+def test_the_run_reports_where_its_times_come_from(store: Store) -> None:
     (one,) = exported(store, 1)
     store.import_results(results(result(one, timed())))
     run = store.runs()[0] if store.runs()[0].elsewhere else store.runs()[1]
-    assert run.elsewhere == Elsewhere(PROVENANCE.session, PROVENANCE.bundle, "0.1.0", "13.0", one.origin.run)
+    assert run.elsewhere == RemoteMeasurement(
+        PROVENANCE.session, PROVENANCE.bundle, "0.1.0", "13.0", one.origin.run
+    )
     assert (run.created, run.status, run.settings.target) == (
         PROVENANCE.started,
         "done",
@@ -92,12 +94,12 @@ def test_the_same_candidates_on_two_machines_are_two_runs(store: Store) -> None:
     (one,) = exported(store, 1)
     store.import_results(results(result(one, timed())))
     there = replace(PROVENANCE, session="another", machine=replace(GPU, name="Other GPU"))
-    store.import_results(ElsewhereResults(there, (result(one, timed(2e-3)),)))
+    store.import_results(RemoteResults(there, (result(one, timed(2e-3)),)))
     names = {trial.machine.name for trial in store.trials(TrialQuery(TaskQuery(target="cuda")))}
     assert names == {"Stub GPU", "Other GPU"}
 
 
-def test_finals_the_noise_and_the_baseline_are_stored_beside(store: Store) -> None:
+def test_remeasurement_the_noise_and_the_baseline_are_stored_next_to_it(store: Store) -> None:
     (one,) = exported(store, 1)
     baseline = Baseline("cuBLAS 13.1.0", 0, timed(3e-3))
     store.import_results(
@@ -154,12 +156,12 @@ def test_results_of_a_run_that_is_not_here_are_matched_by_their_code(store: Stor
 def test_results_that_match_nothing_here_are_refused_and_nothing_is_stored(store: Store) -> None:
     one, two = exported(store)
     unknown = Origin("0b6b4d1e-6c4e-4c1f-9a53-000000000000", 40)
-    stranger = replace(result(two, timed()), origin=unknown, script_sha256="77" * 32)
+    untrusted = replace(result(two, timed()), origin=unknown, script_sha256="77" * 32)
     message = (
         r"^trial 2 \(run 0b6b.*, number 40\): found a trial that is not in this database, nor its script 7"
     )
     with pytest.raises(UsageError, match=message):
-        store.import_results(results(result(one, timed()), stranger))
+        store.import_results(results(result(one, timed()), untrusted))
     assert store.trials(TrialQuery(TaskQuery(target="cuda"))) == ()
 
 

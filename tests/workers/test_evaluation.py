@@ -9,8 +9,8 @@ from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.core.target import Artifact, Effort
+from tuner.workers.evaluation import Evaluation, evaluate, work_seed
 from tuner.workers.group_timing import Group, time_finals
-from tuner.workers.judge import Judgement, judge, work_seed
 
 
 class StepClock:
@@ -24,25 +24,25 @@ class StepClock:
         return self._looks
 
 
-def judged(x: int, deed: str = "", at: str = "", heard: list[str] | None = None) -> Judgement:
+def evaluated(x: int, deed: str = "", at: str = "", heard: list[str] | None = None) -> Evaluation:
     target = FakeTarget()
     artifact = target.compile(PROBLEM, bind(candidate(x, deed, at)))
     notes = [] if heard is None else heard
     rng = np.random.default_rng(0)
-    return judge(target, PROBLEM, artifact, Effort(), rng, lambda: notes.append("quiet"), StepClock())
+    return evaluate(target, PROBLEM, artifact, Effort(), rng, lambda: notes.append("quiet"), StepClock())
 
 
 def test_a_correct_artifact_has_verdict_time_and_the_seconds_of_its_stages() -> None:
-    judgement = judged(3)
-    assert judgement.verdict == Verdict(0.25, 64)
-    assert judgement.measurement is not None
-    assert judgement.measurement.median_s == time_of(3)
-    assert judgement.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
+    evaluation = evaluated(3)
+    assert evaluation.verdict == Verdict(0.25, 64)
+    assert evaluation.measurement is not None
+    assert evaluation.measurement.median_s == time_of(3)
+    assert evaluation.stage_s == (("load", 1.0), ("verify", 1.0), ("measure", 1.0))
 
 
 def test_the_caller_quiets_the_machine_once_before_the_clock() -> None:
     heard: list[str] = []
-    judged(3, heard=heard)
+    evaluated(3, heard=heard)
     assert heard == ["quiet"]
 
 
@@ -58,14 +58,14 @@ def test_what_does_not_load_or_is_wrong_is_never_timed(deed: str, at: str, failu
     with pytest.raises(
         CandidateError, match=failure.reason.replace("(", r"\(").replace(")", r"\)")
     ) as caught:
-        judged(3, deed, at, heard)
+        evaluated(3, deed, at, heard)
     assert caught.value.failure == failure
     assert heard == []
 
 
 def test_a_failure_while_timing_has_its_stage() -> None:
     with pytest.raises(CandidateError, match="fails at measure") as caught:
-        judged(3, "fail", "measure")
+        evaluated(3, "fail", "measure")
     assert caught.value.stage == Stage.MEASURE
 
 
@@ -73,8 +73,10 @@ def test_where_there_is_no_clock_a_correct_artifact_has_a_verdict_only() -> None
     target, heard = UntimedTarget(), list[str]()
     artifact = target.compile(PROBLEM, bind(candidate(5)))
     rng = np.random.default_rng(0)
-    judgement = judge(target, PROBLEM, artifact, Effort(), rng, lambda: heard.append("quiet"), StepClock())
-    assert judgement == Judgement(
+    evaluation = evaluate(
+        target, PROBLEM, artifact, Effort(), rng, lambda: heard.append("quiet"), StepClock()
+    )
+    assert evaluation == Evaluation(
         Verdict(0.25, 64, ("1 of 1 blocks",)), None, (("load", 1.0), ("verify", 1.0))
     )
     assert heard == []
@@ -124,7 +126,7 @@ def test_the_one_that_breaks_the_others_is_left_out() -> None:
     assert groups == [(A, B, C), (A,), (B,), (C,), (A, C)]
 
 
-def test_the_baseline_library_that_took_turns_is_told() -> None:
+def test_the_baseline_library_that_took_turns_is_reported() -> None:
     def together(group: Group) -> FinalTimes:
         return FinalTimes(times(group).times, BASELINE if group.has_baseline else None)
 
@@ -153,5 +155,5 @@ def test_nothing_is_asked_for_nothing() -> None:
     assert found == FinalTimes((None, None), reason="nothing compiles any more")
 
 
-def test_the_same_code_twice_is_told_twice() -> None:
+def test_the_same_code_twice_is_reported_twice() -> None:
     assert time_finals((A, A), times) == FinalTimes((SLOW, SLOW))

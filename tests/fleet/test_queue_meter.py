@@ -2,12 +2,12 @@ import os
 import threading
 import time
 
-from tuner.fleet.engine_meter import EngineMeter, keep_off_timed_processors
+from tuner.fleet.queue_meter import QueueMeter, keep_off_timed_processors
 from tuner.runtime.cpu.describe_host import processors
 
 
-def test_work_of_this_process_is_told_and_what_was_before_is_not() -> None:
-    meter = EngineMeter()
+def test_work_of_this_process_is_reported_and_what_was_before_is_not() -> None:
+    meter = QueueMeter()
     until_s = time.thread_time() + 0.1
     while time.thread_time() < until_s:
         pass

@@ -7,7 +7,7 @@ import psycopg
 from procrastinate import PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 
-from tuner.fleet.patient_session import AGAIN_S, Patience
+from tuner.fleet.reconnecting_session import AGAIN_S, RetryLimit
 from tuner.fleet.server import KEEP_ALIVE, server_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ OPEN_S: Final = 5.0  # that a connection may take
 
 
 @final
-class EngineConnector(PsycopgConnector):
+class QueueConnector(PsycopgConnector):
     """A pool of connections, whose loss in the middle of a statement leaves no job without an end.
 
     The engine opens broken connections anew without a word. A job whose end was lost with one would be
@@ -41,14 +41,14 @@ class EngineConnector(PsycopgConnector):
 
         Raises ConnectorException where the server refuses it, such as an end that it heard before.
         """
-        patience = Patience(self._ending)
+        retry_limit = RetryLimit(self._ending)
         while True:
             try:
                 await super().execute_query_async(query, **arguments)
                 return
             except ConnectorException as error:
                 is_lost = isinstance(error.__cause__, psycopg.OperationalError)
-                if patience.is_over or not is_lost or "job_id" not in arguments:
+                if retry_limit.is_over or not is_lost or "job_id" not in arguments:
                     raise
             await asyncio.sleep(AGAIN_S)
 

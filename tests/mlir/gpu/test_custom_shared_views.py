@@ -52,7 +52,7 @@ def test_a_launch_that_asks_for_nothing_gets_what_the_views_need() -> None:
     assert "dynamic_shared_memory_size %c512_i32" in text
 
 
-def test_allocations_come_behind_the_views() -> None:
+def test_allocations_come_after_the_views() -> None:
     text, size = rewritten(views_only(*VIEWS, *ALLOCATED))
     assert size == 512 + 1024
     assert re.search(r"memref\.view %\w+\[%c512\w*\]\[\] : .* to memref<256xf32", text)

@@ -12,9 +12,9 @@ from tuner.core.record import Record
 from tuner.core.target import Effort, Script
 from tuner.core.target_name import TargetName
 from tuner.tuning.composition import Composition
-from tuner.tuning.finals import FINAL_EFFORT
 from tuner.tuning.memory_check import require_memory
 from tuner.tuning.outcome_source import BenchSettings
+from tuner.tuning.remeasurement import FINAL_EFFORT
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -23,7 +23,7 @@ Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256)
 
 
 @dataclass(frozen=True)
-class JudgedCase:
+class EvaluationCase:
     """What a candidate is judged on."""
 
     problem: Problem
@@ -49,7 +49,7 @@ def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
 @contextlib.contextmanager
 def bench_of(
     composition: Composition,
-    case: JudgedCase,
+    case: EvaluationCase,
     bind: Callable[[Candidate], Script],
     recall: Recall = nothing_known,
 ) -> "Iterator[AbstractBench]":
@@ -65,7 +65,7 @@ def bench_of(
         bench.close()
 
 
-def judged(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
+def evaluated(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
     """Returns what becomes of a candidate, verified and timed with the effort of a finalist."""
     bench.start(0, candidate, effort)
     return bench.finish()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner
-from tests.cli.real import brief_finals, real_candidates
+from tests.cli.real import brief_remeasurement, real_candidates
 
 pytestmark = pytest.mark.mlir
 
@@ -24,7 +24,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     script.write_text(text.replace("[1, 2, 4]", "[2]"))
     tuner = Tuner(folder / "results.db", real_candidates())
     words = ("--strategy", str(script), "--sampler", "exhaustive", "--trials", "20", "--workers", "1")
-    with brief_finals():
+    with brief_remeasurement():
         done = tuner("tune", "matmul", "128x128x128", *words)
     assert done.code == 0, done.err
     return tuner
@@ -43,7 +43,7 @@ def test_its_choices_are_explained(real: Tuner) -> None:
     assert done.out.startswith("matmul_knobs(tile_m=8) is in ")
 
 
-def test_a_choice_that_does_not_compile_is_told_with_op_and_place(real: Tuner) -> None:
+def test_a_choice_that_does_not_compile_is_reported_with_op_and_place(real: Tuner) -> None:
     failed = real("history", "--status", "failed", "--json").json
     assert {(trial["stage"], trial["reason"]) for trial in failed} == {
         ("compile", "linalg.fill at payload:7:16: Attempted to vectorize, but failed")
@@ -111,7 +111,7 @@ def test_a_script_with_open_knobs_does_not_apply_and_says_which(real: Tuner, tmp
         ("smt.int.constant 384", "smt.int.constant 3", "leaves strategy own no combination of 72"),
     ],
 )
-def test_a_script_with_a_mistake_is_the_users_and_is_told_in_one_line(
+def test_a_script_with_a_mistake_is_the_users_and_is_reported_in_one_line(
     real: Tuner, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     path = tmp_path / "own.mlir"

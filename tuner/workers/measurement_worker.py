@@ -11,7 +11,7 @@ from tuner.workers.child_process import ChildProcess
 from tuner.workers.protocol import Event, Reply, ServiceSpec
 from tuner.workers.worker import Worker
 
-Turn = Callable[[], contextlib.AbstractContextManager[None]]
+LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def quiet_already() -> contextlib.AbstractContextManager[None]:
@@ -20,7 +20,7 @@ def quiet_already() -> contextlib.AbstractContextManager[None]:
 
 
 @final
-class JudgeSeat:
+class MeasurementWorker:
     """Asks a judge in a child process, one question at a time; the machine is quiet while it times."""
 
     def __init__(
@@ -29,8 +29,8 @@ class JudgeSeat:
         memory_bytes: int,
         *,
         meanwhile: Callable[[], None],  # done again and again while the judge works: waits a little
-        quiet: Turn = quiet_already,  # while it times
-        turn: Turn = quiet_already,  # of timing beside other tuners
+        quiet: LockContext = quiet_already,  # while it times
+        turn: LockContext = quiet_already,  # of timing beside other tuners
     ) -> None:
         self._worker = Worker(spec, memory_bytes)
         self._meanwhile = meanwhile
@@ -56,7 +56,7 @@ class JudgeSeat:
     ) -> Reply:
         """Returns the judge's reply; repeats in a fresh child what an earlier call may be to blame for."""
         self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
-        reply = self._judged()
+        reply = self._evaluated()
         if reply.is_doubtful:
             return self.ask(method, problem, work, effort, seed, timeout_s)
         if isinstance(reply.value, Failure) and reply.value.stage in RAN:
@@ -64,20 +64,20 @@ class JudgeSeat:
         self._worker.start()
         return reply
 
-    def _judged(self) -> Reply:
-        with contextlib.ExitStack() as until_told:
+    def _evaluated(self) -> Reply:
+        with contextlib.ExitStack() as until_reported:
             while not isinstance(news := self._worker.poll(), Reply):
                 if isinstance(news, Event):
-                    until_told.enter_context(self._quiet())
-                    self._take_turn(until_told)
+                    until_reported.enter_context(self._quiet())
+                    self._take_lock(until_reported)
                     self._worker.go_ahead()
                 self._meanwhile()
         return news
 
-    def _take_turn(self, until_told: contextlib.ExitStack) -> None:
+    def _take_lock(self, until_reported: contextlib.ExitStack) -> None:
         """Waits while another tuner times; that does not count as the judge's time."""
         self._worker.pause()
         try:
-            until_told.enter_context(self._turn())
+            until_reported.enter_context(self._turn())
         finally:
             self._worker.resume()

@@ -18,7 +18,7 @@ from tuner.workers.worker import Worker
 
 MEMORY_BYTES = 8 << 30  # beside the arrays of the problem
 START_TIMEOUT_S = 120.0  # to draw inputs and check a result, next to the float64 reference
-TURN_TIMEOUT_S = 60.0
+INTERLEAVED_TIMEOUT_S = 60.0
 # After a pause a library is slower for some calls, however long they are. OpenBLAS, 512x512x512 on a Cascade
 # Lake: 2.57 ms led by a call of an earlier request, 2.40 by one of the same, 2.23 by four; unpaused 2.25.
 LEAD_CALLS = 4
@@ -26,12 +26,14 @@ ENDED = "baseline: its process has ended"
 
 
 @final
-class BaselineTurns:
+class InterleavedBaseline:
     """A started baseline, held still between its turns; its process ends with this object or ``close``."""
 
     def __init__(self, problem: Problem, threads: int, seed: int, processors: frozenset[int]) -> None:
         """Starts it on the given processors. Raises TunerError where a library is missing or wrong."""
-        factory = Factory("tuner.targets.cpu.baseline_turns:BaselineTurnsService", (problem, threads, seed))
+        factory = Factory(
+            "tuner.targets.cpu.interleaved_baseline:InterleavedBaselineService", (problem, threads, seed)
+        )
         spec = ServiceSpec("baseline", factory, library_environment(threads))
         self._worker = Worker(spec, MEMORY_BYTES + 2 * reference_bytes(problem))
         self.close: Callable[[], object] = weakref.finalize(self, self._worker.kill)
@@ -63,7 +65,7 @@ class BaselineTurns:
             raise CandidateError(Stage.RUN, ENDED)
         before_s = thread_waited_s()
         self._worker.resume()
-        seconds: float = self._call("sample", TURN_TIMEOUT_S, times)
+        seconds: float = self._call("sample", INTERLEAVED_TIMEOUT_S, times)
         self.waited_s += thread_waited_s() - before_s
         return seconds
 
@@ -77,7 +79,7 @@ class BaselineTurns:
 
 
 @final
-class BaselineTurnsService:
+class InterleavedBaselineService:
     """What the process serves."""
 
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:

@@ -7,20 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, final
 
 from tuner.core.errors import TunerError
-from tuner.fleet.server import NoAnswerError, connected
+from tuner.fleet.server import NoReplyError, connected
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 P = ParamSpec("P")
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 AGAIN_S: Final = 0.5  # until a server that went away is asked again
-PATIENCE_S: Final = 300.0  # with a server that went away, before what was done is lost
-ENDING_PATIENCE_S: Final = 5.0  # of a node that is to end
+RETRY_LIMIT_S: Final = 300.0  # with a server that went away, before what was done is lost
+ENDING_RETRY_LIMIT_S: Final = 5.0  # of a node that is to end
 
 
 @final
-class Patience:
+class RetryLimit:
     """The patience of one question, which begins now."""
 
     def __init__(self, ending: asyncio.Event) -> None:
@@ -31,12 +31,12 @@ class Patience:
     @property
     def is_over(self) -> bool:
         """Says whether the server stayed away too long."""
-        patience_s = ENDING_PATIENCE_S if self._ending.is_set() else PATIENCE_S
-        return time.monotonic() - self._since_s > patience_s
+        retry_limit_s = ENDING_RETRY_LIMIT_S if self._ending.is_set() else RETRY_LIMIT_S
+        return time.monotonic() - self._since_s > retry_limit_s
 
 
 @final
-class PatientSession:
+class ReconnectingSession:
     """Asks in a thread of its own, so that heartbeats and work go on meanwhile."""
 
     def __init__(self, url: str, ending: asyncio.Event) -> None:
@@ -47,13 +47,13 @@ class PatientSession:
 
     async def ask(
         self,
-        question: "Callable[Concatenate[Connection, P], Answer]",
+        question: "Callable[Concatenate[Connection, P], Reply]",
         *args: P.args,
         **named: P.kwargs,
-    ) -> Answer:
+    ) -> Reply:
         """Returns the answer. Raises TunerError where the server stays away too long."""
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
-        answer: Answer = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        answer: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         return answer
 
     def close(self) -> None:
@@ -61,15 +61,15 @@ class PatientSession:
         self._thread.shutdown()
         self._disconnect()
 
-    def _asked(self, question: Callable[[], Answer]) -> Answer:
+    def _asked(self, question: Callable[[], Reply]) -> Reply:
         import psycopg
 
-        patience = Patience(self._ending)
+        retry_limit = RetryLimit(self._ending)
         while True:
             try:
                 return question()
-            except (psycopg.OperationalError, NoAnswerError) as error:
-                if patience.is_over:
+            except (psycopg.OperationalError, NoReplyError) as error:
+                if retry_limit.is_over:
                     raise TunerError(f"fleet: its database went away: {error}") from error
             self._disconnect()
             time.sleep(AGAIN_S)

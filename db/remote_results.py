@@ -11,18 +11,18 @@ from sqlalchemy.orm import Session, selectinload
 from tuner.core.dataclass_json import encode
 from tuner.core.errors import Failure, UsageError
 from tuner.core.kernel_program import code_sha256
-from tuner.core.measured_elsewhere import (
-    PTX,
-    BaselineTime,
-    ElsewhereResults,
-    FinalTime,
-    MeasuredTrial,
-    MeasuringProvenance,
-)
 from tuner.core.pending_trial import Origin
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Record
-from tuner.core.runs import Elsewhere, Imported
+from tuner.core.remote_results import (
+    PTX,
+    BaselineTime,
+    FinalTime,
+    MeasuredTrial,
+    MeasuringProvenance,
+    RemoteResults,
+)
+from tuner.core.runs import Imported, RemoteMeasurement
 from tuner.core.target_name import CUDA, TargetName
 from tuner.db import rows
 from tuner.db.interning import interned
@@ -50,7 +50,7 @@ class ResultsImport:
         self._runs: dict[str, RunRow] = {}  # by the uuid of their source
         self._counts = Imported(0, 0, 0)
 
-    def do(self, results: ElsewhereResults) -> Imported:
+    def do(self, results: RemoteResults) -> Imported:
         """Stores all of it. Raises UsageError for the first trial that is none of ours."""
         for trial in results.trials:
             self._take(trial)
@@ -131,7 +131,7 @@ class ResultsImport:
             setattr(run, column, getattr(source, column))
         run.machine = interned(self._session, rows.machine_row(provenance.machine))
         run.elsewhere = encode(
-            Elsewhere(
+            RemoteMeasurement(
                 provenance.session, provenance.bundle, provenance.tuner, provenance.driver, trial.origin.run
             )
         )

@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass
 
-from tuner.analysis.answer import half_width
+from tuner.analysis.selected_result import half_width
 from tuner.core.bench import AbstractBench, BoundRecord
 from tuner.core.host_conditions import HostConditions
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target import Effort, Script
 
-FINALISTS = 8
+TOP_TRIALS = 8
 FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200)  # of each finalist
 
 
 @dataclass(frozen=True)
-class Finals:
+class Remeasurement:
     """What the interleaved timing gave."""
 
     times: tuple[tuple[StoredTrial, Measurement], ...]  # of those that still work, as they were given
@@ -28,7 +28,7 @@ class Finals:
         return self.times[0][1].host if self.times else None
 
 
-def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) -> tuple[StoredTrial, ...]:
+def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
     """Returns the fastest measured trials, fastest first; of several with the same code only one."""
     measured = [trial for trial in trials if trial.record.median_s is not None]
     measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
@@ -38,21 +38,21 @@ def choose_finalists(trials: tuple[StoredTrial, ...], limit: int = FINALISTS) ->
     return tuple(by_code.values())[:limit]
 
 
-def time_finalists(
-    bench: AbstractBench, finalists: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
-) -> Finals:
+def remeasure_top_trials(
+    bench: AbstractBench, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
+) -> Remeasurement:
     """Times the finalists interleaved; the fastest takes part twice, which shows the noise floor."""
-    bound = tuple(bound_record(trial) for trial in finalists)
+    bound = tuple(bound_record(trial) for trial in top_trials)
     found = bench.finals((*bound, bound[0]), effort)
     *measurements, again = found.times
     times = tuple(
         (trial, measurement)
-        for trial, measurement in zip(finalists, measurements, strict=True)
+        for trial, measurement in zip(top_trials, measurements, strict=True)
         if measurement is not None
     )
     first = measurements[0]
     noise = None if first is None or again is None else noise_of(first, again)
-    return Finals(times, noise, found.baseline, found.reason)
+    return Remeasurement(times, noise, found.baseline, found.reason)
 
 
 def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.trials import measurement, trial
-from tuner.analysis.answer import answer_of, half_width, timed
+from tuner.analysis.selected_result import half_width, select_result, timed
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Measurement
 from tuner.runtime.timing import summarize
@@ -18,20 +18,20 @@ def noisy(median_s: float, spread: float, seed: int = 0) -> Measurement:
 
 
 def test_no_measured_trial_gives_no_answer() -> None:
-    assert answer_of((trial(0, FAILED),), 0.01) is None
+    assert select_result((trial(0, FAILED),), 0.01) is None
 
 
 def test_the_fastest_is_the_best_when_nothing_is_tied() -> None:
-    answer = answer_of((trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED)), 0.01)
+    answer = select_result((trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED)), 0.01)
     assert answer is not None
     assert answer.best.number == 1
     assert answer.tied == (answer.best,)
 
 
-def test_only_finalists_count_where_there_are_any() -> None:
+def test_only_top_trials_count_where_there_are_any() -> None:
     lucky = trial(0, measurement(0.5))
     final = trial(1, measurement(0.9), final=measurement(1.0))
-    answer = answer_of((lucky, final), None)
+    answer = select_result((lucky, final), None)
     assert answer is not None
     assert answer.best.number == 1
     assert answer.measurement.median_s == 1.0
@@ -50,15 +50,15 @@ def test_only_finalists_count_where_there_are_any() -> None:
 def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise(
     slower_s: float, spread: float, noise: float, is_tied: bool
 ) -> None:
-    answer = answer_of((trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))), noise)
+    answer = select_result((trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))), noise)
     assert answer is not None
     assert len(answer.tied) == 1 + is_tied
 
 
-def test_without_a_noise_floor_half_the_interval_of_the_fastest_is_taken() -> None:
+def test_without_a_noise_layer_half_the_interval_of_the_fastest_is_taken() -> None:
     fastest = noisy(1.0, 0.1)
     within = measurement(1 + 0.9 * half_width(fastest))
-    answer = answer_of((trial(0, fastest), trial(1, within), trial(2, measurement(1.5))), None)
+    answer = select_result((trial(0, fastest), trial(1, within), trial(2, measurement(1.5))), None)
     assert answer is not None
     assert [each.number for each in answer.tied] == [0, 1]
 
@@ -68,7 +68,7 @@ def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> N
     rounds = 1 + np.random.default_rng(0).random(40) / 2
     fast, slow = (summarize(list(rounds * scale), 1, np.random.default_rng(0)) for scale in (1.0, 1.03))
     assert slow.interval_s[0] < fast.interval_s[1]
-    answer = answer_of((trial(0, fast), trial(1, slow)), 0.01)
+    answer = select_result((trial(0, fast), trial(1, slow)), 0.01)
     assert answer is not None
     assert [each.number for each in answer.tied] == [0]
 
@@ -76,7 +76,7 @@ def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> N
 def test_what_is_tied_only_for_being_uncertain_is_not_the_best_though_simpler() -> None:
     fast = trial(0, noisy(1.0, 0.2), script="a\nb\n")
     uncertain = trial(1, noisy(1.03, 0.2, seed=1), script="a\n")
-    answer = answer_of((fast, uncertain), 0.01)
+    answer = select_result((fast, uncertain), 0.01)
     assert answer is not None
     assert answer.tied == (fast, uncertain)
     assert answer.best is fast
@@ -85,7 +85,7 @@ def test_what_is_tied_only_for_being_uncertain_is_not_the_best_though_simpler() 
 def test_among_the_tied_the_simplest_wins() -> None:
     fast = trial(0, measurement(1.0, 0.02), script="a\nb\nc\n")
     simple = trial(1, measurement(1.005, 0.02), script="a\n")
-    answer = answer_of((fast, simple), 0.01)
+    answer = select_result((fast, simple), 0.01)
     assert answer is not None
     assert answer.best is simple
     assert answer.tied == (fast, simple)
@@ -94,21 +94,21 @@ def test_among_the_tied_the_simplest_wins() -> None:
 def test_a_noisy_session_does_not_make_a_simple_script_out_of_a_slow_one() -> None:
     """Two timings of the same code differed by 103 %: everything is tied, and the fastest is taken."""
     fast, slow = trial(0, noisy(1.0, 0.3), script="a\nb\n"), trial(1, noisy(1.5, 0.3, seed=1), script="a\n")
-    answer = answer_of((fast, slow), 1.03)
+    answer = select_result((fast, slow), 1.03)
     assert answer is not None
     assert answer.tied == (fast, slow)
     assert answer.best is fast
 
 
 def test_equally_simple_ones_are_decided_by_time() -> None:
-    answer = answer_of((trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))), 0.01)
+    answer = select_result((trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))), 0.01)
     assert answer is not None
     assert answer.best.number == 2
 
 
 def test_an_answer_is_the_same_whenever_it_is_asked_for() -> None:
     trials = (trial(0, noisy(1.0, 0.1)), trial(1, noisy(1.01, 0.1, seed=1)))
-    assert answer_of(trials, 0.01) == answer_of(trials, 0.01)
+    assert select_result(trials, 0.01) == select_result(trials, 0.01)
 
 
 def test_a_failed_trial_has_no_time() -> None:

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet import patient_session
-from tuner.fleet.patient_session import PatientSession
+from tuner.fleet import reconnecting_session
+from tuner.fleet.reconnecting_session import ReconnectingSession
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
 NOBODY = "postgresql://nobody@/none?host=/nowhere"
 
 
-def asked(url: str, question: "Callable[[Connection], Answer]") -> Answer:
+def asked(url: str, question: "Callable[[Connection], Reply]") -> Reply:
     """Returns the answer that a node which is to end gets."""
 
-    async def once() -> Answer:
+    async def once() -> Reply:
         ending = asyncio.Event()
         ending.set()
-        database = PatientSession(url, ending)
+        database = ReconnectingSession(url, ending)
         try:
             return await database.ask(question)
         finally:
@@ -46,7 +46,7 @@ def test_a_question_whose_connection_is_lost_is_asked_again(postgres_server: str
 
 
 @pytest.mark.postgres
-def test_what_is_wrong_with_a_question_is_told_at_once(postgres_server: str) -> None:
+def test_what_is_wrong_with_a_question_is_reported_at_once(postgres_server: str) -> None:
     calls: list[None] = []
 
     def refuse(_connection: "Connection") -> None:
@@ -58,9 +58,9 @@ def test_what_is_wrong_with_a_question_is_told_at_once(postgres_server: str) -> 
     assert len(calls) == 1
 
 
-def test_a_server_that_stays_away_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_stays_away_is_reported_of(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
-    monkeypatch.setattr(patient_session, "ENDING_PATIENCE_S", 0.0)
+    monkeypatch.setattr(reconnecting_session, "ENDING_RETRY_LIMIT_S", 0.0)
     with pytest.raises(
         TunerError, match=r"^fleet: its database went away: fleet: its database does not answer"
     ):

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import final
 
-from tuner.fleet.tables import EngineLoad
+from tuner.fleet.tables import QueueLoad
 from tuner.runtime.cpu.describe_host import processors
 
 
@@ -18,17 +18,17 @@ class _Reading:
 
 
 @final
-class EngineMeter:
+class QueueMeter:
     """Tells the load since it was last asked; children of the process do not count."""
 
     def __init__(self) -> None:
         self._last = _read()
 
-    def load(self) -> EngineLoad:
+    def load(self) -> QueueLoad:
         """Returns the load since then."""
         before, self._last = self._last, _read()
         passed_s = max(self._last.moment_s - before.moment_s, 1e-9)
-        return EngineLoad(
+        return QueueLoad(
             (self._last.cpu_s - before.cpu_s) / passed_s, (self._last.wakeups - before.wakeups) / passed_s
         )
 

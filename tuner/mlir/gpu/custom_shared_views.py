@@ -24,7 +24,7 @@ BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 
 
 @dataclass(frozen=True)
-class OwnSharedViews:
+class CustomSharedViews:
     """The least bytes that a launch of one kernel must ask for."""
 
     kernel: str
@@ -33,7 +33,7 @@ class OwnSharedViews:
     unbounded: str  # an access whose place only the run knows, and its location; "" without one
 
 
-def own_shared_views(function: Op) -> OwnSharedViews:
+def custom_shared_views(function: Op) -> CustomSharedViews:
     """Reads a ``gpu.func``."""
     size, furthest, unbounded = 0, "", ""
     for block in walk(function, DYNAMIC):
@@ -44,10 +44,10 @@ def own_shared_views(function: Op) -> OwnSharedViews:
                 unbounded = f"{op.name} {location_of(op)}"
             elif end > size:
                 size, furthest = end, f"{op.name} {location_of(op)}"
-    return OwnSharedViews(name_of(function), size, furthest, unbounded)
+    return CustomSharedViews(name_of(function), size, furthest, unbounded)
 
 
-def reserved_bytes(launch: Op, views: OwnSharedViews) -> int | None:
+def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
     """Returns the bytes of a launch for the kernel's own views; None where only the run knows them.
 
     A launch that asks for nothing gets what the views need. Raises CandidateError: RESOURCES for one that

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, eq=False)
-class PanelCalls:
+class PartitionCalls:
     """Addresses of the function and the arguments of each panel, and the objects that keep them alive."""
 
     calls: tuple[tuple[int, int], ...]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.targets.cpu.dishonest_kernels import KERNELS, dishonest_code
-from tests.targets.cpu.drills import DEEDS, PROBLEM, code_of
+from tests.targets.cpu.injected_faults import DEEDS, PROBLEM, code_of
 from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Record
@@ -14,14 +14,14 @@ from tuner.core.target_name import TargetName
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
-from tuner.workers.services import compile_spec, judge_spec
+from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.worker_bench import WorkerBench
 
 pytestmark = pytest.mark.mlir
 
 # No deed meets another's limit: memory that a machine hands out for the first time can take seconds to touch.
-PATIENT = Limits(compile_timeout_s=120.0, judge_timeout_s=120.0, memory_bytes=1500 << 20)
-HURRIED = Limits(compile_timeout_s=120.0, judge_timeout_s=3.0)
+LONG_TIMEOUT = Limits(compile_timeout_s=120.0, evaluation_timeout_s=120.0, memory_bytes=1500 << 20)
+HURRIED = Limits(compile_timeout_s=120.0, evaluation_timeout_s=3.0)
 BROKEN_SCRIPT = "module attributes {transform.with_named_sequence} { transform.named_sequence"
 NO_SUCH_LOOP = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op) {
@@ -66,11 +66,11 @@ def bind(candidate: Candidate) -> Script:
     return Script.of(SCRIPTS[deed] if deed in SCRIPTS else code_of(deed))
 
 
-def judged(deeds: list[str], limits: Limits) -> list[Record]:
+def evaluated(deeds: list[str], limits: Limits) -> list[Record]:
     """One run over the deeds."""
-    factory = Factory("tests.targets.cpu.drills:DrillTarget", (1,))
+    factory = Factory("tests.targets.cpu.injected_faults:DrillTarget", (1,))
     order = BenchOrder(PROBLEM, TargetName("drill"), bind, lambda script, code: None)
-    bench = WorkerBench(order, compile_spec(factory), judge_spec(factory), 1, limits, 0)
+    bench = WorkerBench(order, compile_spec(factory), evaluation_spec(factory), 1, limits, 0)
     try:
         for number, deed in enumerate(deeds):
             bench.start(number, Candidate.of("drill", {"deed": deed}), Effort(budget_s=0.01))
@@ -83,9 +83,9 @@ def judged(deeds: list[str], limits: Limits) -> list[Record]:
 def records() -> dict[str, Record]:
     """Everything, honest kernels at both ends."""
     deeds = ["honest", *(deed for deed in FAILURES if deed != "hang"), "honest"]
-    found = judged(deeds, PATIENT)
+    found = evaluated(deeds, LONG_TIMEOUT)
     assert found[0].status == "measured"  # before any harm
-    (hanged,) = judged(["hang"], HURRIED)
+    (hanged,) = evaluated(["hang"], HURRIED)
     return dict(zip(deeds, found, strict=True)) | {"hang": hanged}  # the last honest one
 
 

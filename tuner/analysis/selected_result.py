@@ -21,7 +21,7 @@ class Tied:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SelectedResult:
     """The trial to use, and those whose times mean the same."""
 
     best: StoredTrial  # the simplest of those as fast as the fastest within noise
@@ -53,7 +53,7 @@ def timed(trial: StoredTrial) -> Measurement:
     raise ValueError(f"trial {trial.id} was not timed")
 
 
-def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | None:
+def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> SelectedResult | None:
     """Returns the best of the measured trials and what is tied with it; None when none was measured.
 
     Where finalists were timed again, only they count: times of other minutes do not compare.
@@ -62,7 +62,7 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
     The best is the simplest of the tied whose own median is within that noise and SIMPLICITY_LIMIT; of
     equally simple ones the fastest.
     """
-    by_time = sorted(finalists_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
+    by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:
         return None
     fastest = timed(by_time[0])
@@ -72,10 +72,10 @@ def answer_of(trials: tuple[StoredTrial, ...], noise: float | None) -> Answer | 
     ties = tuple(tie for tie in ties if tie.slowdown.interval[0] <= floor)
     equal = [tie for tie in ties if tie.slowdown.median <= min(floor, SIMPLICITY_LIMIT)]
     best = min(equal, key=lambda tie: (*complexity(tie.trial), tie.slowdown.median))
-    return Answer(best.trial, ties, floor)
+    return SelectedResult(best.trial, ties, floor)
 
 
-def finalists_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
+def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
     """Returns the trials timed again together; where none was, all measured ones.
 
     None is stale or early-stopped: a few samples of what is far too slow are no result.

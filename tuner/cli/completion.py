@@ -22,7 +22,7 @@ OR_FILES = ("operation", "strategy", "strategies")  # parameters that take a pat
 
 
 @final
-class OfferedWord(click.ParamType):  # type: ignore[type-arg]  # generic in no older click
+class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no older click
     """A type of words that offers some of them; it takes what the type within takes."""
 
     def __init__(self, within: "click.ParamType[Any]", offers: Offers) -> None:
@@ -49,12 +49,12 @@ class OfferedWord(click.ParamType):  # type: ignore[type-arg]  # generic in no o
         return found or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
 
 
-def offer_words(command: click.Command) -> None:
+def offer_completions(command: click.Command) -> None:
     """Lets a command's options and arguments offer words, by their names."""
     for parameter in command.params:
         offers = OFFERS.get(parameter.name or "")
         if offers is not None and parameter.type in (click.STRING, click.INT):
-            parameter.type = OfferedWord(parameter.type, offers)
+            parameter.type = CompletedType(parameter.type, offers)
 
 
 def _these(words: Iterable[str]) -> Offers:
@@ -106,7 +106,7 @@ def _trials_and_runs(context: click.Context, start: str) -> Iterable[tuple[str, 
     return ((f"{RUN_PREFIX}{run}", help_) for run, help_ in runs)
 
 
-def _first_words(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
+def _first_values(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
     """Offers what explain may begin with."""
     return (*((word, "") for word in OPERATIONS), *_trials(context, start))
 
@@ -131,5 +131,5 @@ OFFERS: Mapping[str, Offers] = {  # by the names of parameters
     **dict.fromkeys(("run", "run_id", "resume"), _runs),
     **dict.fromkeys(("trial", "recorded"), _trials),
     **dict.fromkeys(("trial_or_run", "first", "second"), _trials_and_runs),
-    "words": _first_words,
+    "words": _first_values,
 }
