@@ -1,1 +1,1 @@
-"""Everything that touches the MLIR bindings."""
+"""Everything that uses the MLIR Python bindings: ops, analyses, lowerings and the JIT."""

@@ -1,6 +1,6 @@
-"""The one import of the MLIR bindings: transforms and lowering from one wheel, the host JIT from another.
+"""The only import of the MLIR bindings: transforms and lowering from one wheel, the host JIT from another.
 
-Decision 0001 says why there are two; the eudsl wheel, which has all of it, would replace both here.
+Decision 0001 says why there are two wheels; the eudsl wheel, which has both parts, would replace them here.
 """
 
 import contextlib
@@ -11,12 +11,15 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 WHEEL = "numba_cuda_mlir"
-FRONT_END = f"{WHEEL}.numba_cuda.np.numpy_support"  # by which the package imports all of it
+FRONT_END = f"{WHEEL}.numba_cuda.np.numpy_support"  # imports the whole compiler of Python kernels
 
 
 @contextlib.contextmanager
 def _without_front_end() -> Iterator[None]:
-    """Spares the wheel's compiler of Python kernels, 400 modules; whoever asks for it later gets it."""
+    """Leaves out 400 modules of the wheel (its compiler of Python kernels) while the wheel is imported.
+
+    Names of that compiler are imported when an attribute of the package is first read.
+    """
     if WHEEL in sys.modules:
         yield
         return
@@ -63,8 +66,8 @@ __all__ = [
     "transform",
 ]
 
-# The wheel has no stubs for `ir`: mypy reads each of these as Any. They tell a reader what a function takes.
-Op: TypeAlias = ir.Operation | ir.OpView  # a walk gives the one, a builder the other
+# The wheel has no stubs for `ir`: mypy reads each alias as Any. The aliases show what a function takes.
+Op: TypeAlias = ir.Operation | ir.OpView  # a walk gives Operation, a builder gives OpView
 Value: TypeAlias = ir.Value
 Block: TypeAlias = ir.Block
 Type: TypeAlias = ir.Type
@@ -73,7 +76,7 @@ WalkResult: TypeAlias = ir.WalkResult
 
 
 def jit_bindings() -> tuple[Any, Any]:
-    """Returns (ir, execution_engine) of the wheel with the X86 back end; imported only where code is run."""
+    """Returns (ir, execution_engine) of the wheel with the X86 back end, imported only where code is run."""
     from torch_mlir import execution_engine
     from torch_mlir import ir as jit_ir
 

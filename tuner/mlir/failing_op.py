@@ -1,7 +1,7 @@
-"""Which op of a script fails, where MLIR's diagnostic names only the payload op that it failed on.
+"""Finds the op of a script that fails, where MLIR's diagnostic names only the payload op that it failed on.
 
-The ops of the entry sequence run one after the other, so the script without its last ops says it: the op is
-the last one of the shortest beginning that fails.
+The ops of the entry sequence run one after another. A binary search over its prefixes finds the shortest
+prefix that fails to apply; the last op of that prefix is the failing one.
 """
 
 from tuner.core.errors import CandidateError, Stage
@@ -19,7 +19,7 @@ def failing_op(script: str, payload: str) -> OpPlace | None:
         except CandidateError:
             return None
         ops = [op.operation for op in block.operations]
-        applied, failing = 0, len(ops) - 1  # counts of first ops; the last of all yields
+        applied, failing = 0, len(ops) - 1  # lengths of prefixes; the last op is transform.yield
         if not _fails(script, payload, failing):
             return None
         while failing - applied > 1:
@@ -29,15 +29,15 @@ def failing_op(script: str, payload: str) -> OpPlace | None:
             else:
                 applied = middle
         at = ops[failing - 1].location
-        assert isinstance(at, ir.FileLineColLoc)  # parsed a moment ago
+        assert isinstance(at, ir.FileLineColLoc)  # the script was parsed from text above
         return OpPlace(SCRIPT, ops[failing - 1].name, at.start_line, at.start_col)
 
 
 def _fails(script: str, payload: str, count: int) -> bool:
-    """Tells whether the first ops of a script do not apply."""
+    """Returns whether the first ``count`` ops of a script fail to apply to the payload."""
     module, bound = parse(payload, "payload"), parse(script, SCRIPT)
     block = entry_sequence(bound).regions[0].blocks[0]
-    for op in reversed(list(block.operations)[count:]):  # what uses a value comes after it
+    for op in reversed(list(block.operations)[count:]):  # users of a value come after its definition
         op.operation.erase()
     ir.Operation.create("transform.yield", ip=ir.InsertionPoint(block))
     try:

@@ -1,6 +1,7 @@
-"""Hashes the files that turn a script into code, so that a stored outcome does not outlive what made it.
+"""Hashes the source files that compile a script, so that a stored result is not reused after they change.
 
-The script itself, with all that its template includes, is hashed beside: the key of an outcome has both.
+The script itself, with all files that its template includes, is hashed separately: the key of a stored
+result contains both hashes.
 """
 
 import hashlib
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-Sources = tuple[str, ...]  # folders and files below the package
+Sources = tuple[str, ...]  # folders and files, relative to the package
 
 PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
@@ -19,10 +20,10 @@ SHARED_SOURCES: Sources = (
     "mlir/bindings.py",
     "mlir/interpreter.py",
     "mlir/ops",
-    "mlir/pass_timing.py",  # which runs the passes
+    "mlir/pass_timing.py",  # runs the passes
     "mlir/pipeline.py",
     "mlir/rewrite",
-    "payload",  # and the reference that a result is compared with
+    "payload",  # also has the reference that a result is compared with
 )
 CPU_SOURCES: Sources = (*SHARED_SOURCES, "mlir/cpu", "mlir/jit.py", "targets/cpu/compiler.py")
 GPU_SOURCES: Sources = (
@@ -30,7 +31,7 @@ GPU_SOURCES: Sources = (
     "core/chips.py",  # PTX versions, limits
     "core/device.py",  # layouts of tensor maps
     "core/kernel_program.py",
-    "cost_model/launch_limits.py",  # which programs are refused
+    "cost_model/launch_limits.py",  # decides which programs are rejected
     "cost_model/occupancy.py",
     "mlir/effects",
     "mlir/gpu",
@@ -38,7 +39,7 @@ GPU_SOURCES: Sources = (
     "targets/gpu/ptxas.py",
     "targets/gpu/ptxas_report.py",
 )
-# A verdict is all that the simulator gives: it lives no longer than the simulator that gave it.
+# The simulator gives nothing but a verdict, which is valid only for the same version of the simulator.
 SIMULATOR_SOURCES: Sources = (
     *GPU_SOURCES,
     "simulator/block_sample.py",
@@ -54,7 +55,10 @@ SIMULATOR_SOURCES: Sources = (
 
 @cache
 def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
-    """Returns the hash of paths and bytes. Raises FileNotFoundError for a source that is not there."""
+    """Returns the SHA-256 (hex) of the paths and bytes of all files of ``sources``.
+
+    Raises FileNotFoundError for a source that does not exist.
+    """
     digest = hashlib.sha256()
     for path in files_of(sources, package):
         content = path.read_bytes()
@@ -64,7 +68,7 @@ def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
 
 
 def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
-    """Returns all files of the sources, sorted by path."""
+    """Returns all files of ``sources``, sorted by path."""
     found = {file for source in sources for file in _files(package / source)}
     return tuple(sorted(found))
 

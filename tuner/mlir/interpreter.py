@@ -10,14 +10,14 @@ from tuner.mlir.rewrite.diagnostics import OpLocations
 from tuner.mlir.rewrite.named_effects import require_no_effects
 from tuner.mlir.rewrite.older_spellings import with_current_spellings
 
-# MLIR then lists all dialects that it knows, more than a message has room for.
+# MLIR then lists all dialects that it knows, which is too long for a message.
 UNKNOWN_DIALECT = re.compile(r"Dialect `([\w.]+)' not found for custom op '([\w.]+)'.*")
 UNREGISTERED = re.compile(r"line (\d+):(\d+): operation being parsed with an unregistered dialect\..*")
 QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
 def new_context() -> ir.Context:
-    """Returns a context with this project's transform ops; of one thread, for ops in Python need the GIL."""
+    """Returns a context with tuner's transform ops, single-threaded because ops in Python need the GIL."""
     context = ir.Context()
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
@@ -26,7 +26,10 @@ def new_context() -> ir.Context:
 
 
 def parse(text: str, what: str) -> ir.Module:
-    """Parses MLIR in the current context. Raises CandidateError(BIND) with MLIR's first error."""
+    """Parses MLIR text in the current context; ``what`` names the text in the message.
+
+    Raises CandidateError(BIND) with MLIR's first error.
+    """
     try:
         return ir.Module.parse(with_current_spellings(text))
     except (ir.MLIRError, ValueError) as error:
@@ -35,18 +38,19 @@ def parse(text: str, what: str) -> ir.Module:
 
 
 def _unregistered(match: re.Match[str], text: str) -> str:
-    """Says which op it is that MLIR does not know: its own message names the place alone."""
+    """Returns a message that names the op which MLIR does not know: MLIR's own has only its location."""
     line, column = int(match[1]), int(match[2])
-    names = QUOTED.findall(text.splitlines()[line - 1][: column - 1])  # MLIR points behind the name
+    names = QUOTED.findall(text.splitlines()[line - 1][: column - 1])  # MLIR points after the name
     found = f"{names[-1] if names else 'an op'} of an unregistered dialect"
     return f"line {line}:{column}: found {found}, allowed dialects that MLIR or GPUX has"
 
 
 def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
-    """Runs the script's entry sequence on the payload. Raises CandidateError: BIND without one, COMPILE.
+    """Runs the script's entry sequence on the payload, in place.
 
-    Passes that write files or start programs are refused unless the caller allows them. A schedule whose
-    matches find nothing fails with what they looked for.
+    Passes that write files or start programs are rejected unless ``allows_effects``. Matches that find
+    nothing are errors, which name what the script looked for. Raises CandidateError: BIND for a script
+    without an entry sequence or with such a pass, COMPILE where an op of the script fails.
     """
     if not allows_effects:
         require_no_effects(script)
@@ -60,7 +64,7 @@ def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool 
 
 
 def entry_sequence(script: ir.Module) -> ir.Operation:
-    """Returns ``@__transform_main``, or the only named sequence there is. Raises CandidateError(BIND)."""
+    """Returns ``@__transform_main``, or the script's only named sequence. Raises CandidateError(BIND)."""
     sequences = [op for op in script.body.operations if op.operation.name == "transform.named_sequence"]
     named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
     if not named and len(sequences) != 1:
@@ -75,6 +79,6 @@ def first_diagnostic(error: Exception) -> str:
     """Returns the first error and note of an MLIR message in one line, with their locations."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("error:", "note:"))]
-    said = " ".join(errors[:2] or lines[:2]).replace('"-":', "line ")  # "-" is how MLIR calls text
+    said = " ".join(errors[:2] or lines[:2]).replace('"-":', "line ")  # "-": MLIR's file name for parsed text
     said = UNKNOWN_DIALECT.sub(r"found \2 of dialect \1, allowed dialects that MLIR or GPUX has", said)
     return said[:500] or type(error).__name__

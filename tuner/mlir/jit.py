@@ -1,4 +1,4 @@
-"""Just-in-time compilation of LLVM dialect to functions of this process, for this processor."""
+"""Just-in-time compilation of LLVM dialect to functions of this process, for the host's processor."""
 
 import ctypes
 from typing import Any
@@ -8,7 +8,7 @@ from tuner.mlir.bindings import jit_bindings
 
 
 class JittedModule:
-    """Machine code of a module. It lives as long as this object."""
+    """Machine code of a module, freed with this object."""
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
         """Compiles with LLVM -O3 for the host and looks up ``entries``. Raises CandidateError(LOAD)."""
@@ -21,18 +21,18 @@ class JittedModule:
         except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
             raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error
         missing = [entry for entry, address in addresses.items() if not address]
-        if missing:  # the JIT prints the symbol that it misses, if that is why
+        if missing:  # where a symbol is unresolved, the JIT prints its name to stderr
             is_there = f"@{missing[0]}(" in llvm_text
             why = "calls what the JIT cannot resolve" if is_there else "is not in the code"
             raise CandidateError(Stage.LOAD, f"function {missing[0]!r} {why}")
-        self.addresses = addresses  # of packed wrappers: void(void **arguments)
+        self.addresses = addresses  # entry -> address of its packed wrapper, void(void **arguments)
 
 
 class PackedArguments:
-    """Arguments of a call by MLIR's packed convention: an array of pointers to the values."""
+    """Arguments of a call in MLIR's packed calling convention: an array of pointers to the values."""
 
     def __init__(self, *values: int) -> None:
-        """Keeps the values, pointers or 64-bit integers, at fixed addresses, with a slot for the result."""
+        """Stores the values, pointers or 64-bit integers, at fixed addresses, then a slot for the result."""
         count = len(values) + 1
         self._values = (ctypes.c_uint64 * count)(*values, 0)
         first = ctypes.addressof(self._values)
@@ -41,15 +41,15 @@ class PackedArguments:
 
     @property
     def result(self) -> int:
-        """Returns the result of the last call."""
+        """Returns the result of the last call with these arguments, as an integer."""
         return int(self._values[len(self._values) - 1])
 
 
 class CompiledFunction:
-    """A packed wrapper as a Python callable; a call releases the interpreter lock."""
+    """A packed wrapper as a Python callable; a call releases the GIL."""
 
     def __init__(self, address: int) -> None:
-        """Takes the address of the wrapper: void(void **arguments)."""
+        """Takes the address of a packed wrapper, void(void **arguments)."""
         self._call: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def __call__(self, arguments: PackedArguments) -> None:

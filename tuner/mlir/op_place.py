@@ -1,23 +1,24 @@
-"""Where an op stands in a text, and the places that the reason of a failure names."""
+"""Source locations of ops in a script or a payload, and the locations that a failure's reason names."""
 
 import re
 from dataclasses import dataclass
 
 SCRIPT, PAYLOAD = "script", "payload"
-NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")  # as tuner.mlir.rewrite.diagnostics
+# As tuner.mlir.rewrite.diagnostics writes them.
+NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")
 
 
 @dataclass(frozen=True)
 class OpPlace:
-    """An op of the script as bound, or of the payload that it was given."""
+    """Name and source location of an op of the script as bound, or of the payload that it was applied to."""
 
     text: str  # SCRIPT or PAYLOAD
     op: str  # "transform.loop.unroll"
-    line: int  # the first is 1
+    line: int  # from 1
     column: int
 
 
 def named_places(reason: str) -> tuple[OpPlace, ...]:
-    """Returns the ops that a reason names with their places, each once, in its order."""
+    """Returns the ops and locations that a failure's reason names, in order and without repetition."""
     named = (OpPlace(text, op, int(line), int(column)) for op, text, line, column in NAMED.findall(reason))
     return tuple(dict.fromkeys(named))

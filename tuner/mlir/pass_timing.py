@@ -1,7 +1,7 @@
-"""Seconds of each pass, by MLIR's own timing, for whatever is compiled in this process meanwhile.
+"""Wall time of each pass in seconds, by MLIR's own timing, for everything compiled in a ``with`` block.
 
-MLIR prints its report to the process's stderr when a pass manager is destroyed; while passes are timed, that
-is caught in a file.
+MLIR prints its report to the process's stderr when a pass manager is destroyed; while passes are timed, the
+file descriptor of stderr is redirected to a temporary file.
 
       ----Wall Time----  ----Name----
         0.0003 ( 28.0%)    ConvertLinalgToLoopsPass
@@ -21,18 +21,18 @@ from tuner.core.pass_seconds import PassSeconds
 from tuner.mlir.bindings import ir, passmanager
 
 LINE = re.compile(r"^\s+(\d+\.\d+) \(\s*[\d.]+%\)\s+(\w+)$", re.MULTILINE)  # neither pipelines nor analyses
-OF_THE_REPORT = ("Rest", "Total")  # lines that are no pass
+OF_THE_REPORT = ("Rest", "Total")  # lines of the report that are no pass
 
 
 class PassTimes:
-    """What passes took so far."""
+    """Accumulated wall time and number of runs of each pass."""
 
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()
         self._runs: Counter[str] = Counter()
 
     def add(self, report: str) -> None:
-        """Takes a report of MLIR."""
+        """Adds the times of one report that MLIR printed."""
         for seconds, name in LINE.findall(report):
             if name not in OF_THE_REPORT:
                 self._seconds[name] += float(seconds)  # type: ignore[assignment]
@@ -40,17 +40,17 @@ class PassTimes:
 
     @property
     def passes(self) -> tuple[PassSeconds, ...]:
-        """Returns every pass that ran, the longest first."""
+        """Returns every pass that ran, in descending order of time."""
         each = (PassSeconds(name, float(self._seconds[name]), runs) for name, runs in self._runs.items())
         return tuple(sorted(each, key=lambda one: (-one.seconds, one.name)))
 
 
-_times: PassTimes | None = None  # of who asked
+_times: PassTimes | None = None  # of the active timed_passes block
 
 
 @contextmanager
 def timed_passes() -> Iterator[PassTimes]:
-    """Times every pass that runs in the block, of any thread; blocks are not nested."""
+    """Times every pass that runs in the block, in any thread; blocks do not nest."""
     global _times
     _times = PassTimes()
     try:
@@ -60,7 +60,7 @@ def timed_passes() -> Iterator[PassTimes]:
 
 
 def run_pipeline(module: ir.Module, pipeline: str) -> None:
-    """Runs a textual pipeline in place, timed where somebody asked. Raises what MLIR raises."""
+    """Runs a textual pipeline in place, timed inside of a ``timed_passes`` block. Raises what MLIR raises."""
     if _times is None:
         passmanager.PassManager.parse(pipeline).run(module.operation)
         return
@@ -70,13 +70,13 @@ def run_pipeline(module: ir.Module, pipeline: str) -> None:
         try:
             manager.run(module.operation)
         finally:
-            del manager  # which prints the report
+            del manager  # its destructor prints the report
     _times.add(file[0])
 
 
 @contextmanager
 def _caught_stderr() -> Iterator[list[str]]:
-    """Gives a list that holds, after the block, what was printed to the file descriptor of stderr."""
+    """Yields a list that holds, after the block, the text printed to the file descriptor of stderr."""
     found: list[str] = []
     sys.stderr.flush()
     kept = os.dup(2)

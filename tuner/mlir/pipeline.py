@@ -1,4 +1,4 @@
-"""Runs pass pipelines; what MLIR says becomes a CandidateError."""
+"""Runs pass pipelines; an error of MLIR becomes a CandidateError."""
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir

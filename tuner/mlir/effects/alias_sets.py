@@ -1,11 +1,11 @@
-"""Alias sets of a function: buffers that control flow may exchange for one another are one set.
+"""Alias sets of a function: buffers that control flow may exchange for one another are in one set.
 
 Unification, as in Steensgaard, "Points-to Analysis in Almost Linear Time" (POPL 1996): flow-insensitive, and
-all buffers that one memref may be are unified by union-find. After a loop that swaps %a and %b::
+all buffers that one memref may be a view of are unified by union-find. After a loop that swaps %a and %b::
 
     %r:2 = scf.for ... iter_args(%x = %a, %y = %b) -> (...) { scf.yield %y, %x : ... }
 
-%a, %b, %x, %y, %r#0 and %r#1 are of one alias set.
+%a, %b, %x, %y, %r#0 and %r#1 are in one alias set.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
 
-# Control flow whose regions are walked; any other op with regions counts as one op.
+# Control flow whose regions are walked; any other op with regions counts as a single op.
 STRUCTURED = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch"})
 
 
 class AliasSets:
-    """A partition of the memrefs of a function, those inside of ops outside ``STRUCTURED`` left out."""
+    """A partition of a function's memrefs, except memrefs inside of ops that are not ``STRUCTURED``."""
 
     def __init__(self, function: Op) -> None:
-        """Unifies the roots of every memref. Raises CandidateError(COMPILE) for one of unknown origin."""
+        """Unifies the roots of every memref. Raises CandidateError(COMPILE) if an origin is unknown."""
         self._roots: dict[Value, tuple[Value, ...]] = {}
         self._leader: dict[Value, Value] = {}
         for value in buffers_of(function):
@@ -31,28 +31,28 @@ class AliasSets:
         self._number = {leader: number for number, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
-        """Returns the number of a memref's alias set, from 0 in the order of the function."""
+        """Returns the number of a memref's alias set, counted from 0 in the order of the function."""
         return self._number[self._find(self._roots[value][0])]
 
     def knows(self, value: Value) -> bool:
-        """Tells whether a memref is in the partition: it was in the function when this was made."""
+        """Returns whether a memref is in the partition: the function had it when the partition was made."""
         return value in self._roots
 
     def roots_of(self, value: Value) -> tuple[Value, ...]:
-        """Returns the buffers that a memref may be a view of."""
+        """Returns the buffers that ``value``, a memref of the partition, may be a view of."""
         return self._roots[value]
 
     def roots(self) -> list[Value]:
-        """Returns all buffers, in the order of the function."""
+        """Returns all buffers of the function, in its order."""
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:
-        """Tells whether the memref's alias set has one buffer, so that the memref can be no other."""
+        """Returns whether the memref's alias set is a single buffer, so that the memref is a view of it."""
         leader = self._find(self._roots[value][0])
         return [self._find(root) == leader for root in self._leader].count(True) == 1
 
     def _join(self, roots: tuple[Value, ...]) -> None:
-        """Unites the sets of several roots."""
+        """Unites the sets of all ``roots``."""
         for root in roots:
             self._leader.setdefault(root, root)
             self._leader[self._find(root)] = self._find(roots[0])
@@ -65,7 +65,7 @@ class AliasSets:
 
 
 def structured_operations(block: Block) -> Iterator[Op]:
-    """Yields the ops of a block and of the structured control flow in it, in pre-order."""
+    """Yields the ops of a block and those nested in its structured control flow, in pre-order."""
     for op in list(block.operations):
         yield op.operation
         if op.operation.name in STRUCTURED:
@@ -90,5 +90,5 @@ def _buffers(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def block_of(root: Value) -> Block:
-    """Returns the block at whose end a buffer goes out of scope."""
+    """Returns the block at whose end the buffer ``root`` goes out of scope."""
     return root.owner if isinstance(root.owner, ir.Block) else root.owner.operation.block

@@ -1,8 +1,8 @@
-"""Which elements of buffers an op of a host function reads and writes: by the device, and by the host.
+"""Which elements of buffers an op of a host function reads and writes: on the device, and on the host.
 
-Takes a host function whose copies and device memory are explicit (``gpu.memcpy``, ``gpu.alloc``); tells
-whether two ops are dependent (read after write, write after read, write after write), so that what is not may
-run at the same time. Pointers other than descriptors of memrefs may lead anywhere.
+Takes a host function whose copies and device memory are explicit (``gpu.memcpy``, ``gpu.alloc``). Decides
+whether two ops are dependent (read after write, write after read, write after write); independent ops may
+run at the same time. Pointers other than descriptors of memrefs may point to any memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +16,9 @@ from tuner.mlir.effects.op_effects import READS, WRITES, Effect
 from tuner.mlir.rewrite.definitions import op_of, source_of
 
 DEVICE_OPS = frozenset({"gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset", "gpu.launch_func"})
-SHARED = "hostShared"  # of gpu.alloc: pinned memory
-DESCRIPTOR = "nvgpu.tma.create.descriptor"  # a kernel's view of a memref, its first operand
-# Forward memrefs or make views of them, and access no memory.
+SHARED = "hostShared"  # attribute of gpu.alloc: pinned memory
+DESCRIPTOR = "nvgpu.tma.create.descriptor"  # a kernel's view of the memref that is its first operand
+# Ops that forward memrefs or make views of memrefs, and access no memory.
 FORWARDING = frozenset(
     {
         *VIEWS,
@@ -31,18 +31,18 @@ FORWARDING = frozenset(
 
 @dataclass(frozen=True)
 class Accesses:
-    """What something reads and writes."""
+    """The buffer parts that an op, or a sequence of ops, reads and writes."""
 
     reads: frozenset[BufferPart] = frozenset()
     writes: frozenset[BufferPart] = frozenset()
-    is_unknown: bool = False  # it may touch any buffer
+    is_unknown: bool = False  # any buffer may be accessed
 
     def __bool__(self) -> bool:
-        """Tells whether any memory is accessed."""
+        """Returns whether any memory is accessed."""
         return bool(self.reads or self.writes or self.is_unknown)
 
     def conflicts_with(self, other: "Accesses") -> bool:
-        """Tells whether the two are dependent: one writes what the other reads or writes (Bernstein 1966)."""
+        """Returns whether one of the two writes what the other reads or writes (Bernstein 1966)."""
         if self.is_unknown or other.is_unknown:
             return bool(self) and bool(other)
         return (
@@ -57,7 +57,7 @@ WRITES_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
 
 
 def union(parts: Iterable[Accesses]) -> Accesses:
-    """Returns the union of accesses."""
+    """Returns the union of several accesses."""
     reads: set[BufferPart] = set()
     writes: set[BufferPart] = set()
     is_unknown = False
@@ -69,28 +69,28 @@ def union(parts: Iterable[Accesses]) -> Accesses:
 
 
 def is_device_work(op: Op) -> bool:
-    """Tells whether the device executes the op; pinned memory is allocated by the host."""
+    """Returns whether the device executes the op; the host allocates pinned memory."""
     return op.name in DEVICE_OPS and SHARED not in op.attributes
 
 
 def has_device_work(op: Op) -> bool:
-    """Tells whether the device executes the op, or one in its regions."""
+    """Returns whether the device executes the op or an op nested in its regions."""
     return any(map(is_device_work, inside(op)))
 
 
 def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
-    """Returns the accesses of the device for this op and those in its regions."""
+    """Returns the accesses by the device of this op and of the ops nested in its regions."""
     return union(_of_device_op(inner, effects) for inner in inside(op) if is_device_work(inner))
 
 
 def host_accesses(op: Op) -> Accesses:
-    """Returns the accesses of the host itself for this op and those in its regions."""
+    """Returns the accesses by the host itself of this op and of the ops nested in its regions."""
     hosts = (inner for inner in inside(op) if inner.name not in DEVICE_OPS | FORWARDING)
     return union(_of_host_op(inner) for inner in hosts)
 
 
 def inside(op: Op) -> Iterator[Op]:
-    """Yields the op, then those in its regions, in pre-order."""
+    """Yields the op, then all ops nested in its regions, in pre-order."""
     yield op
     for region in op.regions:
         for block in region.blocks:
@@ -129,6 +129,6 @@ def _access(value: Value, effect: Effect) -> Accesses:
 
 
 def _through_pointer(value: Value, effect: Effect) -> Accesses:
-    """Returns the accesses by a descriptor of a memref; any other pointer may lead anywhere."""
+    """Returns the accesses through a memref's descriptor; any other pointer may point to any memory."""
     descriptor = op_of(source_of(value, ("builtin.unrealized_conversion_cast",)), DESCRIPTOR)
     return Accesses(is_unknown=True) if descriptor is None else _access(descriptor.operands[0], effect)

@@ -1,9 +1,9 @@
-"""Which elements of its buffer a memref spans, read from its type: so halves of a buffer are told apart.
+"""Which elements of its buffer a memref spans, read from its type, so that halves of a buffer are distinct.
 
 A memref type with static offset, sizes and strides is a regular section of its buffer (Callahan and Kennedy,
 "Analysis of Interprocedural Side Effects in a Parallel Programming Environment", 1988). All views but
 ``memref.view`` keep the base address: their offset counts elements from the start of the buffer, however many
-views there are in between. Dynamic offsets and strides are not known; the section is then that of the closest
+views there are in between. Where an offset or a stride is dynamic, the section is that of the closest
 enclosing view whose type is static.
 """
 
@@ -14,9 +14,9 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.effects.buffer_roots import SOURCES, VIEWS
 from tuner.mlir.effects.region_dataflow import is_carried
 
-KEEP_THE_BASE = VIEWS - {"memref.view"}  # which moves the base address by bytes
-LEAVES_ITS_SOURCE = "memref.reinterpret_cast"  # may span elements that its source does not
-MAX_TERMS = 1000  # partial sums of one test; for row-major arrays a few are enough
+KEEP_THE_BASE = VIEWS - {"memref.view"}  # memref.view moves the base address by bytes
+LEAVES_ITS_SOURCE = "memref.reinterpret_cast"  # may span elements that its source does not span
+MAX_TERMS = 1000  # partial sums of one overlap test; row-major arrays need only a few
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class StridedRegion:
 
     offset: int
     sizes: tuple[int, ...]
-    strides: tuple[int, ...]  # elements, of any sign
+    strides: tuple[int, ...]  # in elements; may be negative
 
     def overlaps(self, other: "StridedRegion") -> bool:
-        """Tells whether the two share an element; True also where MAX_TERMS are not enough to tell.
+        """Returns whether the regions share an element; True also where MAX_TERMS are too few to decide.
 
         A dependence test: ``offset + sum(i[d] * strides[d])`` of both must be equal for some indices within
         their sizes. That is a linear Diophantine equation in bounded variables, solved by search with
@@ -36,7 +36,7 @@ class StridedRegion:
         """
         if 0 in self.sizes or 0 in other.sizes:
             return False
-        counts: Counter[int] = Counter()  # |stride| -> how often it may be added, by both together
+        counts: Counter[int] = Counter()  # |stride| -> how often both regions together may add it
         for region in (self, other):
             for stride, size in zip(region.strides, region.sizes, strict=True):
                 counts[abs(stride)] += size - 1
@@ -45,12 +45,12 @@ class StridedRegion:
 
     @property
     def first(self) -> int:
-        """Returns the least element's position in the buffer; sizes must not be 0."""
+        """Returns the lowest position in the buffer of any element; no size may be 0."""
         return self.offset + sum(min(0, each) for each in self._spans())
 
     @property
     def last(self) -> int:
-        """Returns the greatest element's position in the buffer; sizes must not be 0."""
+        """Returns the highest position in the buffer of any element; no size may be 0."""
         return self.offset + sum(max(0, each) for each in self._spans())
 
     def _spans(self) -> list[int]:
@@ -59,23 +59,23 @@ class StridedRegion:
 
 @dataclass(frozen=True)
 class BufferPart:
-    """Elements of one buffer that something reads or writes."""
+    """Elements of one buffer that an op reads or writes."""
 
     root: Value
-    region: StridedRegion | None = None  # None: unknown, up to all of it
+    region: StridedRegion | None = None  # None: unknown, up to the whole buffer
 
     def overlaps(self, other: "BufferPart") -> bool:
-        """Tells whether the two may share memory."""
+        """Returns whether the two parts may share memory."""
         if self.root != other.root:
             return False
         return self.region is None or other.region is None or self.region.overlaps(other.region)
 
 
 def region_of(buffer: Value) -> StridedRegion | None:
-    """Returns elements of its buffer that contain all that a memref spans; None where that is not known.
+    """Returns a region of the memref's buffer that contains all elements of the memref; None if not known.
 
-    A view with a dynamic offset lies within the view that it is made of; nothing is known of a memref that
-    control flow yields.
+    A view with a dynamic offset lies within its source view; the region of a memref that control flow yields
+    is not known.
     """
     found = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:
@@ -88,9 +88,10 @@ def region_of(buffer: Value) -> StridedRegion | None:
 
 
 def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
-    """Tells whether ``target`` is a sum of the (step, how often at most), given in descending order of steps.
+    """Returns whether ``target`` is a sum of the steps: (step, maximum count), steps in descending order.
 
-    A bounded subset sum, level by level; what the rest of the steps cannot reach is cut off.
+    A bounded subset sum, solved one step at a time; a partial sum from which the remaining steps cannot reach
+    ``target`` is pruned.
     """
     targets = {target}
     for number, (step, count) in enumerate(steps):
@@ -103,12 +104,12 @@ def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
 
 
 def _op_of(value: Value) -> Op | None:
-    """Returns the operation that a value is a result of; None for an argument of a block."""
+    """Returns the operation that defines a value; None for a block argument."""
     return None if isinstance(value.owner, ir.Block) else value.owner.operation
 
 
 def _of_type(kind: Type) -> StridedRegion | None:
-    """Returns the region of a memref type that is static in sizes, strides and offset."""
+    """Returns the region of a memref type with static sizes, strides and offset; None for any other type."""
     if not isinstance(kind, ir.MemRefType) or not kind.has_static_shape:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Which buffers a memref may be a view of: traced back through views, casts and structured control flow.
+"""Which buffers a memref may be a view of, traced back through views, casts and structured control flow.
 
-The counterpart of LLVM's ``getUnderlyingObjects``: a search backwards over use-def chains, to allocations,
+The counterpart of LLVM's ``getUnderlyingObjects``: a backward search over use-def chains, to allocations,
 arguments of the function and globals.
 """
 
@@ -18,25 +18,25 @@ VIEWS = frozenset(
         *("memref.assume_alignment", "memref.extract_strided_metadata", "memref.reshape"),
     }
 )
-# Ops whose result is a buffer of its own.
+# Ops whose result is a new buffer.
 SOURCES = frozenset(
     {
         *("memref.alloc", "memref.alloca", "memref.get_global", "gpu.alloc", "gpux.alloc"),
-        "builtin.unrealized_conversion_cast",  # of a descriptor, which a call of the runtime made
+        "builtin.unrealized_conversion_cast",  # of a descriptor that a call of the runtime returned
     }
 )
 
 
 def is_buffer(kind: Type) -> bool:
-    """Tells whether a type is a memref, ranked or not."""
+    """Returns whether a type is a memref, ranked or unranked."""
     return isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType)
 
 
 def roots_of(value: Value) -> tuple[Value, ...]:
     """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
 
-    A root is an argument of the function, or the result of an op of ``SOURCES``; the root of every
-    ``memref.get_global`` of one symbol is the first of them in the function.
+    A root is an argument of the function, or the result of an op of ``SOURCES``; all ``memref.get_global`` of
+    one symbol have one root, the first ``memref.get_global`` of the symbol in the function.
     Raises CandidateError(COMPILE) for a memref of any other op: its result may alias an operand.
     """
     origins = origins_of(value)
@@ -46,7 +46,7 @@ def roots_of(value: Value) -> tuple[Value, ...]:
 
 
 def origins_of(value: Value) -> tuple[Value, ...]:
-    """Returns the memrefs that a search backwards ends at, those of unknown origin included."""
+    """Returns the memrefs at which the backward search ends, including memrefs of unknown origin."""
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]
@@ -64,7 +64,7 @@ def origins_of(value: Value) -> tuple[Value, ...]:
 
 
 def described(value: Value) -> str:
-    """Names a value for a message, as MLIR prints it: ``%alloc of memref.alloc``."""
+    """Returns a value's name for a message, as MLIR prints the value: ``%alloc of memref.alloc``."""
     name = value.get_name()
     if isinstance(value.owner, ir.Block):
         return f"argument {name}"
@@ -72,7 +72,7 @@ def described(value: Value) -> str:
 
 
 def _one_step_back(value: Value) -> list[Value] | None:
-    """Returns the memrefs that a memref may alias by the op that defines it; None where none is known."""
+    """Returns the memrefs that ``value`` may alias by its defining op; None if the op makes no alias."""
     if is_carried(value):
         return sources_of(value)
     view = op_of(value, *VIEWS)
@@ -83,7 +83,7 @@ def _one_step_back(value: Value) -> list[Value] | None:
 
 
 def _require_known(origin: Value) -> None:
-    """Raises CandidateError(COMPILE) for what is neither an argument of the function nor of ``SOURCES``."""
+    """Raises CandidateError(COMPILE) unless ``origin`` is a function argument or defined by ``SOURCES``."""
     if not isinstance(origin.owner, ir.Block):
         op = origin.owner.operation
         if op.name not in SOURCES or any(is_buffer(operand.type) for operand in op.operands):
@@ -97,7 +97,7 @@ def _require_known(origin: Value) -> None:
 
 
 def _first_of_symbol(root: Value) -> Value:
-    """Returns one representative for all ``memref.get_global`` of a symbol; any other root as it is."""
+    """Returns the first ``memref.get_global`` of the root's symbol; any other root unchanged."""
     op = op_of(root, "memref.get_global")
     if op is None:
         return root

@@ -1,8 +1,8 @@
-"""Memory effects of an op on the host, everything in its regions included, on buffers from outside of it.
+"""Memory effects of an op on the host, including its regions, on buffers that are defined outside of the op.
 
-Takes ops of a host function before they are lowered. An op that is not known may read and write each memref
-that it takes. Not handled: ops that let a buffer's address escape, and asynchronous device code; both are
-errors.
+Takes ops of a host function before they are lowered. An op that is not listed may read and write each of its
+memref operands. Not handled: ops through which a buffer's address escapes, and asynchronous device code; both
+are errors.
 """
 
 from tuner.core.errors import CandidateError, Stage
@@ -12,22 +12,22 @@ from tuner.mlir.effects.kernel_effects import EffectInstance
 from tuner.mlir.effects.op_effects import ANYTHING, NO_MEMORY_EFFECT, NOTHING, Effect, effect_on_operand
 from tuner.mlir.rewrite.walking import walk, walk_where
 
-# Allocate, forward or free memory, and neither read nor write it.
+# Ops that allocate, forward or free memory, and neither read nor write it.
 NO_READ_OR_WRITE = (
     VIEWS
     | NO_MEMORY_EFFECT
     | {"arith.select", "memref.alloc", "memref.alloca", "memref.get_global", "memref.dealloc", "gpu.dealloc"}
 )
 SHARED_MEMORY = frozenset({"gpu.alloc", "gpu.dealloc"})
-# Ops behind which the address of a buffer is out of sight of this analysis.
+# Ops after which this analysis cannot follow the address of a buffer.
 ESCAPES = frozenset({"memref.extract_aligned_pointer_as_index", "memref.realloc", "bufferization.to_tensor"})
 
 
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:
     """Returns the op's effects on buffers that are defined outside of it.
 
-    An op with regions, but for linalg's, may read and write all that it uses inside.
-    Raises CandidateError(COMPILE) for an op that lets the address of a buffer escape.
+    An op with regions may read and write every buffer used inside of them; ops of linalg are exempt.
+    Raises CandidateError(COMPILE) for an op through which the address of a buffer escapes.
     """
     effects = [(value, ANYTHING) for value in _used_inside(op)]
     if not list(op.regions) or op.name.startswith("linalg."):
@@ -37,7 +37,7 @@ def host_effects(op: Op) -> tuple[EffectInstance, ...]:
 
 
 def is_overwritten(op: Op, buffer: Value) -> bool:
-    """Tells whether the op is known to overwrite all of a memref without reading it."""
+    """Returns whether the op is known to overwrite all of a memref without reading it."""
     return bool(op.name == "linalg.fill" and len(op.operands) == 2 and op.operands[1] == buffer)
 
 
@@ -56,9 +56,9 @@ def _effect(op: Op, number: int) -> Effect:
 
 
 def _used_inside(op: Op) -> list[Value]:
-    """Returns the memrefs that an op and those in its regions use and do not define.
+    """Returns the memrefs that an op and its nested ops use and do not define.
 
-    Raises CandidateError(COMPILE) for an op that lets the address of one escape.
+    Raises CandidateError(COMPILE) for an op through which the address of a buffer escapes.
     """
     used: dict[Value, None] = {}
     made: set[Value] = set()
@@ -71,9 +71,10 @@ def _used_inside(op: Op) -> list[Value]:
 
 
 def reject_device_code(function: Op, structured: set[Op]) -> None:
-    """Raises CandidateError(COMPILE) for GPU ops of a function but synchronous launches in ``structured``.
+    """Raises CandidateError(COMPILE) for GPU ops other than synchronous launches in ``structured``.
 
-    Allocations and frees pass: what is left of them is of memory that the host reaches as well.
+    ``gpu.alloc`` and ``gpu.dealloc`` are accepted: those that remain here are of memory that the host can
+    access too.
     """
     for op in _with_nested(function):
         if op.name.startswith("gpu.") and op.name not in SHARED_MEMORY and not _is_plain_launch(op):
@@ -87,12 +88,12 @@ def reject_device_code(function: Op, structured: set[Op]) -> None:
 
 
 def _with_nested(op: Op) -> list[Op]:
-    """Returns the op and all in its regions; an exception in a callback of ``walk`` would lose its type."""
+    """Returns the op and all nested ops, as a list: an exception in a callback of ``walk`` loses its type."""
     return walk_where(op, lambda _: True)
 
 
 def _is_plain_launch(op: Op) -> bool:
-    """Tells whether an op is a launch without async tokens, given or taken."""
+    """Returns whether an op is a launch that neither takes nor returns async tokens."""
     return (
         op.name == "gpu.launch_func"
         and not list(op.results)

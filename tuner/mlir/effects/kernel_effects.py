@@ -1,8 +1,8 @@
 """Which buffers a kernel reads and writes: side-effect (mod/ref) summaries of outlined kernels.
 
-One summary per ``gpu.func``: for each argument, what the uses of it and of its views may do (interprocedural
-side-effect analysis, Cooper and Kennedy 1988, of calls that nest no deeper than one). Takes kernels that are
-outlined and not lowered yet. What an op itself does is in ``op_effects.py``.
+There is one summary per ``gpu.func``: for each argument, the union of the effects of its uses and of the uses
+of its views (interprocedural side-effect analysis, Cooper and Kennedy 1988, for calls that nest no deeper
+than one). Takes outlined kernels that are not lowered yet. Effects of single ops are in ``op_effects.py``.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from tuner.mlir.rewrite.launch_operands import ARGUMENTS, operands
 from tuner.mlir.rewrite.symbols import function_type, name_of
 from tuner.mlir.rewrite.walking import walk
 
-CAST = "builtin.unrealized_conversion_cast"  # of a tensor to the address of its map
+CAST = "builtin.unrealized_conversion_cast"  # of a tensor map to its address
 
 
 class EffectInstance(NamedTuple):
@@ -26,10 +26,10 @@ class EffectInstance(NamedTuple):
 
 
 class KernelEffects:
-    """Summaries of all kernels of a module, as it is when this is made."""
+    """Effect summaries of all kernels of a module, as the module is at construction."""
 
     def __init__(self, module: ir.Module) -> None:
-        """Summarizes every ``gpu.func``."""
+        """Summarizes every ``gpu.func`` of the module."""
         self._kernels = {
             f"@{name_of(holder)}::@{name_of(function)}": function
             for holder in walk(module, "gpu.module")
@@ -38,7 +38,7 @@ class KernelEffects:
         self._effects = {name: _effects_of_arguments(function) for name, function in self._kernels.items()}
 
     def overwrites(self, launch: Op, value: Value) -> bool:
-        """Tells whether a launch is known to store each element of a memref that it reads nothing of."""
+        """Returns whether a launch is known to store every element of memref ``value`` and to read none."""
         kernel = self._kernels.get(str(launch.attributes["kernel"]))
         numbers = [number for number, each in enumerate(operands(launch, ARGUMENTS)) if each == value]
         if kernel is None or len(numbers) != 1:
@@ -47,9 +47,9 @@ class KernelEffects:
         return not effect.reads and overwrites(launch, kernel, numbers[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
-        """Returns the effects of a ``gpu.launch_func`` on its arguments in order, scalars left out.
+        """Returns the effects of a ``gpu.launch_func`` on its arguments, in order, without scalars.
 
-        A kernel that this module has no body of may read and write all of them.
+        A kernel without a body in this module may read and write every argument.
         """
         values = operands(launch, ARGUMENTS)
         effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
@@ -58,7 +58,7 @@ class KernelEffects:
 
 
 def effect_of(buffer: Value) -> Effect:
-    """Returns the union of the effects of all uses of a memref, or of a TMA descriptor of one."""
+    """Returns the union of the effects of all uses of a memref, or of a TMA descriptor of a memref."""
     effects = [effect_of_use(use.owner.operation, use.operand_number) for use in buffer.uses]
     return Effect(
         any(effect.reads for effect in effects),
@@ -68,7 +68,7 @@ def effect_of(buffer: Value) -> Effect:
 
 
 def is_number(kind: Type) -> bool:
-    """Tells whether a type is a scalar or a vector, which is passed by value."""
+    """Returns whether a type is a scalar or a vector, which a launch passes by value."""
     return isinstance(kind, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
 
 
@@ -79,7 +79,7 @@ def _effects_of_arguments(function: Op) -> tuple[Effect, ...]:
 
 
 def effect_of_use(op: Op, number: int) -> Effect:
-    """Returns the effect of an op on the memref that is its operand of that number, through views."""
+    """Returns the effect of ``op`` on the memref operand ``number``; for a view, that of the view's uses."""
     if op.name not in VIEWS and op.name != CAST:
         return effect_on_operand(op, number)
     effect = effect_of(op.results[0])

@@ -1,8 +1,8 @@
-"""The memory effect of one op on one of its operands, as MLIR's ``MemoryEffectOpInterface`` would tell it.
+"""The memory effect of an op on one of its operands, as MLIR's ``MemoryEffectOpInterface`` would report it.
 
-Python sees no interfaces, so the ops are listed here, on the device and on the host. An op that is not
-listed may read and write. Views are not followed and regions are not entered: ``kernel_effects.py`` and
-``host_accesses.py`` do that.
+The Python bindings do not expose that interface, so the ops are listed here, for the device and the host. An
+op that is not listed may read and write. Views are not followed and regions are not entered:
+``kernel_effects.py`` and ``host_accesses.py`` do that.
 """
 
 from typing import NamedTuple
@@ -16,10 +16,10 @@ READERS = frozenset(
         *("memref.load", "affine.load", "affine.vector_load"),
         *("vector.load", "vector.maskedload", "vector.expandload", "vector.gather", "vector.transfer_read"),
         *("nvgpu.ldmatrix", "gpu.subgroup_mma_load_matrix"),
-        "nvvm.cp.async.bulk.tensor.shared.cluster.global",  # what lies behind a tensor map
+        "nvvm.cp.async.bulk.tensor.shared.cluster.global",  # reads through a tensor map
     }
 )
-# Op -> number of the operand whose memory it writes; it reads that of the others.
+# Op -> number of the operand whose memory it writes; it reads the memory of its other operands.
 WRITERS = {
     **dict.fromkeys(("memref.store", "affine.store", "affine.vector_store", "memref.copy"), 1),
     **dict.fromkeys(("vector.store", "vector.transfer_write", "gpu.subgroup_mma_store_matrix"), 1),
@@ -27,31 +27,31 @@ WRITERS = {
     **dict.fromkeys(("nvgpu.device_async_copy", "nvgpu.tma.async.load"), 0),
     "nvgpu.tma.async.store": 1,
 }
-# Take a memref and read or write no memory: MLIR's NoMemoryEffect, and hints.
+# Ops that take a memref and access no memory: MLIR's NoMemoryEffect, and prefetch hints.
 NO_MEMORY_EFFECT = frozenset(
     {"memref.dim", "memref.rank", "memref.prefetch", "nvgpu.tma.prefetch.descriptor"}
 )
-# Take the address of a memref, and may access what is outside of it.
+# Ops that take the address of a memref, and may access memory outside of it.
 UNBOUNDED = frozenset(
     {
         *("memref.reinterpret_cast", "memref.extract_strided_metadata"),
-        *("gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),  # by strides of their own
+        *("gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),  # have a stride attribute
     }
 )
-# Their first operand is stored: a memref there escapes.
+# Ops that store their first operand: a memref there escapes.
 STORES = frozenset({"memref.store", "affine.store"})
-# Of memref.extract_aligned_pointer_as_index: nothing is written through the address.
+# Attribute of memref.extract_aligned_pointer_as_index: nothing is written through the address.
 READ_ONLY_ATTRIBUTE = "tuner.read_only"
-# Of a func.call: the numbers of the operands whose memory it writes; it reads that of all.
+# Attribute of func.call: numbers of the operands whose memory it writes; it reads that of every operand.
 WRITES_ATTRIBUTE = "writes"
 
 
 class Effect(NamedTuple):
-    """What an op may do to the contents of a memref."""
+    """What an op may do to the elements of a memref."""
 
     reads: bool
     writes: bool
-    is_bounded: bool = True  # False: also to what is outside of the memref, where that is a view
+    is_bounded: bool = True  # False: if the memref is a view, elements outside of it may be accessed too
 
 
 NOTHING, ANYTHING = Effect(False, False), Effect(True, True, is_bounded=False)
@@ -59,7 +59,7 @@ READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=Tru
 
 
 def effect_on_operand(op: Op, number: int) -> Effect:
-    """Returns the effect of an op, which makes no view, on the memref that is its operand of that number."""
+    """Returns the effect of ``op``, which must not be a view, on its operand ``number``, a memref."""
     effect = _effect_on_operand(op, number)
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
@@ -82,5 +82,5 @@ def _effect_on_operand(op: Op, number: int) -> Effect:
 
 
 def _prints(op: Op) -> bool:
-    """Tells whether an op calls a function of MLIR's runner, all of which print what they are given."""
+    """Returns whether an op calls a function of MLIR's runner, all of which print their arguments."""
     return op.name == "func.call" and is_runner_function(callee_of(op))

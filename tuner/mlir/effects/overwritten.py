@@ -1,9 +1,9 @@
-"""Tells whether a launch stores every element of a buffer, so that nothing of its old contents is left.
+"""Proves that a launch stores every element of a buffer, so that none of its old contents remain.
 
-Takes an outlined kernel and its launch of constant sizes. Proved are stores that every thread does once, at
-indices that are linear in its ids and run through all of the buffer (a mixed radix), and the form that
-``launch_parallel_loops`` gives a loop: a guarded number, taken apart by remainders and quotients. All else
-counts as not proved.
+Takes an outlined kernel and its launch of constant sizes. Two forms are proved: stores that every thread
+executes once, at indices that are linear in its ids and cover the whole buffer (a mixed radix), and the form
+that ``launch_parallel_loops`` gives a loop: a guarded linear index, delinearized by remainders and quotients.
+Any other form counts as not proved.
 
     %i = gpu.block_id x        // of 4
     %j = gpu.thread_id x       // of 8
@@ -19,12 +19,12 @@ from tuner.mlir.rewrite.gpu_indices import axis_of
 from tuner.mlir.rewrite.launch_operands import ARGUMENTS, BLOCK, GRID, operands
 from tuner.mlir.rewrite.walking import walk
 
-LESS = (2, 6)  # of arith.cmpi: slt, ult
-Linear = dict[str, int]  # id of a thread or "" for the constant -> its factor
+LESS = (2, 6)  # predicates of arith.cmpi: slt, ult
+Linear = dict[str, int]  # a linear form: block or thread id, or "" for the constant term -> its coefficient
 
 
 def overwrites(launch: Op, kernel: Op, number: int) -> bool:
-    """Tells whether a launch stores each element of the memref that is its argument of that number."""
+    """Returns whether a launch stores every element of the memref that is its argument ``number``."""
     reading = _Reading(launch, kernel)
     blocks = list(kernel.regions[0].blocks)
     target = blocks[0].arguments[number]
@@ -36,7 +36,7 @@ def overwrites(launch: Op, kernel: Op, number: int) -> bool:
 
 
 class _Reading:
-    """What the values of a kernel are in one of its launches."""
+    """Values of a kernel's body, evaluated for one of its launches."""
 
     def __init__(self, launch: Op, kernel: Op) -> None:
         self._body = kernel.regions[0].blocks[0]
@@ -48,7 +48,7 @@ class _Reading:
         }
 
     def covers(self, store: Op, shape: list[int]) -> bool:
-        """Tells whether all threads together do a store at each index of a shape."""
+        """Returns whether all threads together execute a store at every index of a shape."""
         indices = list(store.operands)[2:]
         if store.block == self._body:
             return self._cover_all([self._linear(each) for each in indices], shape)
@@ -72,7 +72,7 @@ class _Reading:
         )
 
     def _is_digit(self, each: Value, number: Value, size: int, below: int, *, is_first: bool) -> bool:
-        """Tells whether an index is ``number / below % size``; the first needs no remainder."""
+        """Returns whether an index is ``number / below % size``; the first index needs no remainder."""
         if size == 1 and self._number(each) == 0:
             return True
         remainder = op_of(each, "arith.remui")
@@ -90,14 +90,14 @@ class _Reading:
         return divisor == below
 
     def _cover_all(self, indices: Sequence[Linear | None], shape: list[int]) -> bool:
-        """Tells whether indices run through their sizes, each by ids of its own."""
+        """Returns whether the indices cover their sizes, each linear in ids that no other index uses."""
         known = [each for each in indices if each is not None]
         ids = [name for each in known for name in each if name]
         runs = [self._run(each) for each in known]
         return len(known) == len(shape) and len(set(ids)) == len(ids) and runs == shape
 
     def _run(self, linear: Linear | None) -> int | None:
-        """Returns n where a linear form takes each value from 0 to n - 1, else None."""
+        """Returns n if a linear form takes every value from 0 to n - 1, else None."""
         if linear is None or linear.get("", 0):
             return None
         run = 1
@@ -113,11 +113,11 @@ class _Reading:
         return self._sizes[kind][int(axis)]
 
     def _number(self, each: Value) -> int | None:
-        """Returns a constant, of the kernel or given to it."""
+        """Returns the integer of a constant, or of an argument that is constant in the launch, else None."""
         return constant_of(self._given.get(each, each))
 
     def _linear(self, each: Value) -> Linear | None:
-        """Returns a value as a sum of ids with factors; None for what is not linear."""
+        """Returns a value as a linear form of block and thread ids; None for a value that is not linear."""
         number = self._number(each)
         if number is not None:
             return {"": number}

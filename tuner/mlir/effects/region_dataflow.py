@@ -1,7 +1,8 @@
 """Def-use edges through structured control flow: which values a result or block argument of scf ops may be.
 
-What MLIR's ``RegionBranchOpInterface`` tells in C++, for scf.for, scf.while, scf.if and scf.index_switch: an
-iter_arg is its initial value or what an iteration yields, a result of scf.if what either branch yields.
+Covers, for scf.for, scf.while, scf.if and scf.index_switch, what MLIR's ``RegionBranchOpInterface`` gives in
+C++: an iter_arg is its initial value or the value that an iteration yields; a result of scf.if is the value
+that either branch yields.
 """
 
 from tuner.mlir.bindings import Block, Op, Value, ir
@@ -11,7 +12,7 @@ BRANCHES = frozenset({"scf.if", "scf.index_switch"})
 
 
 def is_carried(value: Value) -> bool:
-    """Tells whether a value is a result or a block argument that scf control flow forwards values to."""
+    """Returns whether a value is a result or block argument to which scf control flow forwards values."""
     if isinstance(value.owner, ir.Block):
         op = value.owner.owner.operation
         return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
@@ -19,7 +20,7 @@ def is_carried(value: Value) -> bool:
 
 
 def sources_of(value: Value) -> list[Value]:
-    """Returns the values forwarded to a carried one, over one edge each."""
+    """Returns the values that control flow forwards directly to ``value``, for which ``is_carried`` holds."""
     if not isinstance(value.owner, ir.Block):
         return _sources_of_result(value.owner.operation, value.result_number)
     op = value.owner.owner.operation
@@ -49,5 +50,5 @@ def _sources_of_result(op: Op, number: int) -> list[Value]:
 
 
 def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
-    """Returns what an iter_arg of scf.for is in the first iteration, and what in the next ones."""
+    """Returns the initial value of iter_arg ``number`` of an scf.for, and the value yielded for it."""
     return [loop.operands[FOR_BOUNDS + number], terminator_of(loop, 0).operands[number]]

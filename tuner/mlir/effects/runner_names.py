@@ -1,16 +1,16 @@
-"""The functions of MLIR's runner libraries that a program may declare and call: their names and arguments.
+"""Names and argument types of the functions of MLIR's runner libraries that a program may declare and call.
 
-They are those of ``mlir_c_runner_utils`` and ``mlir_runner_utils``, see
+The functions are those of ``mlir_c_runner_utils`` and ``mlir_runner_utils``, see
 <https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/RunnerUtils.cpp>. A function with
 ``llvm.emit_c_interface`` is called as ``_mlir_ciface_NAME``, with the address of a memref's descriptor.
 """
 
 C_INTERFACE = "_mlir_ciface_"
-# Name -> types of the arguments, as LLVM has them.
+# Name -> LLVM types of the arguments.
 PRINTED_SCALARS: dict[str, tuple[str, ...]] = {
     "printI64": ("i64",),
     "printU64": ("i64",),
-    "printF16": ("i16",),  # the bits
+    "printF16": ("i16",),  # the bits of the f16
     "printBF16": ("i16",),
     "printF32": ("f32",),
     "printF64": ("f64",),
@@ -21,9 +21,9 @@ PRINTED_SCALARS: dict[str, tuple[str, ...]] = {
     "printNewline": (),
     "printFlops": ("f64",),
 }
-# Name -> type of what it returns; they take nothing.
+# Name -> result type; no arguments.
 CLOCKS = {"rtclock": "f64", "nanoTime": "i64"}  # seconds, nanoseconds
-# Ending of a function's name -> element type of the memref that it prints.
+# Suffix of a function's name -> element type of the memref that it prints.
 PRINTED_ELEMENTS = {
     "I8": "i8",
     "I16": "i16",
@@ -41,5 +41,5 @@ RUNNER_FUNCTIONS = frozenset({*PRINTED_SCALARS, *CLOCKS, *MEMREFS, *SHAPES})
 
 
 def is_runner_function(symbol: str) -> bool:
-    """Tells whether a symbol is one of these functions, by itself or by its C interface."""
+    """Returns whether a symbol is a runner function, with or without the prefix of its C interface."""
     return symbol.removeprefix(C_INTERFACE) in RUNNER_FUNCTIONS

@@ -26,11 +26,11 @@ class Requirement:
     words: str = ""  # of inline PTX, in its text
 
     def is_of(self, op: Op) -> bool:
-        """Tells whether an op of the prefix needs the instruction."""
+        """Returns whether an op of the prefix needs the instruction."""
         return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
-        """Tells whether the chip has the instruction."""
+        """Returns whether the chip has the instruction."""
         return chip.capability >= self.capability and (chip.is_specific or not self.is_specific)
 
 

@@ -57,7 +57,7 @@ def _share_out(source: Value, target: Value) -> None:
 
 
 def _is_of_block(op: Op) -> bool:
-    """Tells whether all threads do one copy together."""
+    """Returns whether all threads do one copy together."""
     ops = [each.operation for each in op.block.operations]
     place = ops.index(op)
     is_between = _first_effect(ops[:place][::-1]) and _first_effect(ops[place + 1 :])
@@ -67,7 +67,7 @@ def _is_of_block(op: Op) -> bool:
 
 
 def _first_effect(ops: list[Op]) -> bool:
-    """Tells whether the first op with an effect is a barrier."""
+    """Returns whether the first op with an effect is a barrier."""
     for op in ops:
         if op.name not in UNIFORM and not op.name.startswith(PURE):
             return bool(op.name == BARRIER)
@@ -75,7 +75,7 @@ def _first_effect(ops: list[Op]) -> bool:
 
 
 def _is_uniform(root: Value) -> bool:
-    """Tells whether a value is known to be the same in all threads of a block."""
+    """Returns whether a value is known to be the same in all threads of a block."""
     open_values, seen = [root], set[Value]()
     while open_values:
         each = open_values.pop()

@@ -44,7 +44,7 @@ def _inline(call: Op, functions: dict[str, Op]) -> None:
 
 
 def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
-    """Tells whether a function calls one of that name, itself or through others."""
+    """Returns whether a function calls one of that name, itself or through others."""
     open_names, seen = [name_of(function)], set[str]()
     while open_names:
         caller = functions.get(open_names.pop())

@@ -159,7 +159,7 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
 
 
 def _is_run(function: Op) -> bool:
-    """Tells whether a function is host code that runs: public, with a body. Calls of others are errors."""
+    """Returns whether a function is host code that runs: public, with a body. Calls of others are errors."""
     visibility = function.attributes.get("sym_visibility")
     is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
     return not is_private and len(function.regions[0].blocks) > 0

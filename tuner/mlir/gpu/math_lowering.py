@@ -95,7 +95,7 @@ def _formula(op: Op, x: Term) -> Term:
 
 
 def _is_two(exponent: Value) -> bool:
-    """Tells whether an exponent is the constant 2: x * x spares float64, which is slow on many devices."""
+    """Returns whether an exponent is the constant 2: x * x spares float64, which is slow on many devices."""
     constant = op_of(exponent, "arith.constant")
     if constant is None:
         return False

@@ -19,7 +19,7 @@ class Term:
 
     @property
     def is_float(self) -> bool:
-        """Tells whether an element is a floating-point number."""
+        """Returns whether an element is a floating-point number."""
         return isinstance(self.element, ir.FloatType)
 
     @property

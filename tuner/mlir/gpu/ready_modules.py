@@ -6,5 +6,5 @@ OBJECTS = "tuner.objects"  # attribute: the objects of its gpu.binary
 
 
 def is_ready(holder: Op) -> bool:
-    """Tells whether a ``gpu.module`` has its code beside it."""
+    """Returns whether a ``gpu.module`` has its code beside it."""
     return OBJECTS in holder.attributes

@@ -196,7 +196,7 @@ def _integer(op: Op, name: str) -> int | None:
 
 
 def _has_whole_warps(function: Op) -> bool:
-    """Tells whether it is known that no warp lacks threads."""
+    """Returns whether it is known that no warp lacks threads."""
     if KNOWN_SIZE not in function.attributes:
         return False
     threads = math.prod(int(size) for size in ir.DenseI32ArrayAttr(function.attributes[KNOWN_SIZE]))

@@ -37,7 +37,7 @@ class Lifetime:
     freed: float  # a barrier after which no thread and no copy accesses the buffer; inf if there is none
 
     def overlaps(self, other: "Lifetime") -> bool:
-        """Tells whether both may be live at one time."""
+        """Returns whether both may be live at one time."""
         return not (self.freed < other.first or other.freed < self.first)
 
 
@@ -99,7 +99,7 @@ def _users(buffer: Value) -> list[Op] | None:
 
 
 def _orders_shared_memory(op: Op) -> bool:
-    """Tells whether an op is a barrier of the whole block that makes writes to shared memory visible."""
+    """Returns whether an op is a barrier of the whole block that makes writes to shared memory visible."""
     if op.name != "gpu.barrier" or len(op.operands):
         return False
     fenced = op.attributes.get("address_spaces")

@@ -25,7 +25,7 @@ NOT_SWIZZLED = "swizzle = none"
 
 
 def is_tensor_map(kind: Type) -> bool:
-    """Tells whether a type is that of a tensor map."""
+    """Returns whether a type is that of a tensor map."""
     return str(kind).startswith(MAP)
 
 

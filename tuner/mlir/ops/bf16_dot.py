@@ -38,7 +38,7 @@ class Bf16DotOp(InPlaceOp, name="bf16_dot"):
 
 
 def _is_pair_contraction(contract: Op) -> bool:
-    """Tells whether types and shapes are those that ``_rewrite`` takes."""
+    """Returns whether types and shapes are those that ``_rewrite`` takes."""
     a, b, c = (ir.VectorType(operand.type) for operand in contract.operands)
     shapes = (list(a.shape), list(b.shape), list(c.shape))
     rows, columns = shapes[0][0], shapes[1][0]

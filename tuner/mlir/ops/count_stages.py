@@ -59,7 +59,7 @@ class _Stage:
     stages: int
 
     def is_counted(self, loop: Op, first: Value) -> bool:
-        """Tells whether it is one more in each iteration, ``first`` what came before the first."""
+        """Returns whether it is one more in each iteration, ``first`` what came before the first."""
         if self.stages & (self.stages - 1) == 0:
             return False  # a mask
         low, _, stride = map(_constant, list(loop.operands)[:3])

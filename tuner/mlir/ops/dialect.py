@@ -44,7 +44,7 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
 
     @staticmethod
     def allow_repeated_handle_operands(op: InPlaceOp) -> bool:
-        """Tells whether several operands may be one handle: these ops have one operand."""
+        """Returns whether several operands may be one handle: these ops have one operand."""
         return False
 
 

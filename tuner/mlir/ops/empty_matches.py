@@ -73,7 +73,7 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
 
     @staticmethod
     def allow_repeated_handle_operands(op: NoteMatchOp) -> bool:
-        """Tells whether several operands may be one handle: nothing is done with them."""
+        """Returns whether several operands may be one handle: nothing is done with them."""
         return True
 
 
@@ -96,7 +96,7 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
 
     @staticmethod
     def allow_repeated_handle_operands(op: RequireMatchOp) -> bool:
-        """Tells whether several operands may be one handle: it has one operand."""
+        """Returns whether several operands may be one handle: it has one operand."""
         return True
 
 
@@ -192,7 +192,7 @@ def _reason(match: Op, scopes: list[Op]) -> str:
 
 
 def _is_no_part(op: Op) -> bool:
-    """Tells whether a script may look for an op: the arithmetic in a linalg op is a part of it."""
+    """Returns whether a script may look for an op: the arithmetic in a linalg op is a part of it."""
     return op.parent is None or not op.parent.name.startswith("linalg.")
 
 

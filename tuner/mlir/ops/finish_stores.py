@@ -102,7 +102,7 @@ class _Output:
 
     @property
     def has_whole_rows(self) -> bool:
-        """Tells whether every column is stored, 16 bytes at a time."""
+        """Returns whether every column is stored, 16 bytes at a time."""
         is_aligned = self.row * self.element.width % (8 * STORE_BYTES) == 0
         return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
 

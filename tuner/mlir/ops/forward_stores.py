@@ -79,7 +79,7 @@ def _places(buffer: Value, ops: Sequence[Op]) -> list[Place] | None:
 
 
 def _is_whole(op: Op, rank: int, vector_rank: int) -> bool:
-    """Tells whether an access has no mask, ends within its buffer and turns no dimensions around."""
+    """Returns whether an access has no mask, ends within its buffer and turns no dimensions around."""
     operands = rank + 2  # the buffer, its indices, and what is written or what padding is
     mapping = ir.AffineMapAttr(op.attributes["permutation_map"]).value
     is_inside = all(ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"]))

@@ -91,7 +91,10 @@ class _Body:
         return _Iteration(self, {}).reads(_fragments(self.steps[0]))
 
     def is_known(self, op: Op) -> bool:
-        """Tells whether an op may be left out until its result is needed, or is one of those that are not."""
+        """Returns whether an op is the wait, the barrier, or has results and no regions.
+
+        Ops of the last kind may be delayed until their result is needed.
+        """
         return (len(op.results) > 0 and len(op.regions) == 0) or op in (self.wait, self.barrier)
 
     @property

@@ -1,1 +1,1 @@
-"""Reading and building IR: what transform ops and passes share. None of it is a pass."""
+"""Functions that read and build IR, shared by transform ops and passes; no module here is a pass."""

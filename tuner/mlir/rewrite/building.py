@@ -1,10 +1,10 @@
-"""Builders of payload ops at the current insertion point, in the few forms that ops and passes need."""
+"""Builders of payload ops at the current insertion point, in the forms that ops and passes need."""
 
 from collections.abc import Callable, Sequence
 
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 
-Build = Callable[[], Value | None]  # builds the body of a region, and gives the value that it yields
+Build = Callable[[], Value | None]  # builds the body of a region; returns the value to yield, if any
 
 
 def create(
@@ -17,31 +17,31 @@ def create(
 
 
 def value(name: str, result: Type, *operands: Value, **attributes: Attribute) -> Value:
-    """Creates an op with one result and returns that."""
+    """Creates an op with one result and returns that result."""
     return create(name, [result], operands, **attributes).results[0]
 
 
 def index(number: int) -> Value:
-    """Creates an index constant."""
+    """Creates a constant of type index."""
     kind = ir.IndexType.get()
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
 def size_of(buffer: Value, dimension: int) -> Value:
-    """Creates the size of a memref along a dimension, which may be known only at run time."""
+    """Creates the size of a memref along a dimension: a constant if static, else ``memref.dim``."""
     if not buffer.type.is_dynamic_dim(dimension):
         return index(buffer.type.shape[dimension])
     return value("memref.dim", ir.IndexType.get(), buffer, index(dimension))
 
 
 def dynamic_sizes(buffer: Value) -> list[Value]:
-    """Creates the sizes of a memref that only the run knows, as an allocation of its type takes them."""
+    """Creates the dynamic sizes of a memref, as operands for an allocation of the same type."""
     dimensions = range(buffer.type.rank)
     return [size_of(buffer, each) for each in dimensions if buffer.type.is_dynamic_dim(each)]
 
 
 def zero(kind: Type) -> Value:
-    """Creates the constant zero of a type of floats or integers, or of a vector of such."""
+    """Creates the constant zero of a float or integer type, or of a vector type of either."""
     is_vector = isinstance(kind, ir.VectorType)
     element = kind.element_type if is_vector else kind
     is_integer = isinstance(element, ir.IntegerType)
@@ -52,7 +52,7 @@ def zero(kind: Type) -> Value:
 
 
 def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
-    """Creates ``affine.apply`` of an expression over the symbols s0, s1, ..."""
+    """Creates ``affine.apply`` of an expression over the symbols s0, s1, ..., bound to ``symbols``."""
     mapping = ir.AffineMapAttr.get(ir.AffineMap.get(0, len(symbols), [expression]))
     return value("affine.apply", ir.IndexType.get(), *symbols, map=mapping)
 
@@ -63,7 +63,7 @@ def symbol(number: int) -> ir.AffineExpr:
 
 
 def plus(base: Value, distance: int) -> Value:
-    """Creates ``base + distance`` of type index; returns ``base`` where the distance is 0."""
+    """Creates ``base + distance`` of type index; returns ``base`` if the distance is 0."""
     if distance == 0:
         return base
     return value("arith.addi", ir.IndexType.get(), base, index(distance))
@@ -82,7 +82,10 @@ def integers(numbers: Sequence[int]) -> Attribute:
 
 
 def piece(vector: Value, offset: int, size: int) -> Value:
-    """Creates the slice of ``size`` elements of a 1-D vector; returns the vector where that is all of it."""
+    """Creates the slice of ``size`` elements of a 1-D vector from ``offset`` on.
+
+    Returns the vector itself if it has ``size`` elements.
+    """
     kind = ir.VectorType(vector.type)
     if kind.shape[0] == size:
         return vector
@@ -94,7 +97,7 @@ def piece(vector: Value, offset: int, size: int) -> Value:
 def branch(
     condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
 ) -> Value | None:
-    """Creates ``scf.if``. With a result type, both callables build a value of it; returns the op's result."""
+    """Creates ``scf.if``; with a result type, both callables build a value of it. Returns the op's result."""
     results = [] if result is None else [result]
     op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
     for region, build in zip(op.regions, (then, otherwise), strict=True):
@@ -106,7 +109,7 @@ def branch(
 
 
 def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
-    """Creates a view of an array's memory under a type of static sizes and strides."""
+    """Creates a view of an array's memory with another memref type, of static sizes and strides."""
     strides, offset = kind.get_strides_and_offset()
     return value(
         "memref.reinterpret_cast",

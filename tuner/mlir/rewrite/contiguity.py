@@ -1,12 +1,12 @@
-"""Which dimensions of a memref lie in memory without gaps."""
+"""Which dimensions of a memref are contiguous in memory."""
 
 from tuner.mlir.bindings import Type, ir
 
 
 def contiguous_dimensions(memref: Type) -> int:
-    """Returns how many of the last dimensions of a ranked memref have their elements adjacent."""
+    """Returns how many trailing dimensions of a ranked memref type are contiguous."""
     strides, _ = memref.get_strides_and_offset()
-    adjacent: int | None = 1  # the stride that leaves no gap; None behind a size that is not known
+    adjacent: int | None = 1  # the stride without a gap; None after a dynamic size
     for number in reversed(range(memref.rank)):
         is_dynamic = memref.is_dynamic_dim(number)
         if not is_dynamic and memref.shape[number] == 1:
@@ -18,10 +18,10 @@ def contiguous_dimensions(memref: Type) -> int:
 
 
 def is_contiguous(memref: Type) -> bool:
-    """Tells whether a memref type is ranked, and its elements are known to be adjacent and in order."""
+    """Returns whether a memref type is ranked and known to be contiguous, in row-major order."""
     return isinstance(memref, ir.MemRefType) and contiguous_dimensions(memref) == memref.rank
 
 
 def begins_at_its_pointer(memref: Type) -> bool:
-    """Tells whether the first element is known to be where the memref's pointer points."""
+    """Returns whether a memref type's offset is 0: its aligned pointer points to the first element."""
     return bool(memref.get_strides_and_offset()[1] == 0)

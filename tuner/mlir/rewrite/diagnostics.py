@@ -1,22 +1,22 @@
-"""Diagnostics of the transform interpreter in one line, with the name of the op that they point at."""
+"""Diagnostics of the transform interpreter in one line, with the name of the op that they point to."""
 
 import re
 
 from tuner.mlir.bindings import Op, WalkResult, ir
 
 LENGTH_LIMIT = 500  # characters of a reason
-PAYLOAD = "payload"  # file name in the locations of payload ops; those of the script stay UNNAMED
+PAYLOAD = "payload"  # file name in the locations of payload ops; locations of the script stay UNNAMED
 UNNAMED = "-"  # file name that MLIR gives to parsed text
-# What MLIR adds to the message of an op in Python
+# Lines that MLIR adds to the message of an op defined in Python.
 ADDED = re.compile(r'TransformOpInterfaceFallbackModel: silenceable failure|see current operation: "tuner\.')
 LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
 
 
 class OpLocations:
-    """Names of ops by location; marks those of the payload, for script and payload both come from "-"."""
+    """Op names by location. Marks the payload's locations, since MLIR names script and payload both "-"."""
 
     def __init__(self, payload: ir.Module) -> None:
-        """Sets the file name in locations of the payload to PAYLOAD, which those of a script do not have."""
+        """Sets the file name of all payload locations to PAYLOAD, to tell them from the script's."""
         self._names: dict[tuple[str, int, int], str] = {}
 
         def visit(op: Op) -> WalkResult:

@@ -1,4 +1,4 @@
-"""An elementwise epilogue as a scalar function beside its kernel, and its application to vectors.
+"""An elementwise epilogue as a scalar function next to its kernel, and its application to vectors.
 
 ``tuner.set_aside_epilogue`` makes the function, ``tuner.finish_stores`` applies it where sums are stored::
 
@@ -15,23 +15,26 @@ from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.symbols import function_type, name_of
 
 SUFFIX = "_epilogue"
-ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of a scalar's argument
+ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of the scalar function's arguments
 
 
 def find_epilogue(function: Op) -> Op | None:
-    """Returns the scalar function that was set aside for a func.func, if any."""
+    """Returns the scalar function ``@f_epilogue`` of a func.func ``@f``; None if it has none."""
     wanted = name_of(function) + SUFFIX
     siblings = (op.operation for op in function.parent.regions[0].blocks[0].operations)
     return next((op for op in siblings if op.name == "func.func" and name_of(op) == wanted), None)
 
 
 def output_type(epilogue: Op) -> Type:
-    """Returns the result type of the scalar function."""
+    """Returns the result type of the scalar function ``epilogue``."""
     return function_type(epilogue).results[0]
 
 
 def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]) -> Value:
-    """Inlines the epilogue, vectorized over sums that are neighbours in a row of C; returns its result."""
+    """Inlines the epilogue for a vector of sums that are adjacent in a row of C; returns the result vector.
+
+    ``indices`` are those of the first sum in C.
+    """
     width = ir.VectorType(sums.type).shape[0]
     block = epilogue.regions[0].blocks[0]
     known = {block.arguments[0]: sums}
@@ -50,7 +53,7 @@ def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]
 
 
 def _load(epilogue: Op, number: int, function: Op, indices: list[Value], width: int) -> Value:
-    """Loads the vector for one argument of the epilogue: neighbours, or one element broadcast."""
+    """Loads the vector for one argument of the epilogue: adjacent elements, or one element broadcast."""
     attributes = argument_attributes(epilogue, number)
     source = function.regions[0].blocks[0].arguments[ir.IntegerAttr(attributes[ARGUMENT]).value]
     dimensions = list(ir.DenseI64ArrayAttr(attributes[DIMENSIONS]))

@@ -1,4 +1,4 @@
-"""Where a thread is: ``gpu.block_id``, ``gpu.thread_id`` and their like, along x, y or z."""
+"""Indices of blocks and threads: ``gpu.block_id``, ``gpu.thread_id`` and similar ops, along x, y or z."""
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import value
@@ -7,10 +7,10 @@ AXES = "xyz"
 
 
 def index_along(name: str, axis: str) -> Value:
-    """Creates an index along an axis, such as ``gpu.block_id`` along "z"."""
+    """Creates the op ``name``, such as ``gpu.block_id``, along an axis: "x", "y" or "z"."""
     return value(name, ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {axis}>"))
 
 
 def axis_of(op: Op) -> int:
-    """Returns the axis that such an op is along: 0, 1 or 2."""
+    """Returns the axis of an op such as ``gpu.block_id``: 0, 1 or 2 for x, y or z."""
     return AXES.index(str(op.attributes["dimension"]).removeprefix("#gpu<dim ").removesuffix(">"))

@@ -1,4 +1,4 @@
-"""Splits index values into a base and a constant offset: to compare addresses, or to add constants last."""
+"""Splits index values into a base and a constant offset, to compare addresses or to add constants last."""
 
 from collections.abc import Hashable
 
@@ -8,10 +8,10 @@ from tuner.mlir.rewrite.definitions import constant_of, op_of
 
 
 def split_constant(index: Value) -> tuple[Hashable, int]:
-    """Returns (base, constant): two indices of equal bases differ by their constants.
+    """Returns (base, constant) of an index: two indices with equal bases differ by their constants.
 
-    The base is None for a constant, (affine expression, its symbols) for ``affine.apply``, or the value: also
-    for ``affine.apply`` that only adds a constant to it.
+    The base is None for a constant, (affine expression, its operands) for ``affine.apply``, else the value
+    itself; for an ``affine.apply`` that only adds a constant to a value, the base is that value.
     """
     known = constant_of(index)
     if known is not None:
@@ -30,7 +30,7 @@ def split_constant(index: Value) -> tuple[Hashable, int]:
 
 
 def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
-    """Returns a sum without its constant terms (None if nothing is left), and their total."""
+    """Returns a sum without its constant terms (None if it has no others), and the total of the constants."""
     if isinstance(expression, ir.AffineConstantExpr):
         return None, int(expression.value)
     if not isinstance(expression, ir.AffineAddExpr):
@@ -43,7 +43,7 @@ def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
 
 
 def without_constant(index: Value) -> tuple[Value | None, int]:
-    """Returns (base, constant), whose sum the index is; creates the base, which is None for a constant.
+    """Returns (base, constant) whose sum is the index; may create the base, which is None for a constant.
 
     Looks through ``arith.addi`` and ``affine.apply``, whose operands may be such sums themselves.
     """
@@ -86,13 +86,13 @@ def _apply_without_constant(applied: Value) -> tuple[Value | None, int]:
 
 
 def _names(mapping: ir.AffineMap) -> list[ir.AffineExpr]:
-    """Returns what stands for the operands, in their order."""
+    """Returns the dimensions and symbols of a map, in the order of its operands."""
     dimensions = [ir.AffineExpr.get_dim(number) for number in range(mapping.n_dims)]
     return [*dimensions, *(symbol(number) for number in range(mapping.n_symbols))]
 
 
 def _is_added_once(expression: ir.AffineExpr, name: ir.AffineExpr) -> bool:
-    """Tells whether a name is a term of a sum, and in no other of its terms."""
+    """Returns whether ``name`` is a term of the sum ``expression`` and occurs in no other term."""
     terms = _terms(expression)
     others = [each for each in terms if each != name]
     return len(others) == len(terms) - 1 and not any(_mentions(each, name) for each in others)

@@ -1,4 +1,4 @@
-"""Puts the body of a function in the place of its call.
+"""Replaces a call by the body of the called function.
 
 %y = func.call @twice(%x) : (f32) -> f32
 becomes
@@ -9,7 +9,7 @@ from tuner.mlir.bindings import Op, ir
 
 
 def inline_call(call: Op, function: Op) -> None:
-    """Moves the body of a copy of a function with one block in front of its call, and erases both."""
+    """Inlines ``function``, of one block, in place of ``call``; erases the call, keeps the function."""
     copy = function.clone(ip=ir.InsertionPoint(function))
     block = copy.regions[0].blocks[0]
     for argument, operand in zip(block.arguments, call.operands, strict=True):

@@ -1,4 +1,4 @@
-"""Accessors of ``gpu.launch_func``, which the bindings have none for: operands by segment; also a grid."""
+"""Accessors of ``gpu.launch_func`` that the bindings lack, operands by segment; a launch's constant grid."""
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
@@ -6,39 +6,42 @@ from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.definitions import attributes_of, constant_of
 from tuner.mlir.rewrite.walking import walk
 
-# Operand segments in the order of GPUOps.td; 0 is async dependencies.
+# Operand segments in the order of GPUOps.td; segment 0 is the async dependencies.
 GRID, BLOCK, CLUSTER = slice(1, 4), slice(4, 7), slice(7, 10)
 SHARED_BYTES, ARGUMENTS = 10, 11
 SEGMENTS = "operandSegmentSizes"
 # Attributes of a gpu.launch and of its kernel.
 CLUSTER_SIZE = "nvvm.cluster_dim"  # blocks along x, y and z
-TILE_GRID = "tuner.tile_grid"  # tiles of the output along x and y, where a block makes several
+TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block computes several
 
 
 def launches_of(module: ir.Module, kernel: str) -> list[Op]:
-    """Returns the launches of one kernel, in the order of the module."""
+    """Returns the launches of the kernel named ``kernel``, in the order of the module."""
     return [op for op in walk(module, "gpu.launch_func") if kernel_of(op) == kernel]
 
 
 def kernel_of(launch: Op) -> str:
-    """Returns the kernel's symbol without that of its ``gpu.module``."""
+    """Returns the symbol of the launched kernel, without that of its ``gpu.module``."""
     return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
 
 
 def module_of(launch: Op) -> str:
-    """Returns the symbol of the kernel's ``gpu.module``."""
+    """Returns the symbol of the ``gpu.module`` of the launched kernel."""
     return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0])
 
 
 def operands(launch: Op, segment: int) -> list[Value]:
-    """Returns the operands of one segment."""
+    """Returns the launch's operands of one segment, such as ``ARGUMENTS``."""
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     start = sum(sizes[:segment])
     return list(launch.operands)[start : start + sizes[segment]]
 
 
 def constant(launch: Op, value: Value, what: str) -> int:
-    """Returns an operand's constant; ``what`` names it. Raises CandidateError(COMPILE) if it is none."""
+    """Returns the integer of a launch's operand; ``what`` names the operand in the message.
+
+    Raises CandidateError(COMPILE) if the operand is not constant.
+    """
     found = constant_of(value)
     if found is None:
         raise CandidateError(Stage.COMPILE, f"launch of {kernel_of(launch)}: {what} is not constant")
@@ -46,19 +49,19 @@ def constant(launch: Op, value: Value, what: str) -> int:
 
 
 def shared_bytes(launch: Op) -> int:
-    """Returns the bytes of dynamic shared memory of a launch. Raises CandidateError(COMPILE)."""
+    """Returns the launch's dynamic shared memory in bytes. Raises CandidateError(COMPILE) if not constant."""
     asked = asked_shared_bytes(launch)
     return 0 if asked is None else constant(launch, asked, "dynamic_shared_memory_size")
 
 
 def asked_shared_bytes(launch: Op) -> Value | None:
-    """Returns the operand that says how much dynamic shared memory a launch asks for, an i32, if any."""
+    """Returns the launch's dynamic_shared_memory_size operand, an i32; None if it has none."""
     asked = operands(launch, SHARED_BYTES)
     return asked[0] if asked else None
 
 
 def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
-    """Replaces the launch by one with ``size`` bytes of dynamic shared memory, and ``more`` behind them."""
+    """Recreates the launch with ``size`` + ``more`` bytes of dynamic shared memory; erases the old launch."""
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     before = sum(sizes[:SHARED_BYTES])
     old = list(launch.operands)
@@ -81,6 +84,6 @@ def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
 
 
 def constant_grid(launch: Op) -> tuple[int, int] | None:
-    """Returns the numbers of blocks of a ``gpu.launch`` along x and y; None where they are not constant."""
+    """Returns the number of blocks of a ``gpu.launch`` along x and y; None if not constant."""
     columns, rows = map(constant_of, list(launch.operands)[:2])
     return None if columns is None or rows is None else (columns, rows)

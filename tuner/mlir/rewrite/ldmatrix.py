@@ -1,8 +1,8 @@
-"""Accessors of ``nvgpu.ldmatrix``, which the bindings have none for."""
+"""Accessors of ``nvgpu.ldmatrix`` that the bindings lack."""
 
 from tuner.mlir.bindings import Op, ir
 
-TILE = 8  # rows of one tile, each 16 bytes
+TILE = 8  # rows of one tile, 16 bytes each
 
 
 def tiles_of(load: Op) -> int:
@@ -11,5 +11,5 @@ def tiles_of(load: Op) -> int:
 
 
 def is_transposed(load: Op) -> bool:
-    """Tells whether the tiles are transposed while they are loaded."""
+    """Returns whether the op transposes the tiles that it loads."""
     return bool(ir.BoolAttr(load.attributes["transpose"]).value)

@@ -1,4 +1,4 @@
-"""The error of an op that cannot be compiled, with its location."""
+"""The error of an op that cannot be compiled, with its source location."""
 
 import re
 
@@ -9,12 +9,12 @@ POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a
 
 
 def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
-    """Returns the CandidateError(COMPILE) that names an op, its location, what was found and is allowed."""
+    """Returns the CandidateError(COMPILE) with an op, its location, what was found and what is allowed."""
     return CandidateError(Stage.COMPILE, f"{op.name} {location_of(op)}: found {found}, allowed {allowed}")
 
 
 def location_of(op: Op) -> str:
-    """Returns the line and column of an op, or of the next one around it that has some, for a message."""
+    """Returns "at line L:C" of the op, or of its closest parent that has a location, for a message."""
     each = op
     while each is not None:
         found = POSITION.search(str(each.location))

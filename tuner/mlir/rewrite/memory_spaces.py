@@ -1,9 +1,9 @@
-"""Gives memory spaces of memrefs one spelling: documents write them as numbers, or as ``#gpu.memory_space``.
+"""Normalizes memory spaces of memrefs, which input files write as numbers or as ``#gpu.memory_space``.
 
 Takes any module; gives ``#gpu.address_space<workgroup>`` and ``<private>`` in all types, also of functions,
-attributions and globals, and in types of other dialects that hold a memref. Global memory is the default
-space: numbers 0 and 1 and ``<global>`` go, and with them the casts from one space to the same. Other numbers
-are errors. See <https://docs.nvidia.com/cuda/nvvm-ir-spec/#address-space>.
+attributions and globals, and in types of other dialects that contain a memref. Global memory is the default
+space: numbers 0 and 1 and ``<global>`` are removed, and with them casts that no longer change the space.
+Other numbers are errors. See <https://docs.nvidia.com/cuda/nvvm-ir-spec/#address-space>.
 
     %t = memref.alloc() : memref<16xf32, 3>
     memref.store %x, %g[%i] : memref<16xf32, 1>
@@ -18,21 +18,21 @@ from tuner.mlir.bindings import Attribute, Op, Type, ir
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.walking import walk_where
 
-SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # by NVVM's number; "" is the default space
+SPACES = {"0": "", "1": "", "3": "workgroup", "5": "private"}  # NVVM's number -> name; "": default space
 ALLOWED = "0 or 1 (global), 3 (workgroup), 5 (private)"
-NESTED = r"(?:[^<>]|->|<(?:[^<>]|->|<[^<>]*>)*>)*?"  # text with < and > in pairs
+NESTED = r"(?:[^<>]|->|<(?:[^<>]|->|<[^<>]*>)*>)*?"  # text in which < and > are balanced
 WORD = re.compile(rf"(memref<{NESTED}), #gpu\.(?:memory|address)_space<(global|workgroup|private)>>")
 NUMBER = re.compile(rf"(memref<{NESTED}), (\d+)(?: : \w+)?>")
 SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
 
 
 def name_memory_spaces(module: ir.Module) -> None:
-    """Rewrites in place. Raises CandidateError(COMPILE) for a number that is no memory space of a GPU."""
+    """Rewrites memory spaces in place. Raises CandidateError(COMPILE) for a number that no GPU space has."""
     _Renaming().change(module.operation)
 
 
 class _Renaming:
-    """Replaces types, each of which is parsed once."""
+    """Replaces types; each distinct type is parsed once."""
 
     def __init__(self) -> None:
         self._known: dict[Type, Type] = {}

@@ -1,8 +1,8 @@
-"""Makes ``memref.copy``, and turns it into loops over elements.
+"""Creates ``memref.copy``, and replaces it by loops over elements.
 
-For a copy of views LLVM would call a function of MLIR's runtime library, for one of plain buffers memcpy,
-which the JIT's wheel looks up by a wrong name. Copies of a device must be ``gpu.memcpy`` by then. Types
-must be ranked.
+Otherwise LLVM would call a function of MLIR's runtime library for a copy of views, and memcpy for a copy of
+plain buffers, which the JIT's wheel looks up by a wrong name. Copies to and from the device must be
+``gpu.memcpy`` by then. Types must be ranked.
 
     memref.copy %a, %b : memref<4xf32> to memref<4xf32>
   becomes
@@ -23,12 +23,12 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def copy_buffer(target: Value, source: Value) -> None:
-    """Creates the copy of one memref to another of the same shape."""
+    """Creates ``memref.copy`` from ``source`` to ``target``, memrefs of the same shape."""
     create("memref.copy", [], [source, target])
 
 
 def copy_views_by_loops(function: Op) -> int:
-    """Replaces each ``memref.copy`` whose rows are not known to be adjacent; returns how many."""
+    """Replaces each ``memref.copy`` of a ranked memref that is not row-major by loops; returns how many."""
     copies = [copy for copy in walk(function, "memref.copy") if not all(map(_is_plain, copy.operands))]
     for copy in copies:
         replace_copy(copy, parallel_loops.copy)
@@ -36,13 +36,13 @@ def copy_views_by_loops(function: Op) -> int:
 
 
 def copy_by_loops(root: Op | ir.Module) -> None:
-    """Replaces every ``memref.copy`` below an op."""
+    """Replaces every ``memref.copy`` nested in ``root`` by loops."""
     for copy in walk(root, "memref.copy"):
         replace_copy(copy, parallel_loops.copy)
 
 
 def replace_copy(copy: Op, build: Callable[[Value, Value], None]) -> None:
-    """Replaces a ``memref.copy`` by what ``build`` makes of its source and its target."""
+    """Replaces a ``memref.copy`` by the ops that ``build(source, target)`` creates."""
     with copy.location, ir.InsertionPoint(copy):
         build(*copy.operands)
     copy.erase()

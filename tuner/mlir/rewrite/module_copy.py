@@ -1,12 +1,12 @@
-"""A copy of a module in its context, which shares the data of its constants."""
+"""A copy of a module in the same context, which shares the data of constants with the original."""
 
 from tuner.mlir.bindings import ir
 
 
 def copy_of(module: ir.Module) -> ir.Module:
-    """Returns the module with ops of its own and the same locations.
+    """Returns a deep copy of the module's ops, with the same locations.
 
-    Printing and parsing would do the same, with each ``dense_resource`` as text twice its size.
+    Printing and parsing would do the same, but writes each ``dense_resource`` as text of twice its size.
     """
     copied = ir.Module.create(module.operation.location)
     for name in module.operation.attributes:

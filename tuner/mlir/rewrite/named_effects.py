@@ -1,7 +1,7 @@
-"""Passes that a script runs for what they do outside of the payload: they write files, or start programs.
+"""Rejects scripts that run passes with effects outside of the payload: writing files, starting programs.
 
-Upstream registers them beside all others: ``transform.apply_registered_pass`` runs them by name. Passes that
-take a pipeline as an option can run them as well, so every text of a script is looked at.
+Upstream registers such passes together with all others: ``transform.apply_registered_pass`` runs them by
+name. Passes that take a pipeline as an option can run them too, so every string of a script is checked.
 """
 
 import re
@@ -9,7 +9,8 @@ import re
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir
 
-# https://mlir.llvm.org/docs/Passes/: files, programs (ptxas, lld) and plugins named by options; output
+# https://mlir.llvm.org/docs/Passes/: passes whose options name files, programs (ptxas, lld) or plugins; and
+# passes that print
 EFFECTS = re.compile(
     r"(?<![\w-])(?:location-snapshot|snapshot-op-locations|gpu-module-to-binary|gpu-lower-to-[\w-]+-pipeline"
     r"|(?:nvvm|rocdl|xevm)-attach-target|sparsifier|transform-(?:preload-library|interpreter)"

@@ -1,19 +1,19 @@
-"""Padded views: arguments whose memref type is larger than their memory.
+"""Padded views: arguments whose memref type has larger sizes than the memory passed for the argument.
 
-The type has sizes that tiles divide and the true strides, an attribute has the true sizes::
+The type has sizes that tiles divide, and the true strides; an attribute has the true sizes::
 
     %a: memref<64x64xf32, strided<[60, 1]>> {tuner.bounds = array<i64: 50, 60>}
 
-So tiling, vectorization and pipelining see no remainders. At the end ``tuner.bound_loads`` and
+Tiling, vectorization and pipelining then have no remainders. At the end ``tuner.bound_loads`` and
 ``tuner.finish_stores`` guard the accesses, which must stay within the true sizes.
 """
 
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 from tuner.mlir.rewrite.building import index, is_less, value
 
-BOUNDS = "tuner.bounds"  # of an argument: array<i64: true sizes>
+BOUNDS = "tuner.bounds"  # attribute of an argument: array<i64: true sizes>
 
-Bounds = dict[int, int]  # dimension -> its true size, where the type's is larger
+Bounds = dict[int, int]  # dimension -> its true size, for dimensions whose size in the type is larger
 
 
 def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
@@ -25,7 +25,7 @@ def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
 
 
 def bounds_of(view: Value) -> Bounds:
-    """Returns the true sizes of an argument where its type's are larger; nothing for any other value."""
+    """Returns the true sizes of an argument's padded dimensions; {} for any other value."""
     if not isinstance(view.owner, ir.Block) or view.owner.owner.operation.name != "func.func":
         return {}
     function = view.owner.owner.operation
@@ -37,7 +37,7 @@ def bounds_of(view: Value) -> Bounds:
 
 
 def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
-    """Creates the check that all indices lie within the bounds, an i1; None where nothing need be checked."""
+    """Creates the check that all indices are within the bounds, an i1; None if there are no bounds."""
     truths = [is_less(indices[dimension], index(size)) for dimension, size in bounds.items()]
     if not truths:
         return None
@@ -48,12 +48,15 @@ def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
 
 
 def is_all_or_nothing(bounds: Bounds, rank: int, width: int) -> bool:
-    """Tells whether vectors along the last dimension, at multiples of their width, are never cut."""
+    """Returns whether the last dimension's bound is a multiple of ``width``.
+
+    A vector of that width, at a multiple of it, is then never cut by the bound.
+    """
     return bounds.get(rank - 1, 0) % width == 0
 
 
 def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
-    """Creates the number (an index) of the ``width`` elements from ``indices`` on that are within bounds."""
+    """Creates the number (an index) of elements within bounds, of ``width`` in a row from ``indices`` on."""
     kind = ir.IndexType.get()
     last = len(indices) - 1
     if is_all_or_nothing(bounds, len(indices), width):
@@ -66,7 +69,7 @@ def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
 
 
 def retype_argument(argument: Value, element: Type) -> None:
-    """Gives a memref argument another element type, its sizes and strides kept."""
+    """Changes the element type of a memref argument; sizes, strides and memory space stay."""
     memref = ir.MemRefType(argument.type)
     argument.set_type(
         ir.MemRefType.get(memref.shape, element, layout=memref.layout, memory_space=memref.memory_space)
@@ -74,7 +77,7 @@ def retype_argument(argument: Value, element: Type) -> None:
 
 
 def sync_function_type(function: Op) -> None:
-    """Sets the type of a func.func without results to the types of its arguments."""
+    """Sets the type of a func.func without results from the types of its block arguments."""
     kinds = [argument.type for argument in function.regions[0].blocks[0].arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
 

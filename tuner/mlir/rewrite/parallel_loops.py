@@ -7,7 +7,7 @@ from tuner.mlir.rewrite.building import create, index, size_of, value, zero
 
 
 def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
-    """Creates the loop over all elements of a memref; ``build`` makes its body, given the indices."""
+    """Creates the loop over all elements of a memref; ``build`` creates its body from the indices."""
     rank = len(buffer.type.shape)
     bounds = [index(0)] * rank + [size_of(buffer, number) for number in range(rank)] + [index(1)] * rank
     if rank == 0:
@@ -24,12 +24,12 @@ def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> Non
 
 
 def copy(source: Value, target: Value) -> None:
-    """Creates the loop that copies one memref to another of the same shape."""
+    """Creates the loop that copies ``source`` to ``target``, memrefs of the same shape."""
     for_each_element(target, lambda indices: store(load(source, indices), target, indices))
 
 
 def add_to(target: Value, source: Value) -> None:
-    """Creates the loop that adds each float of ``source`` to that of ``target``."""
+    """Creates the loop that adds each element of ``source``, a float, to that of ``target``."""
 
     def element(indices: list[Value]) -> None:
         old, more = load(target, indices), load(source, indices)
@@ -39,27 +39,27 @@ def add_to(target: Value, source: Value) -> None:
 
 
 def clear(target: Value) -> None:
-    """Creates the loop that sets every float to zero."""
+    """Creates the loop that sets every element of ``target`` to zero."""
     fill(target, zero(target.type.element_type))
 
 
 def fill(target: Value, element: Value) -> None:
-    """Creates the loop that sets every element to one value."""
+    """Creates the loop that sets every element of ``target`` to the value ``element``."""
     for_each_element(target, lambda indices: store(element, target, indices))
 
 
 def load(source: Value, indices: list[Value]) -> Value:
-    """Creates the read of one element."""
+    """Creates ``memref.load`` of one element."""
     return value("memref.load", source.type.element_type, source, *indices)
 
 
 def store(element: Value, target: Value, indices: list[Value]) -> None:
-    """Creates the write of one element."""
+    """Creates ``memref.store`` of one element."""
     create("memref.store", [], [element, target, *indices])
 
 
 def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
-    """Creates the index along each dimension of an element's number, the last one varying fastest."""
+    """Creates the indices of the element with a row-major number, one per dimension."""
     indices: list[Value] = []
     for size in reversed(sizes[1:]):
         indices.append(value("arith.remui", number.type, number, size))

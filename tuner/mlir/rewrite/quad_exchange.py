@@ -1,8 +1,8 @@
-"""Neighbouring lanes exchange pieces of rows, so that each stores 16 bytes of one row.
+"""Adjacent lanes exchange pieces of rows, so that each lane stores 16 bytes of one row.
 
-``mma.sync`` leaves two neighbours of a row of 8 sums to each of four lanes (a quad). Lanes that take each
-other's pieces of as many tiles, side by side in C, then have whole rows of 16 bytes: a transposition of a
-square matrix in registers, each lane a column of it, by a butterfly of shuffles.
+``mma.sync`` leaves two adjacent sums, of a row of 8, in each of four lanes (a quad). When lanes exchange
+their pieces of as many tiles, adjacent in C, each lane has 16 bytes of a row: a transposition of a square
+matrix in registers, of which each lane holds a column, by a butterfly of shuffles.
 """
 
 from collections.abc import Sequence
@@ -11,19 +11,19 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import affine, create, symbol, value
 from tuner.mlir.rewrite.index_terms import split_constant
 
-TILE_COLUMNS = 8  # of sums, of one mma.sync
-PIECE = 2  # sums of a row that one lane has
+TILE_COLUMNS = 8  # of C, per mma.sync
+PIECE = 2  # adjacent sums of a row that one lane holds
 STORE_BYTES = 16
-WORD_BITS = 32  # of a register, which is what a shuffle takes
+WORD_BITS = 32  # a register, the operand of a shuffle
 
 
 def tiles_at_once(element_bits: int) -> int:
-    """Returns how many tiles, and lanes, an exchange takes: 4 of 16 bits, 2 of 32."""
+    """Returns how many tiles, and lanes, take part in an exchange: 4 for 16-bit elements, 2 for 32-bit."""
     return STORE_BYTES * 8 // (PIECE * element_bits)
 
 
 def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
-    """Returns stores of equal rows and of ``count`` tiles side by side, by their columns."""
+    """Returns groups of ``count`` stores of the same row in adjacent tiles, each ordered by column."""
     rows: dict[object, dict[int, Op]] = {}
     for store in stores:
         *outer, column = list(store.operands)[2:]
@@ -39,9 +39,9 @@ def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
 
 
 def exchange(pieces: Sequence[Value], lane: Value) -> Value:
-    """Creates the vector of 16 bytes that a lane has of the tile of its number among its neighbours.
+    """Creates a lane's 16 bytes after the exchange: a row piece of the tile that the lane's number selects.
 
-    ``pieces`` are vectors of two, one of each tile; the number of tiles is a power of two.
+    ``pieces`` are vectors of two sums, one per tile; the number of tiles is a power of two.
     """
     rows = [_words(piece) for piece in pieces]
     distance = 1
@@ -57,7 +57,7 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
 
 
 def column_of(column: Value, lane: Value, count: int) -> Value:
-    """Creates the column of a lane's 16 bytes from that of its piece of the first tile."""
+    """Creates the column of a lane's 16 bytes, from the column of its piece of the first tile."""
     distance = TILE_COLUMNS - PIECE
     return affine(symbol(0) + ir.AffineExpr.get_mod(symbol(1), count) * distance, column, lane)
 
@@ -65,7 +65,7 @@ def column_of(column: Value, lane: Value, count: int) -> Value:
 def _swap(
     low: list[Value], high: list[Value], is_upper: Value, distance: int
 ) -> tuple[list[Value], list[Value]]:
-    """Exchanges the upper lane's low row for the lower lane's high row."""
+    """Exchanges the upper lane's low row with the lower lane's high row; returns the new (low, high)."""
     new_low, new_high = [], []
     for mine, other in zip(low, high, strict=True):
         sent = value("arith.select", mine.type, is_upper, mine, other)
@@ -76,7 +76,7 @@ def _swap(
 
 
 def _from_neighbour_lane(word: Value, distance: int) -> Value:
-    """Creates the word that the lane has whose number differs in one bit."""
+    """Creates the shuffle that reads ``word`` of the lane whose number differs in the bit ``distance``."""
     offset, width = (_i32(number) for number in (distance, 32))
     mode = ir.Attribute.parse("#gpu<shuffle_mode xor>")
     kinds = [word.type, ir.IntegerType.get_signless(1)]
@@ -97,7 +97,7 @@ def _has_bit(lane: Value, bit: int) -> Value:
 
 
 def _words(piece: Value) -> list[Value]:
-    """Creates the registers of a piece: two of 32 bits, or both of 16 bits in one."""
+    """Creates the 32-bit registers of a piece: two for 32-bit sums, one for both 16-bit sums."""
     kind = ir.VectorType(piece.type)
     if kind.element_type.width == WORD_BITS:
         return [_element(piece, number) for number in range(PIECE)]
@@ -111,7 +111,7 @@ def _element(vector: Value, number: int) -> Value:
 
 
 def _joined(words: list[Value], element: ir.Type) -> Value:
-    """Creates the vector of elements that registers hold."""
+    """Creates the vector of ``element`` from the registers ``words``."""
     whole = value("vector.from_elements", ir.VectorType.get([len(words)], words[0].type), *words)
     if words[0].type == element:
         return whole

@@ -1,34 +1,34 @@
-"""Replaces an element type all over a function: in types of values, type attributes and constants."""
+"""Replaces an element type throughout a function: in types of values, type attributes and constants."""
 
 from tuner.mlir.bindings import Attribute, Op, Type, WalkResult, ir
 from tuner.mlir.rewrite.walking import walk
 
-# Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync are meant to follow it.
+# Dialects whose result depends on the element type; linalg ops and nvgpu.mma.sync adopt the new type.
 ARITHMETIC = ("arith.", "math.")
 HARMLESS = frozenset({"arith.constant", "arith.select"})
 NUMBERS = (ir.FloatType, ir.IntegerType)
 
 
 class Retyping:
-    """Replaces a type of numbers by another one of the same width."""
+    """Replaces a float or integer type by another type of the same width."""
 
     def __init__(self, old: Type, new: Type) -> None:
         self.old, self.new = old, new
 
     @property
     def is_same_width(self) -> bool:
-        """Tells whether both are floats or integers of one size, so that layouts in memory stay."""
+        """Returns whether both are float or integer types of one width, so that memory layouts stay."""
         both = (self.old, self.new)
         return all(isinstance(each, NUMBERS) for each in both) and self.old.width == self.new.width
 
     @property
     def keeps_numbers(self) -> bool:
-        """Tells whether constants may be other than zero: a float's bits are no such integer."""
+        """Returns whether nonzero constants can be converted: both types are floats, or both integers."""
         both = (self.old, self.new)
         return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
 
     def change(self, root: Op) -> None:
-        """Retypes the op and all in its regions."""
+        """Retypes the op and all ops nested in it."""
 
         def visit(op: Op) -> WalkResult:
             self._change_op(op)
@@ -37,7 +37,7 @@ class Retyping:
         root.walk(visit)
 
     def of(self, kind: Type) -> Type:
-        """Returns the type with the element type replaced."""
+        """Returns ``kind`` with the element type replaced."""
         if kind == self.old:
             return self.new
         if isinstance(kind, ir.MemRefType):
@@ -82,7 +82,7 @@ class Retyping:
 
 
 def has_arithmetic(root: Op, element: Type) -> str | None:
-    """Returns the name of the first op outside of linalg ops that computes with that type, if any."""
+    """Returns the first arith or math op, outside of linalg, that uses the element type, by name; or None."""
     found: list[str] = []
 
     def visit(op: Op) -> WalkResult:
@@ -102,7 +102,7 @@ def _element(kind: Type) -> Type:
 
 
 def has_numbers(root: Op, element: Type) -> bool:
-    """Tells whether there is a constant of that type other than zero."""
+    """Returns whether there is a nonzero constant of the element type."""
     constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
     return any(_is_number(each, element) for each in constants)
 

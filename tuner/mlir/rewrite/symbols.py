@@ -1,20 +1,20 @@
-"""Accessors of ops with a symbol or a reference to one: name, callee and function type."""
+"""Accessors of ops that have a symbol or refer to one: name, callee and function type."""
 
 from tuner.mlir.bindings import Attribute, Op, ir
 
 
 def name_of(op: Op) -> str:
-    """Returns ``sym_name`` of an op that has one."""
+    """Returns the ``sym_name`` of an op."""
     return str(ir.StringAttr(op.attributes["sym_name"]).value)
 
 
 def callee_of(call: Op) -> str:
-    """Returns the name of the function that a ``func.call`` or an ``llvm.call`` names."""
+    """Returns the symbol that a ``func.call`` or an ``llvm.call`` calls."""
     return str(ir.FlatSymbolRefAttr(call.attributes["callee"]).value)
 
 
 def private_function(name: str, kind: ir.FunctionType, **more: Attribute) -> Op:
-    """Creates, at the current insertion point, a func.func that only its module sees; it has no body yet."""
+    """Creates a private func.func without a body at the current insertion point; ``more`` are attributes."""
     attributes = {
         "sym_name": ir.StringAttr.get(name),
         "sym_visibility": ir.StringAttr.get("private"),
@@ -24,5 +24,5 @@ def private_function(name: str, kind: ir.FunctionType, **more: Attribute) -> Op:
 
 
 def function_type(function: Op) -> ir.FunctionType:
-    """Returns the type of a func.func or gpu.func; llvm.func has a type of its own kind."""
+    """Returns the type of a func.func or gpu.func; an llvm.func has an LLVM function type instead."""
     return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)

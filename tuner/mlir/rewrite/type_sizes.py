@@ -5,23 +5,23 @@ import math
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Type, ir
 
-POINTER_BYTES = 8  # also of an index
+POINTER_BYTES = 8  # also the size of an index
 
 
 def is_workgroup(memref: Type) -> bool:
-    """Tells whether a memref type is of shared memory: workgroup address space, or NVVM's number 3."""
+    """Returns whether a memref type is in shared memory: workgroup address space, or NVVM's number 3."""
     space = str(memref.memory_space)
     return "workgroup" in space or space.split(" ")[0] == "3"
 
 
 def is_row_major(memref: Type) -> bool:
-    """Tells whether a memref type has the identity layout, which is all that ``memref.view`` can give."""
+    """Returns whether a memref type has the identity layout, the only one that ``memref.view`` can give."""
     plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
     return bool(plain == memref)
 
 
 def element_bytes(element: Type) -> int:
-    """Returns the bytes of one element. Raises CandidateError(COMPILE) for a type of no known size."""
+    """Returns the bytes of one element. Raises CandidateError(COMPILE) for a type without a known size."""
     if isinstance(element, ir.VectorType):
         return int(math.prod(element.shape)) * element_bytes(element.element_type)
     if isinstance(element, ir.IndexType):
@@ -32,7 +32,7 @@ def element_bytes(element: Type) -> int:
 
 
 def memref_bytes(memref: Type) -> int:
-    """Returns the bytes from a memref's first to its last element, gaps included.
+    """Returns the bytes from a memref's first element to its last, including gaps.
 
     Raises CandidateError(COMPILE) for dynamic sizes.
     """

@@ -6,10 +6,10 @@ from tuner.mlir.bindings import Block, Op, WalkResult, ir, pattern_rewrites
 
 
 def walk(root: Op | ir.Module, *names: str) -> list[Op]:
-    """Returns the ops of these names in ``root``, itself included, in post-order: inner ops first.
+    """Returns the ops of these names in ``root``, including ``root``, in post-order: nested ops first.
 
-    Ops in blocks that nothing branches to are left out. MLIR's driver of patterns looks for the names: one
-    that notes what it is shown and rewrites nothing takes a fiftieth of the time of a callback for each op.
+    Ops in unreachable blocks are left out. Uses MLIR's pattern driver to search for the names: a pattern that
+    only records ops takes a fiftieth of the time of a callback per op.
     """
     found: list[Op] = []
 
@@ -25,7 +25,7 @@ def walk(root: Op | ir.Module, *names: str) -> list[Op]:
 
 
 def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op]:
-    """Returns the wanted ops in ``root``, itself included, in post-order: inner ops first."""
+    """Returns the ops in ``root`` for which ``is_wanted`` holds, including ``root``, in post-order."""
     found: list[Op] = []
 
     def visit(op: Op) -> WalkResult:
@@ -38,12 +38,12 @@ def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op
 
 
 def parents_of(op: Op) -> Iterator[Op]:
-    """Yields the ops around an op, the innermost first, up to its function."""
+    """Yields the parents of an op, the innermost first, up to its function."""
     while not op.name.endswith(".func") and op.parent is not None:
         op = op.parent.operation
         yield op
 
 
 def holder_of(op: Op, block: Block) -> Op | None:
-    """Returns the op of a block that is, or is around, an op of its function; None where there is none."""
+    """Returns the op of ``block`` that is ``op`` or one of its parents within its function, else None."""
     return next((each for each in (op, *parents_of(op)) if each.block == block), None)
