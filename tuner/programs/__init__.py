@@ -1,1 +1,1 @@
-"""Whole programs: compiled, run, compared, timed, tuned."""
+"""Whole MLIR programs: compile, run, compare, time and tune."""

@@ -1,4 +1,4 @@
-"""Makes the arguments of a program that is run from the command line: random, or as ``--arg`` says."""
+"""Builds the arguments of a program that the command line runs: random, or as ``--arg`` specifies."""
 
 import math
 import re
@@ -15,23 +15,29 @@ WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.+)")
 EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
 FILLS = {"zeros": 0.0, "ones": 1.0, "nan": float("nan")}
 CONTENTS = "random, range, zeros, ones, nan, @FILE.npy or a number"
-INTEGERS_BELOW = 100  # random ones are small, and not negative
+INTEGERS_BELOW = 100  # random integers are below this limit, and not negative
 ELEMENTS_LIMIT = 1 << 31  # of one argument
 
 
 def make_arguments(
     types: tuple[ValueType, ...], words: tuple[str, ...], rng: np.random.Generator
 ) -> tuple[Any, ...]:
-    """Returns one array or number for each type; one that no word (``0=[8,4]zeros``) names is random.
+    """Returns one array or number per type in ``types``; an argument without an ``--arg`` option is random.
 
-    Raises UsageError for a word that does not fit, and for a dynamic size or an integer that no word gives.
+    Args:
+        types: the types of the entry function's arguments.
+        words: values of ``--arg``, ``NUMBER=[SIZES]CONTENT``, such as ``0=[8,4]zeros``.
+        rng: source of the random numbers.
+
+    Raises UsageError for an option that does not fit its type, and for a dynamic size or an integer without
+    an option.
     """
     given = _given(types, words)
     return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
 
 
 def spelled(kind: ValueType) -> str:
-    """Returns a type as MLIR spells it inside of ``memref<>``: ``64x?xf32``; a scalar as ``index``."""
+    """Returns the type in MLIR's syntax inside ``memref<>``: ``64x?xf32``; a scalar type as ``index``."""
     if isinstance(kind, ScalarType):
         return kind.element
     return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])
@@ -121,7 +127,7 @@ def _of_file(name: str, path: str, dtype: "np.dtype[Any]", shape: tuple[int, ...
     found = read_npy(Path(path), f"{name}: {path}")
     if found.shape != shape:
         raise UsageError(f"{name}: {path}: found shape {found.shape}, allowed {shape}")
-    if found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize:  # numpy knows no name for bf16
+    if found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize:  # numpy has no name for bf16
         return np.array(found.view(dtype), order="C")
     numbers = found.astype(dtype) if found.dtype.kind in "biuf" else None
     is_kept = numbers is not None and (dtype.kind not in "biu" or np.array_equal(numbers, found))

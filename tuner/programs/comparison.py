@@ -1,4 +1,4 @@
-"""Compares the results of two runs of a program, up to the rounding of sums in another order."""
+"""Compares the results of two runs of a program, with a tolerance for sums in a different order."""
 
 import math
 import re
@@ -12,16 +12,22 @@ from tuner.core.element_types import number_type
 from tuner.mlir.effects.runner_names import CLOCKS
 from tuner.programs.request import Comparison
 
-# The sums of two orders differ by a random walk of roundings: sqrt(terms) of them; twice that, and some for
-# what is not a sum.
+# Two orders of a sum differ by a random walk of roundings: the square root of the number of terms. Allowed is
+# twice that number of roundings, plus a constant for operations other than sums.
 WALKS, ROUNDINGS = 2.0, 16.0
-ADDRESS = re.compile(r"0x[0-9a-f]+")  # of a memref that is printed
+ADDRESS = re.compile(r"0x[0-9a-f]+")  # an address in a printed memref
 PRINTF = "vprintf"  # in PTX; CUDA programming guide, formatted output
 FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Comparison, ...]:
-    """Compares results and written arguments, both given in the order of ``outputs``."""
+    """Compares the results and the written arguments of two runs.
+
+    Args:
+        code: the program that computed ``found``.
+        found: values in the order of ``outputs``: results, then written arguments.
+        expected: values of the reference run in the same order.
+    """
     taken, terms = {kind.element for kind in code.arguments}, _longest(code)
     names = [f"result {number}" for number in range(len(code.results))]
     names += [f"argument {number}" for number, is_written in enumerate(code.written) if is_written]
@@ -36,7 +42,10 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
 
 
 def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Comparison, ...]:
-    """Compares what two runs printed, but for addresses; nothing of a program that prints none, or times."""
+    """Compares the printed texts of two runs, with addresses removed.
+
+    Returns () for a program that prints nothing, or that reads a clock.
+    """
     if not (found or expected) or any(name in code.llvm for name in CLOCKS):
         return ()
     texts = [ADDRESS.sub("", text) for text in (found, expected)]
@@ -46,27 +55,28 @@ def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Com
 
 
 def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the results of a call, then the arguments that it may have written."""
+    """Returns the results of a call, followed by the arguments that the call may have written."""
     listed = () if not code.results else results if len(code.results) > 1 else (results,)
     written = (argument for argument, is_written in zip(arguments, code.written, strict=True) if is_written)
     return (*listed, *written)
 
 
 def tolerance(element: str, terms: int) -> float:
-    """Returns the allowed difference of sums of so many terms, relative to the largest number expected."""
+    """Returns the allowed difference of sums of ``terms`` terms, relative to the largest expected number."""
     return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 
 
 def is_blind(expected: Any, allowed: float) -> bool:
-    """Tells whether all zeros would pass for the expected numbers, so that the comparison says nothing."""
+    """Returns whether zeros would be within the tolerance too, so that the comparison proves nothing."""
     numbers = np.asarray(expected)
     return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed
 
 
 def max_error(found: Any, expected: Any) -> float:
-    """Returns the largest difference over the largest number expected; inf where only one has a number.
+    """Returns the largest difference divided by the largest expected magnitude, or by 1 if that is larger.
 
-    Integers that differ give at least the least positive float: float64 does not tell all of them apart.
+    Returns inf where the shapes differ, or where only one of the two has a finite number. Unequal integers
+    give at least the smallest positive normal float, since float64 does not distinguish all 64-bit integers.
     """
     if np.asarray(expected).dtype.kind in "iub" and not np.array_equal(found, expected):
         return max(_float_error(found, expected), sys.float_info.min)
@@ -89,11 +99,11 @@ def _float_error(found: Any, expected: Any) -> float:
 
 
 def _tolerance(elements: set[str], terms: int) -> float:
-    """Returns the tolerance of the coarsest type: intermediate values may be rounded to it."""
+    """Returns the tolerance of the coarsest floating-point type: intermediate values may be rounded to it."""
     return max(tolerance(element, terms) for element in elements & FLOATS)
 
 
 def _longest(code: DeviceProgram) -> int:
-    """Returns the longest static dimension of an argument, the number of terms that a sum may have."""
+    """Returns the longest static dimension of an argument: an upper estimate of the terms of a sum."""
     buffers = [kind for kind in code.arguments if isinstance(kind, BufferType)]
     return max((size for kind in buffers for size in kind.shape if size is not None), default=1)

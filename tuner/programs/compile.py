@@ -1,4 +1,4 @@
-"""``tuner.compile_program``: a whole MLIR function as a Python function on a device."""
+"""``tuner.compile_program``: compiles an MLIR function into a Python function that runs on a device."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,14 +26,31 @@ def compile_program(
     order: str = "fifo",
     seed: int = 0,
 ) -> "DeviceFunction | HostFunction":
-    """Compiles MLIR text, or a file of it, into ``program(*arrays, stream=None)``.
+    """Compiles MLIR text, or a file with MLIR text, into ``program(*arrays, stream=None)``.
 
-    ``scripts`` gives bound transform scripts for matmuls of the payload, as ``run.best.script_text``; the
-    others get the search space's first point. The function takes numpy arrays, or others of host memory by
-    DLPack; with ``device_arguments`` arrays in device memory, by DLPack or ``__cuda_array_interface__``.
-    It is compiled in a child process, so that a compiler's crash is a CandidateError. ``order`` and
-    ``seed`` are for the simulator. On a GPU, ``program.as_graph(*arrays)`` captures one call.
-    Raises UsageError, CandidateError and, of a GPU or its driver, DeviceError: all are TunerError.
+    Compilation runs in a child process, so that a compiler crash is a CandidateError.
+
+    Args:
+        payload: MLIR text, or the path of a file with MLIR text.
+        target: name of a target; "auto" chooses a target of this machine.
+        entry: the function to compile; None: ``main``, or the only public function.
+        scripts: bound transform scripts of the payload's matmuls, such as ``run.best.script_text``. A matmul
+        without a script gets the first point of its search space.
+        form: how device work is issued; see ``DeviceOptions``.
+        device_arguments: True: the function takes arrays in device memory, by DLPack or
+        ``__cuda_array_interface__``. False: numpy arrays, or other arrays in host memory by DLPack.
+        pinned: whether host copies use pinned (page-locked) memory.
+        chip: name of the GPU architecture; "": the target's own.
+        order: order in which the simulator runs work that is ready.
+        seed: of the simulator's random order.
+
+    Returns:
+        The compiled function. On a GPU, ``program.as_graph(*arrays)`` captures one call as a CUDA graph.
+
+    Raises:
+        UsageError: an argument or the payload is invalid.
+        CandidateError: the payload does not compile.
+        DeviceError: the GPU or its driver fails. All three are subclasses of TunerError.
     """
     from tuner.programs.compile_child import compile_in_child
     from tuner.programs.compiler import payload_text
@@ -64,7 +81,10 @@ def compile_program(
 
 
 def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:
-    """Returns scripts with their problems. Raises UsageError for keys and texts of other types."""
+    """Returns the scripts as pairs with their problems.
+
+    Raises UsageError for a wrong type of key or value.
+    """
     for pair in scripts.items():
         for found, expected in zip(pair, (Problem, str), strict=True):
             if not isinstance(found, expected):

@@ -1,8 +1,8 @@
 """Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.
 
-The child also makes machine code of the host part, once, as a check: loading the same text in this process
-then does what has worked there. Each thread keeps its child for the next program, since starting one takes a
-second.
+The child process also compiles the host code to machine code once, as a check: loading the same code in this
+process is then known to work. Each thread keeps its child process for the next program, because starting a
+child process takes a second.
 """
 
 import atexit
@@ -16,12 +16,16 @@ from tuner.tuning.parts.child_call import MEMORY_BYTES
 from tuner.workers.protocol import CALL, ServiceSpec
 from tuner.workers.worker import Worker
 
-ENDS = ("killed by", "exited", "timed out", "exceeded")  # begin what a worker says of a child's end
-TIMEOUT_S = 600.0  # of one program, the start of the child not included
+# prefixes of a worker's message about how its child process ended
+ENDS = ("killed by", "exited", "timed out", "exceeded")
+TIMEOUT_S = 600.0  # of one program, without the start of the child process
 
 
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
-    """Compiles a payload. Raises UsageError for one that does not parse, CandidateError, also for a crash."""
+    """Compiles a payload in the child process of the current thread.
+
+    Raises UsageError for a payload that does not parse; CandidateError where compilation fails or crashes.
+    """
     worker = CHILDREN.of_this_thread()
     try:
         compiled: CompiledProgram = worker.call(CALL, request, stage=Stage.COMPILE, timeout_s=TIMEOUT_S)
@@ -31,7 +35,10 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
 
 
 def _error_of(failure: Failure) -> TunerError:
-    """Returns the user's mistake, or the candidate's; how a child ended is said of the compiler."""
+    """Returns a UsageError for the user's mistake, else a CandidateError.
+
+    A crash is named as the compiler's.
+    """
     if failure.stage is Stage.BIND:
         return UsageError(failure.reason)
     is_end = failure.reason.startswith(ENDS)
@@ -39,17 +46,18 @@ def _error_of(failure: Failure) -> TunerError:
 
 
 class _Children(threading.local):
-    """The child of each thread that compiles programs; it ends with its thread."""
+    """The child process of each thread that compiles programs; the child process ends with its thread."""
 
     def __init__(self) -> None:
         self._worker: Worker | None = None
 
     def of_this_thread(self) -> Worker:
-        """Returns the thread's child."""
+        """Returns the child process of the calling thread, created on the first call."""
         if self._worker is None:
             self._worker = Worker(ServiceSpec(NAME, compile_and_check), MEMORY_BYTES)
             atexit.register(self._worker.kill)
         return self._worker
 
 
-CHILDREN = _Children()  # processes are the system's, not this module's: a second program finds its thread's
+# process-wide on purpose: the next program of a thread reuses the thread's child process
+CHILDREN = _Children()

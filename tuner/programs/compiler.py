@@ -1,4 +1,4 @@
-"""Compiles a payload with several ops as one program: for a GPU, for the simulator, or for the host."""
+"""Compiles a payload with several operations as one program for a GPU, the simulator, or the host."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,25 +21,25 @@ from tuner.tuning.target_kind import ProgramSupport
 if TYPE_CHECKING:
     from tuner.programs.lower.read_program import ProgramPayload
 
-MARKS = ("\n", "{")  # of MLIR text; paths have neither
+MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """The code of a whole program, and the matmuls that a script does in it."""
+    """The code of a whole program, and the matmuls that transform scripts implement."""
 
     code: DeviceProgram
-    problems: tuple[Problem, ...]  # distinct matmuls that a script does
+    problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     text: str  # the payload
 
 
 @dataclass(frozen=True)
 class KernelsInHost:
-    """A payload in the current context whose work for a device is kernels."""
+    """A payload in the current MLIR context whose device work is outlined into kernels."""
 
     payload: "ProgramPayload"
-    problems: tuple[Problem, ...]  # distinct matmuls that a script does
-    matmuls: tuple[MatmulKernel, ...]  # of which one launch does all
+    problems: tuple[Problem, ...]  # distinct matmuls that a script implements
+    matmuls: tuple[MatmulKernel, ...]  # matmuls that a single launch computes completely
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,10 @@ class ProgramCompiler:
 
     @classmethod
     def of(cls, target: TargetName, composition: Composition) -> Self:
-        """Returns the compiler for a target. Raises UsageError for one that knows single operations only."""
+        """Returns the compiler for a target.
+
+        Raises UsageError for a target that runs single operations only.
+        """
         support = program_support(target, composition)
         return cls(composition.outcomes(target).machine(target), support)
 
@@ -65,12 +68,17 @@ class ProgramCompiler:
         keeps_kernels: bool = False,
         is_checked: bool = False,
     ) -> CompiledProgram:
-        """Compiles a payload's text; ``scripts`` None makes loops of every matmul.
+        """Compiles a payload.
 
-        ``is_checked`` makes host code assert that each access lies in its memory;
-        ``keeps_kernels`` keeps beside a device's code what tells what its kernels should do.
+        Args:
+            text: the payload, MLIR text.
+            entry: the function to compile; None: ``main``, or the only public function.
+            scripts: the bound script of each matmul; None lowers every matmul to loops.
+            options: how device work is issued.
+            keeps_kernels: whether the device code keeps a reference of what its kernels compute.
+            is_checked: whether host code asserts that each access is in bounds.
 
-        Raises UsageError for a payload that does not parse, CandidateError for one that does not lower.
+        Raises UsageError for a payload that does not parse, CandidateError for a payload that does not lower.
         """
         from tuner.mlir import bindings, interpreter
 
@@ -94,7 +102,7 @@ class ProgramCompiler:
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
     ) -> KernelsInHost:
-        """Reads a payload and makes kernels of its work. Raises UsageError, CandidateError as ``compile``."""
+        """Reads a payload and outlines its work into kernels. Raises UsageError and CandidateError."""
         from tuner.core.chips import chip_of
         from tuner.programs.lower import work_to_kernels
 
@@ -118,7 +126,7 @@ class ProgramCompiler:
     def _scripts(
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None
     ) -> dict[Problem, Script]:
-        """Returns a script for each problem that a strategy can do here; others become loops."""
+        """Returns a script for each problem that a strategy can implement; other problems become loops."""
         if given is None:
             return {}
         unknown = [problem.key for problem in given if problem not in problems]
@@ -139,7 +147,7 @@ class ProgramCompiler:
 
 
 def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls of a payload. Raises UsageError for one that does not parse."""
+    """Returns the distinct matmuls of a payload. Raises UsageError for a payload that does not parse."""
     from tuner.mlir import bindings, interpreter
     from tuner.programs.lower.work_to_kernels import problems_of
 
@@ -148,7 +156,7 @@ def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
 
 
 def payload_text(payload: str | Path) -> str:
-    """Returns MLIR text as it is, or what a file of that path holds. Raises UsageError."""
+    """Returns ``payload`` if it is MLIR text, else the text of the file with that path. Raises UsageError."""
     if isinstance(payload, str) and any(mark in payload for mark in MARKS):
         return payload
     if not str(payload).strip():
@@ -157,7 +165,7 @@ def payload_text(payload: str | Path) -> str:
 
 
 def _read(text: str, entry: str | None) -> "ProgramPayload":
-    """Reads a payload. Raises UsageError where that is the user's mistake, else CandidateError."""
+    """Reads a payload. Raises UsageError where the cause is the user's mistake, else CandidateError."""
     from tuner.programs.lower.read_program import read_program
 
     try:

@@ -1,4 +1,4 @@
-"""Runs compiled programs: on a device, traced, checked and timed as the device allows, or on the host."""
+"""Runs compiled programs on the host, or on a device: traced, checked and timed as the device supports."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,20 +22,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ProgramRun:
-    """The outputs of one run, and what was observed of it."""
+    """The outputs of one run, with its trace, defect reports, times and printed text."""
 
     outputs: tuple[Any, ...]  # results, then written arguments
     trace: tuple[str, ...] = ()
     reports: tuple[str, ...] = ()
     times: ProgramTimes | None = None
-    printed: str = ""  # by the program itself: its kernels, and MLIR's runner functions
+    printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
     samples: tuple[KernelSample, ...] = ()
 
 
 def run_on_device(
     request: ProgramRequest, support: ProgramSupport, code: DeviceProgram, arguments: tuple[Any, ...]
 ) -> ProgramRun:
-    """Runs once; on hardware then times. Raises CandidateError(LOAD), DeviceError, UsageError."""
+    """Runs a program once and, on hardware, times it.
+
+    Raises CandidateError(LOAD), DeviceError, UsageError.
+    """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.recording_device import RecordingDevice
 
@@ -54,7 +57,10 @@ def run_on_device(
 
 
 def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]) -> ProgramRun:
-    """Runs once, then times, unless it interprets kernels. Raises CandidateError(LOAD, RUN), UsageError."""
+    """Runs a program once, then times it, unless it has interpreted kernels.
+
+    Raises CandidateError(LOAD, RUN), UsageError.
+    """
     from tuner.programs.run.host_function import HostFunction
 
     own = copies(arguments)
@@ -69,7 +75,7 @@ def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[A
 
 
 def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
-    """Times whole calls on the host, on one set of arguments that stays in place."""
+    """Times whole calls on the host, all on one set of arguments that stays at its addresses."""
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
@@ -83,12 +89,12 @@ def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> Pr
 
 
 def reports_of(device: "AbstractDevice") -> tuple[str, ...]:
-    """Returns the defects that a device found; none of a real one, which does not check."""
+    """Returns the defects that a simulated device found; () for a real device, which does not check."""
     return () if device.watch is None else device.watch.reports()
 
 
 def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns arguments that a program may write, arrays copied."""
+    """Returns the arguments with each array copied, so that a program may write to the copies."""
     return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
 
 
@@ -101,7 +107,10 @@ def _opened(request: ProgramRequest, support: ProgramSupport, **simulated: Any) 
 def _sampling(
     request: ProgramRequest, code: DeviceProgram, launches: "list[LaunchSample]"
 ) -> "RunLaunch | None":
-    """Returns what samples the launches of a simulator, and adds to the list what it did; None: all run."""
+    """Returns a function that samples the launches of a simulator and appends each sample to ``launches``.
+
+    Returns None where all blocks of all launches run.
+    """
     from tuner.programs.run.sampled.sampled_launches import SampledLaunches
 
     sample = request.options.sample

@@ -1,4 +1,4 @@
-"""How many times as fast a program is with its scripts as without: both timed interleaved in one process."""
+"""Speedup of a program by its scripts: with and without scripts, timed interleaved in one process."""
 
 import functools
 from collections.abc import Callable
@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TimedPair:
-    """Whole calls of a program with scripts and of the same program as loops, interleaved in one round."""
+    """Times of whole calls of a program with scripts and of the same program as loops, interleaved."""
 
     bound: Measurement  # with scripts
     plain: Measurement
     bound_again: Measurement  # the same code a second time, which shows the noise floor
 
     def gain(self, spare_cores: int) -> Comparable | NotComparable:
-        """Returns how long a call takes with scripts, relative to one without; ``spare_cores`` stand idle."""
+        """Returns the time of a call with scripts relative to a call without.
+
+        Args:
+            spare_cores: number of cores that are idle during the measurement.
+        """
         quality = round_quality(
             noise_of(self.bound, self.bound_again),
             None if self.bound.host else self.plain,  # on a GPU only the program itself shows a drift
@@ -41,7 +45,7 @@ class TimedPair:
 def timed_on_host(
     bound: DeviceProgram, plain: DeviceProgram, arguments: tuple[Any, ...], seed: int
 ) -> TimedPair:
-    """Times both on this processor, interleaved with the reference kernel, on arguments that stay."""
+    """Times two programs on this processor, interleaved with the reference kernel, on fixed arguments."""
     from tuner.programs.execution import copies
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard
@@ -68,7 +72,7 @@ def timed_on_device(
     arguments: tuple[Any, ...],
     seed: int,
 ) -> TimedPair:
-    """Times both from host to host. Raises DeviceError."""
+    """Times two programs on a device, each call from host to host. Raises DeviceError."""
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
     from tuner.programs.timing import repeat

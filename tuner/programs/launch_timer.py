@@ -1,4 +1,4 @@
-"""Times every launch of a program by two events on its stream."""
+"""Times every launch of a program with two events on the stream of the launch."""
 
 from typing import Any, cast
 
@@ -7,33 +7,33 @@ from tuner.programs.times import KernelTime
 
 
 class LaunchTimer:
-    """A device that times the launches of another one, and passes everything else on to it."""
+    """A device that times launches and forwards every other call to the wrapped device."""
 
     def __init__(self, device: AbstractDevice) -> None:
-        """Records the event that all times count from."""
+        """Records the event that all times are relative to."""
         self._device = device
         self._names: dict[int, str] = {}
-        self._timed: list[tuple[str, int, int]] = []  # kernel, events before and behind it
+        self._timed: list[tuple[str, int, int]] = []  # kernel, event before, event after the launch
         self._start = device.create_event(is_timed=True)
         device.record_event(self._start, 0)
         device.synchronize_event(self._start)
 
     def as_device(self) -> AbstractDevice:
-        """Returns itself as the device that programs are loaded on."""
+        """Returns this object as the device on which programs are loaded."""
         return cast(AbstractDevice, self)
 
     def __getattr__(self, name: str) -> Any:
-        """Returns what the other device has of that name."""
+        """Returns the attribute of that name of the wrapped device."""
         return getattr(self._device, name)
 
     def function(self, module: int, name: str) -> int:
-        """Looks up a kernel and remembers its name."""
+        """Looks up a kernel and stores its name for the report."""
         found = self._device.function(module, name)
         self._names[found] = name
         return found
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel between two events."""
+        """Enqueues a kernel between two timed events."""
         before, behind = (self._device.create_event(is_timed=True) for _ in range(2))
         self._device.record_event(before, stream)
         self._device.launch(launch, stream)

@@ -1,4 +1,4 @@
-"""Arrays of .npy files, whose headers may claim anything."""
+"""Reads arrays of .npy files, whose headers are untrusted."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import numpy as np
 from tuner.core.errors import UsageError
 from tuner.payload.reference import Array
 
-# numpy's, for headers of other kinds and for sizes that no file or machine has
+# what numpy raises for invalid headers, and for sizes that no file or machine has
 UNREADABLE = (
     OSError,
     ValueError,
@@ -21,12 +21,15 @@ UNREADABLE = (
 
 
 def read_npy(path: Path, place: str) -> Array:
-    """Returns a file's array. Raises UsageError, beginning with ``place``, for a file that is none.
+    """Returns the array of a .npy file, memory-mapped.
 
-    The file is mapped: one that holds less than its header claims is refused before memory is asked for.
+    Because the file is mapped, a file that is shorter than its header claims is refused before memory is
+    allocated.
+
+    Raises UsageError, starting with ``place``, for a file that is not .npy.
     """
     try:
-        with np.errstate(over="raise"):  # numpy multiplies the sizes
+        with np.errstate(over="raise"):  # numpy multiplies the sizes of the header
             found = np.load(path, mmap_mode="r", allow_pickle=False)
     except UNREADABLE as error:
         line = (str(error) or type(error).__name__).splitlines()[0]

@@ -1,4 +1,4 @@
-"""How a program is compiled and run: one value from the command line to the process that runs it."""
+"""How a program is compiled and run: one value, from the command line to the process that runs it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -14,13 +14,13 @@ from tuner.tuning.target_kind import ProgramSupport
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """Options with their defaults, the same on the command line and in the Python API."""
+    """Options of a run of a program, with the defaults of the command line and of the Python API."""
 
     device: DeviceOptions = DEFAULTS
-    order: str = ORDERS[0]  # of work that is ready, on the simulator
+    order: str = ORDERS[0]  # in which the simulator runs work that is ready
     seed: int = 0  # of random arguments, and of a random order
     trace: bool = False
-    sample: int = 0  # blocks of a launch that the simulator runs, about; 0: all
+    sample: int = 0  # approximate number of blocks per launch that the simulator runs; 0: all
 
     def __post_init__(self) -> None:
         """Raises UsageError for a value that is not allowed."""
@@ -32,7 +32,7 @@ class ProgramOptions:
             raise UsageError(f"sample: found {self.sample}, allowed 1 or more, or 0 for all")
 
     def require_suiting(self, target: TargetName, composition: Composition) -> None:
-        """Raises UsageError for an option that the target does not have, or a target without programs."""
+        """Raises UsageError for an option that the target does not support, or a target without programs."""
         support = program_support(target, composition)
         for name, found, is_met in self._changed():
             if not is_met(support):
@@ -40,7 +40,7 @@ class ProgramOptions:
                 raise UsageError(f"{name}: found {found!r} for target {target}, allowed for {allowed}")
 
     def _changed(self) -> Iterator[tuple[str, object, Callable[[ProgramSupport], bool]]]:
-        """Yields the options that are no defaults, each with what programs of a target must have for it."""
+        """Yields the name, value and target requirement of each option that differs from its default."""
         for field in fields(DeviceOptions):
             found = getattr(self.device, field.name)
             if found != getattr(DEFAULTS, field.name):

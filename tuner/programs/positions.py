@@ -1,4 +1,4 @@
-"""Messages about a payload as compilers write them: ``FILE:8:3: gpu.launch_func: found ..., allowed ...``."""
+"""Formats messages about a payload as compilers do: ``FILE:8:3: gpu.launch_func: found ..., allowed ...``."""
 
 import contextlib
 import re
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from tuner.core.errors import CandidateError, TunerError, UsageError
 
 OPERATION = re.compile(r'"?([a-z_]\w*(?:\.\w+)+|[a-z_]\w+)')  # memref.load, "gpux.wait", call
-# "line 8:3" in the forms that messages have: behind "error:", in parentheses, behind the name of an op.
+# "line 8:3" in the forms of messages: after "error:", in parentheses, after the name of an operation.
 POSITION = re.compile(r"(?:error: |note: )?(?: ?\(?at )?line (\d+:\d+)\)?(: )?")
-CHILD = "program: "  # begins what comes from the process that runs programs
-SUBJECTS = ("payload: ", "host program: ")  # that the name of the file says better
+CHILD = "program: "  # prefix of messages of the process that runs programs
+SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name replaces
 
 
 def in_file(reason: str, name: str, text: str = "") -> str:
-    """Returns a message with the payload's name, and the first position of it that is named, in front.
+    """Returns the message with the payload's name, and the first position that the message has, in front.
 
-    With the payload's text the operation there is named as well.
+    With the payload's ``text``, the name of the operation at that position is inserted as well.
     """
     found = POSITION.search(reason)
     if found is None:
@@ -31,7 +31,7 @@ def in_file(reason: str, name: str, text: str = "") -> str:
 
 
 def operation_at(text: str, position: str) -> str:
-    """Returns the name of the op that begins at "LINE:COLUMN" of a text; "" where none does."""
+    """Returns the name of the operation at "LINE:COLUMN" of a text; "" where no operation begins there."""
     line, column = map(int, position.split(":"))
     found = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
     return found[1] if found else ""
@@ -39,7 +39,7 @@ def operation_at(text: str, position: str) -> str:
 
 @contextlib.contextmanager
 def named_in_errors(name: str, text: str) -> Iterator[None]:
-    """Lets errors say the payload's name and the op that they are about; that of standard input is ``-``."""
+    """Adds the payload's name, the position and the operation to errors; standard input is named ``-``."""
     try:
         yield
     except CandidateError as error:

@@ -1,4 +1,4 @@
-"""What sampled launches came to, kernel by kernel."""
+"""Aggregates the samples of launches per kernel."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +17,7 @@ AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
 
 
 def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
-    """Returns one sample for each kernel and reference, in the order of their first launches."""
+    """Returns one sample per kernel and reference, in the order of their first launches."""
     found: dict[tuple[str, str], KernelSample] = {}
     for launch in launches:
         one = _of_launch(launch)

@@ -1,4 +1,4 @@
-"""Runs a whole program in a child process, so that a crash or a hang there ends nothing else."""
+"""Runs a whole program in a child process, so that a crash or hang does not end the caller's process."""
 
 import contextlib
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ NAME = "program"
 
 @dataclass(frozen=True)
 class LoweredText:
-    """The IR after a step."""
+    """The IR of a program after a lowering step."""
 
     entry: str
     chip: str
@@ -38,7 +38,7 @@ class LoweredText:
 
 
 def run_in_child(request: ProgramRequest, timeout_s: float) -> ProgramReport:
-    """Runs a program in a process of its own. Raises UsageError, TunerError."""
+    """Runs a program in a child process. Raises UsageError, TunerError."""
     return call_in_child(NAME, partial(run_program, request), timeout_s)
 
 
@@ -48,23 +48,29 @@ def time_pair_in_child(request: ProgramRequest, timeout_s: float) -> TimedPair:
 
 
 def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float) -> LoweredText:
-    """Lowers a payload in a process of its own. Raises UsageError, TunerError."""
+    """Lowers a payload in a child process. Raises UsageError, TunerError."""
     return call_in_child(NAME, partial(lower, request, step), timeout_s)
 
 
 def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[Problem, ...]:
-    """Finds the matmuls of a payload in a process of its own. Raises UsageError, TunerError."""
+    """Finds the matmuls of a payload in a child process. Raises UsageError, TunerError."""
     return call_in_child(NAME, partial(find_problems, text, entry), timeout_s)
 
 
 def run_program(request: ProgramRequest) -> ProgramReport:
-    """Compiles, runs, compares, times. Raises CandidateError: BIND of the user, RUN of the device."""
+    """Compiles, runs, compares and times a program.
+
+    Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
+    """
     with _as_failures():
         return _run(request)
 
 
 def time_pair(request: ProgramRequest) -> TimedPair:
-    """Times a program with and without its scripts. Raises CandidateError: BIND, RUN of the device."""
+    """Times a program with and without its scripts.
+
+    Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
+    """
     with _as_failures():
         compiler = _compiler(request)
         bound = _compile(compiler, request).code
@@ -78,13 +84,13 @@ def time_pair(request: ProgramRequest) -> TimedPair:
 
 
 def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
-    """Lowers a payload up to a step. Raises CandidateError: BIND of the user."""
+    """Lowers a payload up to a step. Raises CandidateError at stage BIND for the user's mistakes."""
     with _as_failures():
         return lowered(request, step, real_composition())
 
 
 def compile_and_check(request: ProgramRequest) -> CompiledProgram:
-    """Compiles, and makes machine code of the host part as a check. Raises CandidateError."""
+    """Compiles a program, and its host code to machine code as a check. Raises CandidateError."""
     from tuner.programs.run.host_code_check import check_host_code
 
     with _as_failures():
@@ -95,14 +101,17 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
 
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls of a payload. Raises CandidateError(BIND) where it does not parse."""
+    """Returns the distinct matmuls of a payload.
+
+    Raises CandidateError(BIND) if the payload does not parse.
+    """
     with _as_failures():
         return problems_in(text, entry)
 
 
 @contextlib.contextmanager
 def _as_failures() -> Iterator[None]:
-    """Turns the user's mistakes into CandidateError(BIND), what a device refuses into CandidateError(RUN)."""
+    """Converts the user's mistakes to CandidateError(BIND), and device errors to CandidateError(RUN)."""
     try:
         with failing_at(Stage.BIND):
             yield
@@ -111,7 +120,7 @@ def _as_failures() -> Iterator[None]:
 
 
 def _compiler(request: ProgramRequest) -> ProgramCompiler:
-    """Returns the compiler of the target among the real kinds: a child process gets none by injection."""
+    """Returns the compiler of the target, of the real target kinds: a child process has no injected kinds."""
     return ProgramCompiler.of(request.target, real_composition())
 
 
@@ -145,7 +154,7 @@ def _run(request: ProgramRequest) -> ProgramReport:
 def _comparisons(
     request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...], ran: ProgramRun
 ) -> tuple[Comparison, ...]:
-    """Compares with the payload on the host, as loops and interpreted kernels, on the same arguments."""
+    """Compares a run with the payload on the host, as loops and interpreted kernels, on equal arguments."""
     from tuner.programs.run.host_function import HostFunction
 
     if not request.is_compared:
@@ -162,7 +171,7 @@ def _comparisons(
 def _require_in_bounds(
     compiler: ProgramCompiler, request: ProgramRequest, arguments: tuple[Any, ...]
 ) -> None:
-    """Runs the program once with checks. Raises CandidateError(RUN) for an access out of its memory."""
+    """Runs the program once with bounds checks. Raises CandidateError(RUN) for an access out of bounds."""
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard
 
@@ -178,12 +187,13 @@ def _compile(
         request.bound,
         request.options.device,
         keeps_kernels=bool(request.options.sample),
-        is_checked=is_checked or compiler.support.is_simulated,  # a real device's host code is timed
+        # without checks on a real device, where host code is timed
+        is_checked=is_checked or compiler.support.is_simulated,
     )
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, composition: Composition) -> LoweredText:
-    """Lowers in this process, for a target with a device. Raises CandidateError, UsageError."""
+    """Lowers a payload in this process, for a target with a device. Raises CandidateError, UsageError."""
     from tuner.mlir import bindings, interpreter
     from tuner.programs.lower.lower_to import text_after
 

@@ -1,4 +1,4 @@
-"""How programs of a target run: which device, if any, what makes machine code."""
+"""Looks up how a target kind runs programs: its device, if any, and its assembler."""
 
 from collections.abc import Callable
 
@@ -9,13 +9,13 @@ from tuner.tuning.target_kind import ProgramSupport
 
 
 def kinds_with(is_there: Callable[[ProgramSupport], bool], composition: Composition) -> str:
-    """Returns the names of the kinds whose programs have something, for messages."""
+    """Returns the names of the target kinds whose program support meets a condition, for messages."""
     kinds = composition.kinds.values()
     return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
 
 
 def program_support(target: TargetName, composition: Composition) -> ProgramSupport:
-    """Returns how a target runs programs. Raises UsageError for one that knows single operations only."""
+    """Returns how a target runs programs. Raises UsageError for a target that runs single operations only."""
     kind = composition.kinds.get(target.kind)
     if kind is None or kind.programs is None:
         allowed = kinds_with(lambda _programs: True, composition)

@@ -1,13 +1,13 @@
-"""The times of a program's calls and kernels, and how far kernels overlap."""
+"""The times of a program's calls and kernels, and how much kernels overlap."""
 
 from dataclasses import dataclass
 
-SERIAL_OVERLAP = 1.05  # kernel times over their span; up to that streams bring nothing
+SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio streams have no benefit
 
 
 @dataclass(frozen=True)
 class KernelTime:
-    """One launch on the clock of its device."""
+    """The time interval of one launch on the device's clock."""
 
     kernel: str
     start_s: float  # since the program began
@@ -21,26 +21,26 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class ProgramTimes:
-    """What was measured of a program on hardware."""
+    """Times of a program measured on hardware."""
 
     call_s: float  # median of whole calls, host to host
-    kernels: tuple[KernelTime, ...] = ()  # of one call; () where there is no device
-    streams: int = 0  # that the program uses
+    kernels: tuple[KernelTime, ...] = ()  # of one call; () without a device
+    streams: int = 0  # number of streams that the program uses
 
     @property
     def kernel_s(self) -> float:
-        """Returns the time of all kernels, as if one ran after another."""
+        """Returns the sum of all kernel times in seconds, as if no kernels overlapped."""
         return sum(kernel.stop_s - kernel.start_s for kernel in self.kernels)
 
     @property
     def overlap(self) -> float | None:
-        """Returns kernel times over the time in which at least one runs: 1 means one after another."""
+        """Returns the sum of kernel times over the busy time: 1 means no overlap; None without kernels."""
         busy_s = busy(self.kernels)
         return self.kernel_s / busy_s if busy_s > 0 else None
 
     @property
     def is_serialized(self) -> bool:
-        """Tells whether kernels run one after another although there are several streams."""
+        """Returns whether kernels run one after another although the program uses several streams."""
         return self.streams > 1 and len(self.kernels) > 1 and (self.overlap or 0.0) <= SERIAL_OVERLAP
 
 

@@ -13,13 +13,13 @@ from tuner.core.device_program import DeviceProgram
 from tuner.programs.times import KernelTime, ProgramTimes
 from tuner.tuning.remeasurement import FINAL_EFFORT
 
-ROUNDS = 11  # calls whose kernels are timed; that of the median sum is reported
+ROUNDS = 11  # calls whose kernels are timed; the call with the median sum of kernel times is reported
 
 
 def time_on_device(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], seed: int
 ) -> ProgramTimes:
-    """Measures whole calls and the kernels of a typical one. Raises DeviceError."""
+    """Measures whole calls, and the kernels of the call with the median sum. Raises DeviceError."""
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
@@ -33,7 +33,7 @@ def time_on_device(
 def kernel_times(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...]
 ) -> tuple[KernelTime, ...]:
-    """Returns the kernels of a typical call on the device's own clock."""
+    """Returns the kernel times of the call with the median sum, on the device's clock."""
     from tuner.programs.launch_timer import LaunchTimer
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
@@ -46,17 +46,17 @@ def kernel_times(
         for _ in range(ROUNDS + 1):
             program(*arguments)
             rounds.append(timer.take())
-    return typical(rounds[1:])  # the first loads and warms up
+    return typical(rounds[1:])  # the first call loads and warms up
 
 
 def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
-    """Returns the round whose kernels take the median time; the first of several such."""
+    """Returns the round with the median sum of kernel times; among equal rounds the first."""
     sums = [sum(kernel.stop_s - kernel.start_s for kernel in kernels) for kernels in rounds]
     middle = median(sums)
     return rounds[min(range(len(rounds)), key=lambda number: abs(sums[number] - middle))]
 
 
 def repeat(program: Callable[..., object], arguments: tuple[Any, ...], times: int) -> None:
-    """Calls a program so many times in a row."""
+    """Calls a program ``times`` times in a row."""
     for _ in range(times):
         program(*arguments)

@@ -1,4 +1,4 @@
-"""Tunes the matmuls of a whole program, each once, and runs the program with the best script of each."""
+"""Tunes each distinct matmul of a program once, then runs the program with the best scripts."""
 
 import time
 from collections.abc import Callable
@@ -24,49 +24,50 @@ if TYPE_CHECKING:
 
 PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
-SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem that no strategy can do
+SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem that no strategy supports
 
 
 @dataclass(frozen=True)
 class ProgramParts:
     """The steps of program tuning that compile and run, as functions that tests may replace."""
 
-    problems: Callable[[str, str | None], tuple[Problem, ...]]  # of (text, entry)
+    problems: Callable[[str, str | None], tuple[Problem, ...]]  # takes (text, entry)
     run: Callable[[ProgramRequest], ProgramReport]
-    time_pair: Callable[[ProgramRequest], TimedPair]  # with and without its scripts
+    time_pair: Callable[[ProgramRequest], TimedPair]  # with and without the request's scripts
 
 
 @dataclass(frozen=True)
 class TunedProblem:
-    """One distinct matmul of a program, and the trial whose script it gets."""
+    """One distinct matmul of a program, and the trial that provides its script."""
 
     problem: Problem
-    tuned: TunedRun | None = None  # None: no strategy can do it
+    tuned: TunedRun | None = None  # None: no strategy supports the problem
     trial: StoredTrial | None = None  # whose script the program uses
     reason: str = ""  # why there is no trial
 
 
 @dataclass(frozen=True)
 class TunedProgram:
-    """A program with tuned matmuls, and its runs with and without their scripts."""
+    """A program with tuned matmuls, and its runs with and without the scripts."""
 
     target: TargetName
     problems: tuple[TunedProblem, ...]
     request: ProgramRequest
     report: ProgramReport | None  # None: interrupted, or failed
-    plain: ProgramReport | None  # the same without any script; only where there are times
+    plain: ProgramReport | None  # the report of the run without scripts; None without times
     seconds: float
     failure: str = ""  # why a run of the program failed
-    gain: Comparable | NotComparable | None = None  # of a call with scripts to one without; None: no times
+    # of a call with scripts relative to one without; None: no times
+    gain: Comparable | NotComparable | None = None
 
     @property
     def is_interrupted(self) -> bool:
-        """Tells whether the run of some problem was interrupted and can be resumed."""
+        """Returns whether a problem's run was interrupted and can be resumed."""
         return any(each.tuned is not None and each.tuned.is_interrupted for each in self.problems)
 
     @property
     def has_worked(self) -> bool:
-        """Tells whether each matmul that a strategy can do got a script, and the program is right so."""
+        """True if each supported matmul got a script and the program's outputs with the scripts are right."""
         is_found = all(each.trial is not None for each in self.problems if each.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
         is_whole = is_found and self.report is not None and not self.failure
@@ -74,12 +75,12 @@ class TunedProgram:
 
     @property
     def speedup(self) -> float | None:
-        """Returns how many times as fast a call is as without scripts; None where that is not known."""
+        """Returns the speedup of a call by the scripts; None where unknown."""
         return self.gain.speed if isinstance(self.gain, Comparable) else None
 
 
 def real_parts() -> ProgramParts:
-    """Returns steps that run in child processes."""
+    """Returns the steps implemented with child processes."""
     from tuner.programs.service import problems_in_child, run_in_child, time_pair_in_child
 
     return ProgramParts(
@@ -91,7 +92,7 @@ def real_parts() -> ProgramParts:
 
 @dataclass(frozen=True)
 class ProgramTuning:
-    """What tuning a program needs, beside the program."""
+    """What tuning a program needs in addition to the program: steps, store, interruption, observer."""
 
     composition: Composition
     parts: ProgramParts
@@ -100,10 +101,14 @@ class ProgramTuning:
     observe: Observer
 
     def tune(self, request: ProgramRequest, settings_of: SettingsOf, name: str = "payload") -> TunedProgram:
-        """Tunes each distinct matmul, then runs the program; where it is timed, also without scripts.
+        """Tunes each distinct matmul, then runs the program; where the run is timed, also without scripts.
 
-        Raises UsageError for a payload without a matmul, or without one that any strategy can do; messages
-        about the payload call it by its ``name``.
+        Args:
+            request: the program; its scripts are replaced.
+            settings_of: returns the run settings of a problem.
+            name: of the payload in messages.
+
+        Raises UsageError for a payload without a matmul, or without a matmul that any strategy supports.
         """
         began_s = time.monotonic()
         with named_in_errors(name, request.text):
@@ -130,7 +135,7 @@ class ProgramTuning:
         return TunedProgram(request.target, tuple(tuned), bound, report, plain, seconds, failure, gain)
 
     def _run(self, request: ProgramRequest) -> tuple[ProgramReport | None, ProgramReport | None, str]:
-        """Returns the reports with and without scripts, and why a run failed: the tuned scripts stay."""
+        """Returns the reports with and without scripts, and why a run failed; tuned scripts are kept."""
         report = None
         try:
             report = self.parts.run(request)
@@ -142,7 +147,7 @@ class ProgramTuning:
     def _compared(
         self, request: ProgramRequest, report: ProgramReport, plain: ProgramReport
     ) -> tuple[ProgramReport, ProgramReport, Comparable | NotComparable]:
-        """Returns the reports with the times of calls that were interleaved, and how those compare."""
+        """Returns the reports with the times of interleaved calls, and the comparison of these times."""
         try:
             pair = self.parts.time_pair(request)
         except TunerError as error:
@@ -160,7 +165,10 @@ class ProgramTuning:
         return TunedProblem(problem, tuned, trial, "" if trial else "no candidate worked")
 
     def _best(self, tuned: TunedRun) -> StoredTrial | None:
-        """Returns the fastest known trial, of earlier runs too; where none is timed, the first verified."""
+        """Returns the fastest known trial, earlier runs included.
+
+        Where none is timed, the first verified trial.
+        """
         from tuner.run_history.best_known import best_result
 
         run = tuned.run
