@@ -1,1 +1,1 @@
-"""What hardware can hold and what a schedule would cost, by counting."""
+"""Analytical models: what the hardware can hold, and the cycles that a schedule would take."""

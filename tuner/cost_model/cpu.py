@@ -1,8 +1,8 @@
-"""What a blocked matmul costs a processor core, by counting: cycles of a model, never a time.
+"""Analytical cost model of a blocked matmul on one processor core, in model cycles, never in seconds.
 
 Loops, outermost first: blocks of n, of k, of m, then register tiles (see strategies/_matmul_cpu.mlir.j2).
-Arithmetic hides most of what comes from the caches meanwhile; packing is on top. The model ranks schedules of
-one strategy before any of them was run, and is for nothing else.
+Arithmetic overlaps with most of the cache traffic; packing is added on top. The model only ranks schedules of
+one strategy before any of these schedules was measured.
 """
 
 from collections.abc import Iterator
@@ -17,39 +17,42 @@ from tuner.cost_model.register_tile import LOADS_PER_CYCLE, step_cycles, stored_
 
 Counts = npt.NDArray[np.float64]
 
-# Of one core; the same for Intel's and AMD's cores since 2017 as far as a rank is concerned.
+# Of one core. One value serves Intel's and AMD's cores since 2017: the differences do not change a ranking.
 # https://www.agner.org/optimize/microarchitecture.pdf, https://uops.info
 L2_BYTES_PER_CYCLE = 64.0  # Intel's since 2015, AMD's Zen 5; Zen 2 to 4: 32
 L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 32
-LINE_BYTES = 64  # what a vector of a row that begins elsewhere lies in twice
-L2_WAY_BYTES = 64 * 1024  # addresses so far apart share a set; of Zen 4 and Golden Cove 128 KiB
-HALF = 0.5  # of a cache, for what is to stay there while the rest streams through
-SHOWING = 0.1  # of the traffic behind arithmetic, what is not hidden after all
-COPY_BYTES_PER_CYCLE = 32.0  # read and written, while both lie in the second cache; calibrated
-TILE_CYCLES = 10.0  # until the pipelines of a register tile are full, and drained
-PAIR, PAIRED_BYTES = 2, 4  # elements of A side by side that LLVM loads at once and parts by shuffles
-USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine does not tell
+LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines
+L2_WAY_BYTES = 64 * 1024  # addresses this far apart map to one set; Zen 4 and Golden Cove: 128 KiB
+HALF = 0.5  # share of a cache for the data that is reused; the other half is for streamed data
+SHOWING = 0.1  # share of the traffic that arithmetic does not hide
+COPY_BYTES_PER_CYCLE = 32.0  # bytes read and written, both in L2; calibrated
+TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
+PAIR, PAIRED_BYTES = 2, 4  # adjacent elements of A that LLVM loads at once and separates by shuffles
+USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine reports no cache size
 
 
 @dataclass(frozen=True)
 class CpuTiles:
-    """Schedules, one per place; sizes count elements and are whole extents where nothing is cut."""
+    """Tile sizes of many schedules: each field is an array with one entry per schedule.
+
+    Sizes count elements; where a dimension is not tiled, the size is the whole extent.
+    """
 
     tile_m: Counts
     tile_n: Counts
-    unroll_k: Counts  # steps of one turn
+    unroll_k: Counts  # steps of K per loop iteration
     block_m: Counts
     block_n: Counts
     block_k: Counts
-    is_row_major: npt.NDArray[np.bool_]  # register tiles go along n first: a row of A stays in cache
-    m: Counts  # of one thread's share
+    is_row_major: npt.NDArray[np.bool_]  # register tiles are visited along n first: a row of A stays in L1
+    m: Counts  # extent of one thread's part of C
     n: Counts
     packs_a: npt.NDArray[np.bool_]
-    is_packed: bool  # B is copied to panels first
+    is_packed: bool  # B is copied to packed panels first
 
 
 def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
-    """Returns the cycles of one call."""
+    """Returns the model cycles of one call, one value per schedule of ``tiles``."""
     l1 = HALF * (machine.l1_bytes or USUAL_L1_BYTES)
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)
@@ -58,7 +61,7 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
 
 
 def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
-    """Counts the steps of all register tiles, and their beginnings and ends, where C is read and written."""
+    """Returns the cycles of the steps of all register tiles and of the loads and stores of C around them."""
     k, lanes = problem.sizes[2], machine.vector_bytes / problem.output_bytes
     passes = np.ceil(k / tiles.block_k)
     is_paired = (tiles.unroll_k == PAIR) & (problem.input_bytes == PAIRED_BYTES) & (problem.layout != "tn")
@@ -76,7 +79,7 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
 
 
 def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
-    """Yields how many register tiles along m there are of how many rows."""
+    """Yields (number of register tiles along m, rows of each): whole tiles, then the partial ones."""
     blocks = np.floor(tiles.m / tiles.block_m)
     rest = tiles.m - blocks * tiles.block_m
     yield blocks * np.floor(tiles.block_m / tiles.tile_m) + np.floor(rest / tiles.tile_m), tiles.tile_m
@@ -85,9 +88,10 @@ def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
 
 
 def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
-    """Yields how many register tiles along n there are of how many columns, and whether these are padded.
+    """Yields (number of register tiles along n, columns of each, whether the tile is padded).
 
-    The last is padded to a whole one, but a block that is narrower than a tile has a tile of its own.
+    The last tile of a block is padded to a whole tile; a block that is narrower than a tile has one narrower
+    tile.
     """
     blocks = np.floor(tiles.n / tiles.block_n)
     rest = tiles.n - blocks * tiles.block_n
@@ -99,7 +103,7 @@ def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
 
 
 def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Counts:
-    """Counts what must come from beyond the first cache: the panel that stays, and the block that streams."""
+    """Returns the cycles of reads of A and B from L2 and L3: the reused operand and the streamed operand."""
     a_row, a_block = (_a_block(tiles, problem, rows) for rows in (tiles.tile_m, tiles.block_m))
     b_panel, b_block = (_b_block(tiles, problem, columns) for columns in (tiles.tile_n, tiles.block_n))
     is_row = tiles.is_row_major
@@ -120,14 +124,18 @@ def _panel_cycles(tiles: CpuTiles, problem: Problem, l1: float, l2: float) -> Co
 
 @dataclass(frozen=True)
 class _Block:
-    """A part of A or B."""
+    """A part of A or B: its bytes, and the bytes of L2 that it occupies."""
 
     bytes: Counts
-    l2_bytes: Counts  # of the second cache that it takes: rows at a power of two share few sets
+    l2_bytes: Counts  # occupied in L2: rows with a power-of-two stride map to few sets
 
     @classmethod
     def of(cls, rows: Counts, row_bytes: Counts, stride_bytes: npt.NDArray[np.int64]) -> "_Block":
-        """Takes from where to where rows begin in memory; an element's bytes if they were packed."""
+        """Returns a block of ``rows`` rows of ``row_bytes`` each.
+
+        ``stride_bytes`` is the distance between the starts of rows in memory; the size of one element where
+        the operand is packed.
+        """
         return cls(rows * row_bytes, rows * np.maximum(row_bytes, np.gcd(stride_bytes, L2_WAY_BYTES)))
 
 
@@ -152,14 +160,14 @@ def _either(is_one: npt.NDArray[np.bool_], one: _Block, other: _Block) -> _Block
 
 
 def _result_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
-    """Counts C, which is read and written again for each block of K."""
+    """Returns the cycles of reads and writes of C, which is read and written once per block of K."""
     passes = np.ceil(problem.sizes[2] / tiles.block_k)
     moved = (2 * passes - 1) * tiles.m * tiles.n * problem.output_bytes
     return moved / _rate(tiles.m * tiles.block_n * problem.output_bytes, l2)
 
 
 def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
-    """Counts the copies: B once in all, A once for each block of columns."""
+    """Returns the cycles of packing: B is copied once in total, A once per block of columns."""
     element = 2 * problem.input_bytes  # read and written
     b_bytes = element * problem.sizes[2] * tiles.n * float(tiles.is_packed)
     a_bytes = element * problem.sizes[2] * np.where(tiles.packs_a, tiles.m, 0.0)
@@ -169,10 +177,10 @@ def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
 
 
 def _rate(block_bytes: Counts, l2: float) -> Counts:
-    """Returns the bytes per cycle at which a block is read again; the part that does not fit comes from L3.
+    """Returns the bytes per cycle at which a block is read again: from L2, and the rest from L3.
 
-    A cache that forgets at random keeps that share of what passes through it by turns; strictly the oldest
-    first, it would keep none.
+    A cache with random replacement keeps the share ``l2 / block_bytes`` of a block that is read cyclically;
+    with strict least-recently-used replacement the cache would keep none of the block.
     """
     missed = np.maximum(0.0, 1 - l2 / block_bytes)
     rate: Counts = 1 / ((1 - missed) / L2_BYTES_PER_CYCLE + missed / L3_BYTES_PER_CYCLE)
@@ -185,12 +193,12 @@ def _copy_rate(moved_bytes: Counts, l2: float) -> Counts:
 
 
 def _tiles(tiles: CpuTiles) -> Counts:
-    """Returns the register tiles of C."""
+    """Returns the number of register tiles of C."""
     return _pieces(tiles.m, tiles.block_m, tiles.tile_m) * _pieces(tiles.n, tiles.block_n, tiles.tile_n)
 
 
 def _pieces(extent: Counts, block: Counts, tile: Counts) -> Counts:
-    """Returns the tiles along an extent that is cut into blocks first."""
+    """Returns the number of tiles along an extent that is divided into blocks, and each block into tiles."""
     whole = np.floor(extent / block)
     pieces: Counts = whole * np.ceil(block / tile) + np.ceil((extent - whole * block) / tile)
     return pieces

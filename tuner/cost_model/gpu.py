@@ -1,9 +1,9 @@
-"""What a tiled matmul costs a GPU, by counting: cycles of a model, never a time.
+"""Analytical cost model of a tiled matmul on a GPU, in model cycles, never in seconds.
 
-The busiest part of one multiprocessor (arithmetic, issue, the path to shared memory, bandwidth of the second
-level of cache, latency hidden by what is in flight), waves of blocks over all of them, occupancy by the rules
-of ``tuner.cost_model.occupancy``. The model ranks schedules of one strategy before any of them was run, and
-is for nothing else.
+The most loaded resource of one multiprocessor (arithmetic, issue slots, the path to shared memory, L2
+bandwidth, latency that is not hidden), times the waves of thread blocks over all multiprocessors; occupancy
+by the rules of ``tuner.cost_model.occupancy``. The model only ranks schedules of one strategy before any of
+these schedules was measured.
 """
 
 from dataclasses import dataclass
@@ -24,19 +24,22 @@ USUAL_F32_FMA = 128.0
 F64_FMA = {80: 32.0, 90: 64.0, 100: 64.0}
 USUAL_F64_FMA = 2.0
 TENSOR_FMA = {80: 1024.0, 90: 1024.0, 100: 1024.0}  # of 16-bit elements; half of that for tf32
-USUAL_TENSOR_FMA = 256.0  # GeForce adds up in f32 at half of the rate
-L2_BYTES_PER_CYCLE = 24.0  # to each multiprocessor while all read: 15 to 30 on A100, H100, AD102, GA102
+USUAL_TENSOR_FMA = 256.0  # GeForce accumulates in f32 at half of the rate
+L2_BYTES_PER_CYCLE = 24.0  # per multiprocessor while all of them read: 15 to 30 on A100, H100, AD102, GA102
 WRITE_BYTES_PER_CYCLE = 32.0
-LATENCY = 260.0  # cycles of a load from the second level of cache: about that of arXiv 2208.11174
-OWN_ISSUE_CYCLES = 2.0  # from one instruction of a warp to its next
-BARRIER = 50.0  # cycles until all warps of a block go on to the next tile
-SHOWING = 0.1  # of what is hidden behind the busiest part, what is not hidden after all
-LAUNCH = 5000.0  # cycles of one more kernel
+LATENCY = 260.0  # cycles of a load from L2: about the value of arXiv 2208.11174
+OWN_ISSUE_CYCLES = 2.0  # cycles from one instruction of a warp to the next of the same warp
+BARRIER = 50.0  # cycles of the barrier before all warps of a block start the next tile
+SHOWING = 0.1  # share of the other resources' cycles that the most loaded resource does not hide
+LAUNCH = 5000.0  # cycles of an additional kernel launch
 
 
 @dataclass(frozen=True)
 class GpuTiles:
-    """Schedules, one per place; a block of threads makes block_m x block_n of C, or its part of K."""
+    """Tile sizes and resources of many schedules: each field is an array with one entry per schedule.
+
+    A thread block computes block_m x block_n elements of C, or with split K a partial sum of these elements.
+    """
 
     block_m: Counts
     block_n: Counts
@@ -44,15 +47,18 @@ class GpuTiles:
     threads: Counts
     registers: Counts  # of a thread
     shared_bytes: Counts  # of a block
-    issued: Counts  # instructions of a warp for one step of K
-    memory: Counts  # cycles that these keep the path to shared memory busy, see ``memory_path``
-    waits: Counts  # cycles that a warp waits for shared memory in one step of K
-    depth: Counts  # tiles that copies are ahead; 0: none
-    splits: Counts  # parts of K
+    issued: Counts  # instructions of a warp per step of K
+    memory: Counts  # cycles of the path to shared memory per warp and step of K, see ``memory_path``
+    waits: Counts  # cycles that a warp waits for shared memory per step of K
+    depth: Counts  # pipeline depth: tiles that copies run ahead; 0: no prefetch
+    splits: Counts  # parts that K is split into
 
 
 def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
-    """Returns the cycles of one call; infinite where not even one block can be launched."""
+    """Returns the model cycles of one call per schedule; inf where no thread block fits a multiprocessor.
+
+    ``multiprocessors`` is their number on the device; 0: the usual number of the chip.
+    """
     m, n, _ = problem.sizes
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
     resident = _resident(tiles, chip)
@@ -77,7 +83,10 @@ def fma_per_cycle(problem: Problem, chip: Chip) -> float:
 
 
 def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Counts:
-    """Counts the blocks that a multiprocessor has at once: what is busiest, or one block's way through K."""
+    """Returns the cycles of one wave: ``together`` thread blocks resident on one multiprocessor.
+
+    The maximum over the resources, and over the latency of one thread block's loop along K.
+    """
     k = np.ceil(problem.sizes[2] / tiles.splits)
     warps = np.ceil(tiles.threads / WARP_THREADS)
     products = tiles.block_m * tiles.block_n / warps / (fma_per_cycle(problem, chip) / PARTITIONS)
@@ -95,14 +104,14 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
 
 
 def _joining(tiles: GpuTiles, problem: Problem, multiprocessors: int) -> Counts:
-    """Counts adding up the parts of K: they are written, read again, and that is one more kernel."""
+    """Returns the cycles of the split-K reduction: writes and reads of partial sums, and one more kernel."""
     n = problem.sizes[1]
     moved = (tiles.splits + 1) * problem.rows * n * 4 / WRITE_BYTES_PER_CYCLE / multiprocessors
     return np.where(tiles.splits > 1, moved + LAUNCH, 0.0)
 
 
 def _resident(tiles: GpuTiles, chip: Chip) -> Counts:
-    """Returns the blocks that fit one multiprocessor; each kind of block is looked at once."""
+    """Returns the resident thread blocks per multiprocessor; equal resource needs are computed once."""
     kinds, which = np.unique(
         np.stack([tiles.threads, tiles.registers, tiles.shared_bytes]), axis=1, return_inverse=True
     )

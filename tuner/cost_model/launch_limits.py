@@ -1,6 +1,7 @@
-"""Whether a compiled program can be launched at all: decided without a GPU.
+"""Static check, without a GPU, of whether the driver would accept a program's launches.
 
-A program that is only believed slow passes: one that spills may still be the fastest.
+Only launches that the driver refuses are rejected. A program that is merely expected to be slow passes: one
+with register spills may still be the fastest.
 """
 
 import math
@@ -11,13 +12,13 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.kernel_program import KernelProgram, Launch, Resources
 from tuner.cost_model.occupancy import BlockNeeds, blocks_by_registers
 
-DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # in PTX: of dynamic shared memory
+DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of dynamic shared memory in PTX
 
 
 def require_launchable(program: KernelProgram) -> None:
     """Raises CandidateError(RESOURCES) for the first launch that the chip would refuse.
 
-    Registers and static shared memory count where the program has resources.
+    Registers and static shared memory are checked only for kernels that ``program.resources`` lists.
     """
     chip = chip_of(program.chip)
     resources = {each.kernel: each for each in program.resources}
@@ -32,7 +33,7 @@ def require_launchable(program: KernelProgram) -> None:
 
 
 def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
-    """Returns what one block takes: dynamic memory starts behind static memory, at its own alignment."""
+    """Returns the shared memory of one block: static, then dynamic memory at its declared alignment."""
     alignment = max((int(number) for number in DYNAMIC.findall(ptx)), default=1)
     return -(-static_bytes // alignment) * alignment + dynamic_bytes
 

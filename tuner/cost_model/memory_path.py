@@ -1,8 +1,8 @@
-"""What accesses cost the one path to shared memory and to the first level of cache, by counting.
+"""Cycles of accesses on the path of a multiprocessor to shared memory and L1.
 
-Every load and store of a warp goes through one queue of its multiprocessor. It takes as many passes as words
-of one bank are asked for at once, loads from global memory like those from shared memory, and never less than
-a floor by its width.
+All loads and stores of warps go through one queue per multiprocessor, loads from global memory like loads
+from shared memory. An access takes as many passes as the largest number of distinct 4-byte words that it
+needs from one bank, and at least a minimum that depends on its width.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 Counts = npt.NDArray[np.float64]
-Words = npt.NDArray[np.integer]  # of each lane of a warp: the first 4-byte word that it asks for
+Words = npt.NDArray[np.integer]  # per lane of a warp: index of the first 4-byte word that it accesses
 
 BANKS = 32
-WARP_BYTES = 128.0  # that one pass moves
+WARP_BYTES = 128.0  # moved per pass
 # Cycles of a pass: 128 bytes per cycle, 64 on Turing; white papers of TU102, GA100, GA102.
 PASS_CYCLES = {75: 2.0}
-# Passes that an access takes at least, by the words of a lane. Those of loads were calibrated on recorded
-# kernels of sm_75 and sm_86 (CLBlast's GEMM); that of stores is their width.
+# Minimum passes of an access, by the words per lane. The values of loads were calibrated on recorded
+# kernels of sm_75 and sm_86 (CLBlast's GEMM); a store's value is its width.
 LEAST_PASSES = {
     "load_shared": {1: 1.0, 2: 1.5, 4: 2.0},
     "store_shared": {1: 1.0, 2: 2.0, 4: 4.0},
@@ -27,21 +27,24 @@ LEAST_PASSES = {
 
 
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
-    """Returns the cycles of one access of a warp to ``width`` words of each lane; 1, 2 or 4 are looked at."""
+    """Returns the cycles of one access of a warp to ``width`` consecutive 4-byte words per lane.
+
+    ``width`` is rounded down to 1, 2 or 4. ``kind`` is a key of LEAST_PASSES.
+    """
     width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
     least = LEAST_PASSES[kind][width]
     return PASS_CYCLES.get(capability, 1.0) * max(passes(words, width), least)
 
 
 def stream_cycles(kind: str, width: int, capability: int) -> float:
-    """Returns the cycles of an access to ``width`` words of each lane, all in a row."""
+    """Returns the cycles of an access to ``width`` words per lane, with all lanes' words contiguous."""
     return access_cycles(kind, np.arange(0, 32 * width, width), width, capability)
 
 
 def passes(words: Words, width: int) -> int:
-    """Returns the passes of a warp: wide accesses go by halves or quarters of its lanes.
+    """Returns the passes of an access of a warp; wide accesses are served by halves or quarters of lanes.
 
-    Parts go together where no bank is asked for two words by all of them.
+    Consecutive parts share a pass where together they need at most one word of each bank.
     """
     taken, held = 0, np.zeros(0, np.int64)
     for part in np.split(words, width):
@@ -56,7 +59,7 @@ def passes(words: Words, width: int) -> int:
 
 
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
-    """Returns ``cycles(*values)`` for each row of some knobs' values; equal rows are looked at once."""
+    """Returns ``cycles(*values)`` per row of knob values; equal rows are computed once."""
     kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
     found = np.array([cycles(*(int(value) for value in kind)) for kind in kinds.T], np.float64)
     counted: Counts = found[which.reshape(-1)]

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel a multiprocessor holds: the rules of ``cuda_occupancy.h``, CUDA 13.0."""
+"""Resident thread blocks of a kernel per multiprocessor, by the rules of ``cuda_occupancy.h``, CUDA 13.0."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ from tuner.core.chips import (
 
 # cuda_occupancy.h: cudaOccRegAllocationGranularity, cudaOccSubPartitionsPerMultiprocessor,
 # cudaOccSMemAllocationGranularity
-REGISTER_UNIT = 256  # registers that a warp's share is rounded up to
-PARTITIONS = 4  # of a multiprocessor, each with a quarter of the registers
+REGISTER_UNIT = 256  # allocation granularity: registers of a warp are rounded up to a multiple
+PARTITIONS = 4  # sub-partitions of a multiprocessor, each with a quarter of the registers
 SHARED_UNIT_BYTES = 128
 
 
 @dataclass(frozen=True)
 class BlockNeeds:
-    """What one block of a kernel takes."""
+    """The resources that one thread block of a kernel needs."""
 
     threads: int
     registers: int  # of one thread
@@ -29,7 +29,7 @@ class BlockNeeds:
 
     @property
     def warps(self) -> int:
-        """Returns the warps of a block, the last one perhaps not full."""
+        """Returns the number of warps of a block, a last partial warp included."""
         return -(-self.threads // WARP_THREADS)
 
 
@@ -53,7 +53,7 @@ def occupancy(chip: Chip, needs: BlockNeeds) -> float:
 
 
 def blocks_by_registers(needs: BlockNeeds) -> int:
-    """Returns how many blocks the registers of a multiprocessor are enough for; the same on all chips."""
+    """Returns how many blocks fit the register file of a multiprocessor, which is the same on all chips."""
     if needs.registers > MAX_REGISTERS_PER_THREAD:
         return 0
     of_warp = max(_round_up(needs.registers * WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)

@@ -1,37 +1,38 @@
-"""What a step of K costs a tile of sums in vector registers of a core: cycles of a model, never a time."""
+"""Model cycles of one step of K on a register tile: accumulators in vector registers of a core."""
 
 import numpy as np
 import numpy.typing as npt
 
 Counts = npt.NDArray[np.float64]
 
-# Of one core; the same for Intel's and AMD's cores since 2017 as far as a rank is concerned.
+# Of one core. One value serves Intel's and AMD's cores since 2017: the differences do not change a ranking.
 # https://www.agner.org/optimize/microarchitecture.pdf, https://uops.info
 FMA_PER_CYCLE = 2.0
 LOADS_PER_CYCLE = 2.0
-VECTORS_PER_CYCLE = 3.0  # multiply-adds and shuffles together; of Intel's cores with 512 bits 2
-# Until a sum can be added to again: 4 cycles by the manuals. Calibrated: eight sums, which would just do for
-# two multipliers, take 1.12 to 1.18 times as long as twelve.
+VECTORS_PER_CYCLE = 3.0  # FMAs and shuffles together; 2 on Intel's cores with 512-bit vectors
+# Latency of a dependent FMA: 4 cycles by the manuals. Calibrated: eight accumulators, which would suffice for
+# two FMA units, take 1.12 to 1.18 times as long as twelve.
 FMA_LATENCY = 4.5
-WINDOW = 320  # instructions under way at once: Skylake 224, Zen 4 320, Zen 5 448, Golden Cove 512
+WINDOW = 320  # entries of the reorder buffer: Skylake 224, Zen 4 320, Zen 5 448, Golden Cove 512
 STORES_PER_CYCLE = 1.0  # of whole vectors
-STORED_SUM_LATENCY = 17.0  # of a sum that is stored and loaded again in each step; calibrated
-LOADS_SHOWING = 0.1  # of the loads beside multiply-adds, what is not hidden after all; calibrated
-PAIR_SHUFFLES = 1.5  # for each row and step, where LLVM loads two elements of A at once and parts them
-WHOLE_ROWS = (1, 2, 4)  # vectors of a row of B that are multiplied by one element of A after the other
+STORED_SUM_LATENCY = 17.0  # of an accumulator that is spilled: stored and loaded in each step; calibrated
+LOADS_SHOWING = 0.1  # share of the loads that FMAs do not hide; calibrated
+PAIR_SHUFFLES = 1.5  # per row and step, where LLVM loads two elements of A at once and separates them
+WHOLE_ROWS = (1, 2, 4)  # vectors per row of B for which LLVM keeps the whole row in registers
 
 
 def step_cycles(
     rows: Counts,
     vectors: Counts,
-    lines: int,  # of cache that a vector of B lies in
+    lines: int,  # cache lines per vector of B: 1 where aligned, else 2
     steps: Counts,
     is_paired: npt.NDArray[np.bool_],
     registers: int,
 ) -> Counts:
-    """Returns the cycles of one of ``steps`` for ``rows`` elements of A and ``vectors`` of B.
+    """Returns the cycles of one of ``steps`` steps of K: ``rows`` elements of A, ``vectors`` vectors of B.
 
-    A tile of few steps need not wait for its sums: the next begins meanwhile.
+    ``registers`` is the number of vector registers. With few steps per tile, the next tile starts before the
+    accumulators of the current one are complete, which hides FMA latency.
     """
     sums = rows * vectors
     tiles_under_way = np.maximum(1.0, WINDOW / np.maximum(1.0, steps * (sums + vectors)))
@@ -45,10 +46,13 @@ def step_cycles(
 
 
 def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
-    """Returns the least cycles of a step on too few columns of B: sums of a row that is cut are stored."""
+    """Returns the minimum cycles of a step on a padded tile, whose partial rows of sums are stored.
+
+    0 where ``vectors`` is in WHOLE_ROWS.
+    """
     return np.where(np.isin(vectors, WHOLE_ROWS), 0.0, rows * vectors / STORES_PER_CYCLE)
 
 
 def _factors(rows: Counts, vectors: Counts) -> Counts:
-    """Counts registers of factors: a row of B and one element of A, or all rows of A and a vector of B."""
+    """Returns operand registers: a row of B and an element of A, or a column of A and a vector of B."""
     return np.where(np.isin(vectors, WHOLE_ROWS), vectors, rows) + 1

@@ -1,8 +1,8 @@
-"""What rows of a search space cost by the models of processors and GPUs: knobs by their names -> tiles.
+"""Model costs of configurations of a search space: knobs by name -> tiles -> cycles.
 
-A strategy has a model when it has the knobs of one: ``tile_m tile_n block_k`` on a processor, ``block_m
-block_n block_k`` with ``warps_m warps_n`` (tensor cores) or ``thread_m thread_n split_m split_n`` on a GPU.
-Knobs beyond these are looked at where they are there.
+A strategy has a model where its numeric knobs include the names of that model: ``tile_m tile_n block_k`` on a
+processor, ``block_m block_n block_k`` with ``warps_m warps_n`` (tensor cores) or ``thread_m thread_n split_m
+split_n`` on a GPU. Further knobs, such as ``unroll_k`` or ``depth``, are used where the strategy has them.
 """
 
 import abc
@@ -29,18 +29,19 @@ from tuner.space.search_space import SearchSpace
 Counts = npt.NDArray[np.float64]
 
 READS_B_IN_PLACE = ("matmul_cpu_direct",)
-# Registers beside the sums, as ptxas reports of our kernels: benchmarks/results/sass_sm_90.json
-TENSOR_REGISTERS = 36  # and two sets of fragments
-COPY_BYTES = 16  # of a lane, by cp.async
-PRODUCT = (16, 8, 32)  # rows and columns of C, and bytes of K, of one mma.sync
-MATRICES_BYTES = 512  # that one ldmatrix.x4 reads
-READ_WAIT = 33.0  # cycles until ldmatrix has read: arXiv 2206.02874; a load from shared memory, 24
+# Registers in addition to the accumulators, as ptxas reports for tuner's kernels:
+# benchmarks/results/sass_sm_90.json
+TENSOR_REGISTERS = 36  # without the two sets of fragments
+COPY_BYTES = 16  # per lane and cp.async
+PRODUCT = (16, 8, 32)  # of one mma.sync: rows of C, columns of C, bytes along K
+MATRICES_BYTES = 512  # read by one ldmatrix.x4
+READ_WAIT = 33.0  # latency of ldmatrix in cycles: arXiv 2206.02874; of ld.shared: 24
 LOAD_WAIT = 24.0
-CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # by the bytes of a sum
+CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # bytes of an accumulator -> registers
 
 
 class KnobColumns:
-    """The knobs of some rows by their names."""
+    """Columns of knob values by name, for the configurations ``index`` [configuration, knob]."""
 
     def __init__(self, space: SearchSpace, index: Indices) -> None:
         self._space = space
@@ -50,19 +51,19 @@ class KnobColumns:
         return name in self._space.names
 
     def numbers(self, name: str, missing: float = 0.0) -> Counts:
-        """Returns a knob's values; ``missing`` where the strategy does not have it."""
+        """Returns a knob's value per configuration; ``missing`` where the strategy lacks the knob."""
         if name not in self:
             return np.full(len(self._index), missing)
         place = self._space.names.index(name)
         return np.array(self._space.knobs[place].choices, np.float64)[self._index[:, place]]
 
     def sizes(self, name: str, whole: Counts) -> Counts:
-        """Returns a block's extents: 0, or more than there is, is all of it."""
+        """Returns the extents of a block knob; the value 0, or above ``whole``, means the whole extent."""
         values = self.numbers(name)
         return np.where(values == 0, whole, np.minimum(values, whole))
 
     def equal(self, name: str, value: Value) -> npt.NDArray[np.bool_]:
-        """Tells where a knob has a value; nowhere when the strategy does not have it."""
+        """Returns per configuration whether a knob equals ``value``; False where the knob is missing."""
         if name not in self:
             return np.zeros(len(self._index), bool)
         place = self._space.names.index(name)
@@ -72,9 +73,9 @@ class KnobColumns:
 
 
 class AbstractModel(abc.ABC):
-    """A strategy's rows as a model of the machine sees them. Final subclasses only."""
+    """A cost model of the configurations of one strategy on one machine. Final subclasses only."""
 
-    shape: tuple[str, str]  # knobs that make schedules differ in kind
+    shape: tuple[str, str]  # knobs whose values define the shape class of a schedule
 
     def __init__(self, space: SearchSpace, problem: Problem, machine: Machine, threads: int) -> None:
         self.space = space
@@ -84,15 +85,18 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
-        """Returns the cycles of the model by row; ``known`` is what ptxas told of some of them."""
+        """Returns the model cycles per configuration of ``index``; inf: cannot be launched.
+
+        ``known`` maps positions in ``index`` to the resources that ptxas reported.
+        """
 
     def shape_of(self, row: npt.NDArray[np.integer]) -> tuple[int, ...]:
-        """Returns what tells a row's kind from others."""
+        """Returns the choice indices of the ``shape`` knobs, which identify a configuration's shape."""
         return tuple(int(row[self.space.names.index(name)]) for name in self.shape)
 
 
 class CpuModel(AbstractModel):
-    """Blocks, panels and register tiles of a processor."""
+    """Cost of blocks, packed panels and register tiles on a processor."""
 
     shape = ("tile_m", "tile_n")
 
@@ -118,7 +122,7 @@ class CpuModel(AbstractModel):
 
 
 class TensorCoreModel(AbstractModel):
-    """Warps that multiply fragments of shared tiles."""
+    """Cost of kernels whose warps multiply fragments of tiles in shared memory with mma.sync."""
 
     shape = ("block_m", "block_n")
 
@@ -135,7 +139,7 @@ class TensorCoreModel(AbstractModel):
         products = rows / PRODUCT[0] * columns_of_warp / PRODUCT[1] / step
         reads = (rows + columns_of_warp) * input_bytes / MATRICES_BYTES
         copies = (block_m + block_n) * input_bytes / (COPY_BYTES * WARP_THREADS) / warps
-        # rows are swizzled or padded: no bank is asked twice
+        # rows are swizzled or padded: no bank conflicts
         memory = reads * MATRICES_BYTES / WARP_BYTES
         memory = memory + copies * stream_cycles("store_shared", COPY_BYTES // 4, capability)
         waits = np.where(columns.numbers("prefetch") > 0, 0.0, READ_WAIT / step)
@@ -144,7 +148,7 @@ class TensorCoreModel(AbstractModel):
 
 
 class CudaCoreModel(AbstractModel):
-    """Threads that multiply vectors of shared tiles."""
+    """Cost of kernels whose threads multiply vectors of tiles in shared memory with FMA instructions."""
 
     shape = ("block_m", "block_n")
 
@@ -159,9 +163,9 @@ class CudaCoreModel(AbstractModel):
         return _gpu_costs(self, columns, threads, registers, self._path(columns, wide, threads), known)
 
     def _path(self, columns: KnobColumns, wide: Counts, threads: Counts) -> "SharedPath":
-        """Counts reads of both tiles, by the lanes' addresses, and the copies that fill them."""
+        """Returns the cost of reads of both tiles, by lane address, and of copies into the tiles."""
         capability = chip_of(self.machine.chip).capability
-        words = max(1.0, self.problem.input_bytes / 4)  # of an element; narrower ones count as whole words
+        words = max(1.0, self.problem.input_bytes / 4)  # of an element; narrower elements count as one word
         unroll, block_k = columns.numbers("unroll_k", 1.0), columns.numbers("block_k")
         pad = columns.numbers("pad_bytes") / 4
         issued = columns.numbers("split_m") * columns.numbers("thread_m")
@@ -188,7 +192,11 @@ class CudaCoreModel(AbstractModel):
 
 
 def _read_cycles(wide: int, stride: int, width: int, *, is_row: int, capability: int) -> float:
-    """Returns the cycles of a read; words of neighbours in a row, or down a column, are ``stride`` apart."""
+    """Returns the cycles of a warp's read of shared memory.
+
+    ``wide`` is the number of threads along n. Words of adjacent threads of a row, or of a column with
+    ``is_row``, are ``stride`` words apart.
+    """
     lanes = np.arange(WARP_THREADS)
     places = lanes // max(wide, 1) if is_row else lanes % max(wide, 1)
     return access_cycles("load_shared", places * stride, width, capability)
@@ -200,14 +208,14 @@ def _copy_cycles(width: int, *, capability: int) -> float:
 
 @dataclass(frozen=True)
 class SharedPath:
-    """What a warp does for one step of K, see ``GpuTiles``."""
+    """Instructions, memory cycles and waits of a warp per step of K: the fields of ``GpuTiles``."""
 
     issued: Counts
     memory: Counts
     waits: Counts
 
 
-MODELS: tuple[tuple[frozenset[str], bool, type[AbstractModel]], ...] = (  # (knobs, is of a GPU, model)
+MODELS: tuple[tuple[frozenset[str], bool, type[AbstractModel]], ...] = (  # (knobs, for GPUs, model)
     (frozenset({"tile_m", "tile_n", "block_k"}), False, CpuModel),
     (frozenset({"block_m", "block_n", "block_k", "warps_m", "warps_n"}), True, TensorCoreModel),
     (
@@ -219,7 +227,7 @@ MODELS: tuple[tuple[frozenset[str], bool, type[AbstractModel]], ...] = (  # (kno
 
 
 def model_of(space: SearchSpace, problem: Problem, machine: Machine, threads: int) -> AbstractModel | None:
-    """Returns the model of a strategy; None where its knobs are those of none, or texts."""
+    """Returns the cost model of a strategy; None where no model matches its numeric knobs and the machine."""
     for names, is_gpu, model in MODELS:
         numeric = {knob.name for knob in space.knobs if not knob.is_text}
         if is_gpu == bool(machine.chip) and names <= numeric:

@@ -1,7 +1,8 @@
-"""Rows that speak for themselves: what a model of the machine ranks first, before anything was run.
+"""Seed configurations of a search: what the cost model ranks first, before anything was measured.
 
-Processors: register tiles that keep the multipliers busy, panels that fit the caches (``cpu_cost``). GPUs:
-grids that fill whole waves of multiprocessors with enough warps, and the roofline of one (``gpu_cost``).
+Processors: register tiles that keep the FMA units busy, packed panels that fit the caches
+(``tuner.cost_model.cpu``). GPUs: grids that fill whole waves of multiprocessors with enough warps, and the
+roofline of one multiprocessor (``tuner.cost_model.gpu``).
 """
 
 from collections.abc import Mapping
@@ -17,10 +18,10 @@ from tuner.cost_model.row_cost import AbstractModel, Counts, model_of
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.row_keys import Indices
 
-SEEDS = 4  # of each strategy, each of another shape
-WORTH = 1.5  # times the least cost: what costs more is no seed
-BLOCK_ROWS = 1 << 18  # looked at together
-KEPT_ROWS = 1 << 12  # of each block
+SEEDS = 4  # per strategy, all of different shapes
+WORTH = 1.5  # times the minimum cost: a configuration above is no seed
+BLOCK_ROWS = 1 << 18  # configurations evaluated per batch
+KEPT_ROWS = 1 << 12  # cheapest configurations kept per batch
 
 
 def seed_rows(
@@ -28,11 +29,12 @@ def seed_rows(
     problem: Problem,
     machine: Machine,
     threads: int,
-    resources: Mapping[Candidate, Resources] | None = None,  # of candidates that ptxas has seen
+    resources: Mapping[Candidate, Resources] | None = None,  # of candidates that ptxas has compiled
 ) -> tuple[int, ...]:
-    """Returns the seeds of all strategies, what costs least first.
+    """Returns the row indices of the seeds of all strategies, cheapest first.
 
-    A row that comes last is none: the model does not count what speaks against it.
+    A configuration that breaks a preference of its strategy is never a seed: the cost model does not include
+    the reasons for preferences.
     """
     rows = np.flatnonzero(feasible.is_preferred)
     part = feasible.part(feasible.is_preferred)
@@ -59,7 +61,7 @@ def _seeds(
 
 
 def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]) -> list[tuple[float, int]]:
-    """Returns the cheapest rows with what they cost, each of another shape than those before."""
+    """Returns (cycles, row) of the cheapest configurations, at most SEEDS, each of a different shape."""
     rows, cost = _cheapest(model, index, known)
     is_worth = cost <= WORTH * cost.min(initial=np.inf)
     chosen: dict[tuple[int, ...], tuple[float, int]] = {}
@@ -73,7 +75,7 @@ def _chosen(model: AbstractModel, index: Indices, known: Mapping[int, Resources]
 def _cheapest(
     model: AbstractModel, index: Indices, known: Mapping[int, Resources]
 ) -> tuple[npt.NDArray[np.int64], Counts]:
-    """Returns the rows that cost least, in order, with what they cost."""
+    """Returns the rows of the cheapest configurations and their cycles, both in ascending order of cycles."""
     kept_rows, kept_costs = [], []
     for first in range(0, len(index), BLOCK_ROWS):
         part = {row - first: each for row, each in known.items() if first <= row < first + BLOCK_ROWS}

@@ -1,1 +1,1 @@
-"""A simulated NVIDIA GPU: its PTX, and the device that programs run on."""
+"""A simulated NVIDIA GPU: a PTX interpreter, and the device (streams, events, memory) around it."""

@@ -3,15 +3,15 @@
 import itertools
 
 Block = tuple[int, int, int]  # x, y, z
-LEAST = 9  # the corners, for each numbering of blocks, and one in the middle
-BANDS = (4, 8)  # rows of blocks that run together, see tuner/mlir/ops/swizzle_blocks.py
+LEAST = 9  # the corners of C under each block order, and one in the middle
+BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/mlir/ops/swizzle_blocks.py
 
 
 def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
-    """Returns the blocks of about ``limit`` columns, all along z at one (x, y); the whole of a small grid.
+    """Returns the sampled blocks (x, y, z) of a grid: about ``limit`` columns, or the whole of a small grid.
 
-    The blocks of a column share a tile of C, which is complete only with all of them. There are at least
-    ``least`` columns.
+    A column is all blocks along z at one (x, y): with split K the blocks of a column share a tile of C, which
+    is complete only when all of them have run. A large grid has at least ``least`` columns in its sample.
     """
     x_count, y_count, z_count = grid
     if x_count * y_count <= limit:
@@ -22,9 +22,9 @@ def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
 
 
 def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]]:
-    """Returns the columns that compute the other two corners of C where each band is swept along y first.
+    """Returns the columns of the other two corners of C where each band of rows is swept along y first.
 
-    The first and the last block compute the same tiles in either order.
+    The first and the last block of the grid compute the same tiles in either block order.
     """
     first_height = min(rows, y_count)
     last_start = (y_count - 1) // rows * rows
@@ -34,12 +34,12 @@ def _band_corners(x_count: int, y_count: int, rows: int) -> list[tuple[int, int]
 
 
 def _second(count: int) -> tuple[int, int]:
-    """Returns the second index from each end, or the nearest to it."""
+    """Returns the second index from each end of ``count`` indices, clamped to the valid range."""
     return min(1, count - 1), max(count - 2, 0)
 
 
 def _columns(x_count: int, y_count: int) -> list[tuple[int, int]]:
-    """Returns the columns, the most informative first."""
+    """Returns the columns (x, y) to sample in descending order of priority; may contain duplicates."""
     x_ends, y_ends = (0, x_count - 1), (0, y_count - 1)
     x_middle, y_middle = x_count // 2, y_count // 2
     x_next, y_next = min(x_middle + 1, x_count - 1), min(y_middle + 1, y_count - 1)
@@ -50,5 +50,5 @@ def _columns(x_count: int, y_count: int) -> list[tuple[int, int]]:
         *((x, y_middle) for x in x_ends),  # edges
         *((x_middle, y) for y in y_ends),
         *itertools.product((x_middle, x_next), (y_middle, y_next)),  # neighbours in the interior
-        *itertools.product(_second(x_count), _second(y_count)),  # beside the corners
+        *itertools.product(_second(x_count), _second(y_count)),  # diagonal neighbours of the corners
     ]

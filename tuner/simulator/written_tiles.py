@@ -1,4 +1,4 @@
-"""The tiles of C that sampled thread blocks wrote, inferred from the elements that they wrote."""
+"""The tiles of C that sampled thread blocks wrote, inferred from a mask of the written elements."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Tile:
-    """A rectangle of C."""
+    """A rectangle of C: half-open ranges of rows and columns."""
 
     rows: slice
     columns: slice
@@ -21,14 +21,20 @@ class Tile:
 def written_tiles(
     written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
 ) -> tuple[Tile, ...]:
-    """Returns the ``count`` tiles, of a ``grid`` (x, y) of them, that blocks wrote.
+    """Returns the tiles that ``count`` sampled blocks wrote, of a ``grid`` of (x, y) blocks.
 
-    Equal tiles cover C, cut at its edges. A grid of whole clusters has tiles beyond C, less than a cluster;
-    each cluster has one in C. Raises CandidateError(VERIFY) where the written elements are not ``count``
-    whole tiles: one is incomplete, or another block's was touched.
+    Equal tiles cover C; the last ones are cut at its edges. A grid that is rounded up to whole clusters has
+    tiles beyond C, less than a cluster along each axis; each cluster has at least one tile in C.
+
+    Args:
+    - written: mask [row, column] of the elements of C that were written.
+    - cluster: blocks of a cluster along x and y.
+
+    Raises CandidateError(VERIFY) where the written elements are not ``count`` whole tiles: a tile is
+    incomplete, or elements of a block outside of the sample were written.
     """
     complaint = None
-    turns = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns run along x as a rule
+    turns = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x
     for (x_count, y_count), (x_blocks, y_blocks) in turns:
         height = _extent(written, y_count, y_blocks)
         width = _extent(written.T, x_count, x_blocks)
@@ -44,7 +50,7 @@ def written_tiles(
 
 
 def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
-    """Returns the number of corners of C that are in the tiles."""
+    """Returns the number of corner elements of C that lie in the tiles."""
     ends = [(row, column) for row in {0, shape[0] - 1} for column in {0, shape[1] - 1}]
     held = {
         end
@@ -56,15 +62,15 @@ def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
 
 
 def _extent(written: Mask, count: int, cluster: int) -> int:
-    """Returns the extent of ``count`` equal tiles along axis 0 whose edges match what was written best.
+    """Returns the extent of ``count`` equal tiles along axis 0 whose edges match the written elements best.
 
-    Up to ``cluster`` - 1 of them may lie beyond the end.
+    Up to ``cluster`` - 1 tiles may lie beyond the end of the axis.
     """
     size = written.shape[0]
     least, fewest = -(-size // count), count - cluster + 1
     most = size if fewest <= 1 else -(-size // (fewest - 1)) - 1
     cuts = np.flatnonzero((written[1:] != written[:-1]).any(axis=1)) + 1
-    # largest first: of equals, the first is taken
+    # largest first: max() returns the first of equal extents
     return max(
         range(most, least - 1, -1),
         key=lambda extent: int(np.count_nonzero(cuts % extent == 0)),

@@ -1,1 +1,1 @@
-"""A GPU made of host memory: lazy streams in adversarial order, simulated PTX, races by vector clocks."""
+"""A GPU simulated in host memory: streams that run lazily and adversarially, PTX, races by vector clocks."""

@@ -1,4 +1,4 @@
-"""Sets of addresses as sorted intervals, and where two of them meet."""
+"""Sets of byte addresses as sorted intervals, and the intersection test of two sets."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ class ByteRanges:
 
     @classmethod
     def one(cls, address: int, size_bytes: int) -> "ByteRanges":
-        """Returns a single interval; no interval for a size of 0."""
+        """Returns the interval of ``size_bytes`` bytes from ``address``; NO_BYTES for a size of 0."""
         if size_bytes <= 0:
             return NO_BYTES
         return cls(np.array([address], np.int64), np.array([address + size_bytes], np.int64))
 
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
-        """Returns the union of the [interval, (first, end)] arrays of different buffers."""
+        """Returns the union of arrays [interval, (first, end)]; arrays of different buffers are disjoint."""
         kept = [array for array in pairs if len(array)]
         if not kept:
             return NO_BYTES
@@ -40,7 +40,7 @@ class ByteRanges:
             return None
         if self.ends[-1] <= other.firsts[0] or other.ends[-1] <= self.firsts[0]:
             return None
-        # for each own interval: the first of the other set that ends behind its start
+        # for each interval of self: the first interval of other that ends after its start
         candidate = np.searchsorted(other.ends, self.firsts, side="right")
         is_there = candidate < len(other.firsts)
         starts = other.firsts[np.minimum(candidate, len(other.firsts) - 1)]

@@ -1,4 +1,4 @@
-"""What a call of a host program must do: fork from its stream, join it again, finish, free its memory."""
+"""Rules for a call of a host program: fork from its stream, join it again, finish, free its memory."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,26 +12,26 @@ from tuner.simulator.device.memory import MemoryRegion
 
 @dataclass(eq=False)
 class Call:
-    """One call of a host program that has begun and not ended."""
+    """A call of a host program that has begun and has not ended."""
 
-    begin: Moment | None  # on the caller's stream; None: the call is synchronous, the host orders it
+    begin: Moment | None  # on the caller's stream; None: a synchronous call, ordered by the host
     before: tuple[MemoryRegion, ...]  # memory allocated before the call
     works: list[Work] = field(default_factory=list)
 
 
 class CallRules:
-    """Reports work that is not ordered between the begin and end of its call, and leaked memory."""
+    """Reports work that is not ordered between the begin and the end of its call, and leaked memory."""
 
     def __init__(self, log: DefectLog) -> None:
         self._log = log
         self._call: Call | None = None
 
     def begin(self, begin: Moment | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call; ``live`` is the memory that is allocated before it."""
+        """Begins a call at moment ``begin``; ``live`` is the memory that is allocated before the call."""
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:
-        """Adds work to the call; reports work that may run before the call begins (a missing fork)."""
+        """Adds work to the current call; reports work that may run before the call begins: a missing fork."""
         if self._call is None:
             return
         begin = self._call.begin
@@ -43,7 +43,7 @@ class CallRules:
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Leaves work out of the call meanwhile."""
+        """Context manager: work submitted inside does not belong to the current call."""
         call, self._call = self._call, None
         try:
             yield
@@ -51,12 +51,15 @@ class CallRules:
             self._call = call
 
     def abandon(self) -> tuple[Work, ...]:
-        """Ends a call that failed, without a report; returns its work."""
+        """Ends a call that failed, without reports; returns the call's work."""
         call, self._call = self._call, None
         return tuple(call.works) if call else ()
 
     def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
-        """Ends the call at a moment of its stream or of the host; reports and returns work not before it."""
+        """Ends the call; reports and returns the call's work that is not ordered before moment ``end``.
+
+        Also reports memory in ``live`` that the call allocated and did not free, unless it is kept.
+        """
         if self._call is None:
             return ()
         call, self._call = self._call, None

@@ -17,14 +17,14 @@ class CapturedOperation:
 
 @dataclass(eq=False)
 class Capture:
-    """The operations between one ``begin_capture`` and its ``end_capture``, of all streams that joined."""
+    """The operations between ``begin_capture`` and ``end_capture`` on all streams that joined the capture."""
 
-    origin: int  # the stream that it began on
+    origin: int  # the stream that the capture began on
     operations: list[CapturedOperation] = field(default_factory=list)
-    last: dict[int, CapturedOperation | None] = field(default_factory=dict)  # by stream; None: nothing yet
+    last: dict[int, CapturedOperation | None] = field(default_factory=dict)  # by stream; None: none yet
     waits: dict[int, list[CapturedOperation]] = field(
         default_factory=dict
-    )  # of the next operation of each stream
+    )  # stream -> nodes that its next operation waits for
 
     def add(self, stream: int, operation: StreamOperation) -> None:
         """Adds a node that depends on the stream's last node and on the events that the stream waits for."""
@@ -35,7 +35,7 @@ class Capture:
         self.operations.append(captured)
 
     def is_joined(self) -> bool:
-        """Tells whether the end of the origin stream depends on every node, by graph search."""
+        """Returns whether the end of the origin stream depends on every node, by graph search."""
         seen: set[CapturedOperation] = set()
         end = self.last[self.origin]
         open_ = [*self.waits.get(self.origin, ()), *(() if end is None else (end,))]
@@ -49,14 +49,14 @@ class Capture:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The nodes of an ended capture, in topological order."""
+    """The nodes of an ended capture in topological order."""
 
     operations: tuple[CapturedOperation, ...]
-    queues: dict[int, int]  # of each stream but the one it began on, a queue of the graph's own
+    queues: dict[int, int]  # stream -> queue of the graph; not of the origin stream
 
 
 class Captures:
-    """The captures that have begun and not ended, by stream."""
+    """The captures in progress, by stream."""
 
     def __init__(self) -> None:
         self._by_stream: dict[int, Capture] = {}
@@ -72,7 +72,10 @@ class Captures:
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
     def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
-        """Makes a stream depend on a captured operation, which adds the stream to the capture."""
+        """Adds a stream to the capture, after a captured operation; None: after the capture's begin.
+
+        Raises DeviceError for a stream of another capture.
+        """
         mine = self._by_stream.setdefault(stream, capture)
         if mine is not capture:
             raise refused(
@@ -83,7 +86,7 @@ class Captures:
             capture.waits.setdefault(stream, []).append(operation)
 
     def end(self, stream: int) -> Capture:
-        """Ends a capture. Raises DeviceError where a forked stream was not joined."""
+        """Ends the capture of its origin stream. Raises DeviceError where a forked stream was not joined."""
         capture = self._by_stream.get(stream)
         if capture is None:
             raise refused("ILLEGAL_STATE", "found a stream that is not captured, allowed one that is")
@@ -97,11 +100,14 @@ class Captures:
         return capture
 
     def abandon(self, capture: Capture) -> None:
-        """Ends a capture without a graph: its streams are captured no longer."""
+        """Ends a capture without a graph: its streams are no longer captured."""
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:
-        """Raises DeviceError for a call that no captured stream allows; the capture is lost, as in CUDA."""
+        """Raises DeviceError where the stream is captured, for a call ``what`` that captures do not allow.
+
+        The capture is lost then, as in CUDA.
+        """
         capture = self._by_stream.get(stream)
         if capture is not None:
             self.abandon(capture)

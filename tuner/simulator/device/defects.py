@@ -1,31 +1,31 @@
-"""Defects of a host program that the simulated GPU finds, and the log of them."""
+"""Kinds of defects of a host program that the simulated GPU finds, and the log that collects them."""
 
 import enum
 from dataclasses import dataclass
 
 
 class HostDefect(enum.Enum):
-    """A kind of mistake in what the host asks of a device."""
+    """A kind of defect in the host's use of a device."""
 
-    RACE = "race"  # two accesses, one of them a write, that nothing orders
+    RACE = "race"  # two unordered accesses to the same bytes, at least one a write
     MISSING_FORK = "missing fork"  # work that may run before the call begins
     MISSING_JOIN = "missing join"  # work that may run after what follows the call on its stream
     UNFINISHED = "unfinished"  # work that may run after the call has returned
     USE_AFTER_FREE = "use after free"
     DOUBLE_FREE = "double free"
     LEAK = "leak"
-    UNWRITTEN = "never written"  # a read of memory that nothing was ever put into
+    UNWRITTEN = "never written"  # a read of memory that was never written
     OUT_OF_BOUNDS = "out of bounds"
-    NEVER_RECORDED = "event never recorded"  # a wait for it orders nothing
+    NEVER_RECORDED = "event never recorded"  # a wait for the event orders nothing
     KERNEL = "kernel"  # a race or an undefined read inside of a kernel
 
 
 @dataclass(frozen=True)
 class HostReport:
-    """One defect and how many times it was found."""
+    """A defect and the number of times that it was found."""
 
     kind: HostDefect
-    text: str  # what was done to which memory
+    text: str  # the operation and the memory, in plain text
     count: int
 
     def __str__(self) -> str:
@@ -34,13 +34,13 @@ class HostReport:
 
 
 class DefectLog:
-    """The defects found so far; equal ones are counted."""
+    """The defects found so far; equal defects are counted."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[HostDefect, str], int] = {}
 
     def add(self, kind: HostDefect, text: str) -> None:
-        """Adds a defect."""
+        """Adds a defect, or counts it where an equal one was added before."""
         self._found[kind, text] = self._found.get((kind, text), 0) + 1
 
     def reports(self) -> tuple[HostReport, ...]:

@@ -1,4 +1,4 @@
-"""Bytes at addresses that only simulated device memory has, so that host code can tell it from its own."""
+"""Memory at addresses reserved for simulated device memory, so that host code recognises device pointers."""
 
 import ctypes
 import errno
@@ -12,10 +12,11 @@ import numpy.typing as npt
 from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG
 
 FIRST, END = (tag << DEVICE_ADDRESS_BITS for tag in (DEVICE_ADDRESS_TAG, DEVICE_ADDRESS_TAG + 1))
-STEP_BYTES = 1 << 16  # between the places that are tried, each once in a process
+STEP_BYTES = 1 << 16  # granularity of addresses; each address is tried once per process
 MAP_FIXED_NOREPLACE = 0x100000  # linux/mman.h, since 4.17
 TRIES = 1 << 10
-LARGEST_BYTES = 1 << 38  # of one allocation, four times what a GPU has: what fails uses up no addresses
+# Of one allocation, four times a GPU's memory: larger requests fail without using up addresses.
+LARGEST_BYTES = 1 << 38
 FAILED = ctypes.c_void_p(-1).value
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -26,7 +27,7 @@ _FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
 
 
 class _Places:
-    """Places one behind the other; one that was freed is not given out again."""
+    """A bump allocator of addresses; freed addresses are not reused."""
 
     def __init__(self) -> None:
         self._next = FIRST
@@ -37,13 +38,13 @@ class _Places:
         return place
 
 
-_places = _Places()  # of the process, as its addresses are
+_places = _Places()  # one per process, like the address space
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """Returns new memory in the range of device addresses; it is unmapped with its last view.
+    """Returns new memory in the range of device addresses; it is unmapped when its last view is deleted.
 
-    Raises MemoryError where there is no room.
+    Raises MemoryError where no address range is free.
     """
     if size_bytes > LARGEST_BYTES:
         raise MemoryError(f"{size_bytes} bytes")
@@ -54,7 +55,7 @@ def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
         address = _libc.mmap(place, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE, _FLAGS, -1, 0)
         if address == place:
             return _array(address, size_bytes)
-        if address != FAILED:  # an older kernel took the flag for a wish
+        if address != FAILED:  # a kernel before 4.17 treats the address as a hint
             _libc.munmap(address, size_bytes)
         elif ctypes.get_errno() != errno.EEXIST:
             break

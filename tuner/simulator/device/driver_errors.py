@@ -1,8 +1,8 @@
-"""Errors of the simulated GPU, under the names that a CUDA driver gives them."""
+"""Errors of the simulated GPU under the names of the CUDA driver."""
 
 from tuner.core.device import DeviceError
 
 
 def refused(name: str, reason: str) -> DeviceError:
-    """Returns the error for a CUresult; ``name`` is its name without CUDA_ERROR_."""
+    """Returns the DeviceError of a CUresult; ``name`` is the result's name without CUDA_ERROR_."""
     return DeviceError(f"CUDA_ERROR_{name}: {reason}", f"CUDA_ERROR_{name}")

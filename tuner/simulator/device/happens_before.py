@@ -1,8 +1,8 @@
-"""Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and its races.
+"""Happens-before (Lamport 1978) of a device's work by vector clocks (Fidge, Mattern 1988), and data races.
 
-A queue is what runs in order: a stream, a branch of a launched graph, or the host. A moment's clock holds for
-each queue how far along it everything is ordered before the moment. Two accesses race where neither moment is
-before the other, in whatever order the work really ran.
+A queue is a sequence that runs in order: a stream, a branch of a launched graph, or the host. The clock of a
+moment holds, for each queue, the time up to which the queue's work is ordered before the moment. Two accesses
+race where neither moment is before the other, in whatever order the work was actually run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,17 +19,20 @@ class Moment:
     """A vector timestamp: a position in the partial order of happens-before."""
 
     queue: int
-    time: int  # along the queue, from 1
-    # queue -> the latest time there that is ordered before this moment, its own included
+    time: int  # position in the queue, from 1
+    # queue -> the latest time of that queue ordered before this moment; its own queue included
     clock: Mapping[int, int] = field(repr=False)
 
     def is_before(self, other: "Moment") -> bool:
-        """Tells whether this moment happens before the other, or is the other."""
+        """Returns whether this moment happens before the other moment, or is the same moment."""
         return other.clock.get(self.queue, 0) >= self.time
 
 
 def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
-    """Joins the clocks of earlier moments, the queue's last one among them, and ticks the queue's own."""
+    """Returns the next moment of a queue: joins the clocks of earlier moments and adds 1 to the queue's time.
+
+    ``earlier`` must include the queue's last moment.
+    """
     clock: dict[int, int] = {}
     for moment in earlier:
         for other, time in moment.clock.items():
@@ -40,7 +43,7 @@ def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
 
 @dataclass(frozen=True, eq=False)
 class MemoryAccess:
-    """The bytes that one operation read and wrote, and when."""
+    """The bytes that an operation read and wrote, and its moment."""
 
     what: str  # "copy of 64 bytes", "kernel k", "the host"
     moment: Moment
@@ -49,16 +52,16 @@ class MemoryAccess:
 
 
 class AccessHistory:
-    """Checks each access against all earlier ones that it can race with."""
+    """The memory accesses so far; checks each new access for races with the earlier ones."""
 
     def __init__(self, log: DefectLog, describe: Callable[[int], str]) -> None:
-        """Takes where races are reported, and what names the memory at an address."""
+        """``log`` receives the races; ``describe`` names the memory at an address."""
         self._log = log
         self._describe = describe
         self._accesses: list[MemoryAccess] = []
 
     def add(self, access: MemoryAccess) -> None:
-        """Adds an access; reports a race with each earlier one that conflicts and is not ordered."""
+        """Adds an access; reports a race with each earlier access that overlaps and is not ordered."""
         for earlier in self._accesses:
             if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):
                 continue
@@ -70,16 +73,16 @@ class AccessHistory:
         self._accesses.append(access)
 
     def forget(self, moment: Moment) -> None:
-        """Drops the access of a moment whose operation was cancelled."""
+        """Drops the access at a moment whose operation was cancelled."""
         self._accesses = [access for access in self._accesses if access.moment is not moment]
 
     def forget_before(self, moment: Moment) -> None:
-        """Drops accesses that happen before a moment; only later accesses that happen after it may follow."""
+        """Drops accesses before a moment; the caller ensures that every later access is after the moment."""
         self._accesses = [access for access in self._accesses if not access.moment.is_before(moment)]
 
 
 def _common(one: MemoryAccess, other: MemoryAccess) -> int | None:
-    """Returns an address that both touch and one writes."""
+    """Returns an address that both accesses touch and at least one writes; None where there is none."""
     for mine, theirs in ((one.writes, other.writes), (one.writes, other.reads), (one.reads, other.writes)):
         place = mine.first_common(theirs)
         if place is not None:

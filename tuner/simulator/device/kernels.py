@@ -20,20 +20,21 @@ from tuner.simulator.ptx.simulation import Simulation
 from tuner.simulator.ptx.state.arguments import Argument, ModuleVariables, Pointer, check_sizes, first_content
 
 POINTER_BYTES = 8
-IMAGES_KEPT = 8  # parsed: a check runs a program on one device after another
-LOWEST_ADDRESS = 1 << 44  # that is taken for one in a message: x86-64 puts programs and heaps above it
+IMAGES_KEPT = 8  # parsed modules in the cache: a check runs a program on several devices in succession
+# Smallest number that a message treats as a host address: programs and heaps of x86-64 lie above.
+LOWEST_ADDRESS = 1 << 44
 Near = Callable[[int], MemoryRegion | None]
 
 
 @dataclass(frozen=True, eq=False)
 class ParsedImage:
-    """PTX text that is parsed, with its kernels that were launched: for all devices of this process."""
+    """Parsed PTX text and its prepared kernels, shared by all devices of this process."""
 
     module: PtxModule
     prepared: dict[str, PreparedKernel] = field(default_factory=dict)  # by name
 
     def kernel(self, entry: PtxKernel) -> PreparedKernel:
-        """Returns a kernel laid out and decoded, which its first launch does. Raises SimulationError."""
+        """Returns a kernel laid out and decoded; prepared on first use. Raises SimulationError."""
         if entry.name not in self.prepared:
             self.prepared[entry.name] = prepare(self.module, entry)
         return self.prepared[entry.name]
@@ -50,7 +51,7 @@ class SimulatedKernel:
 
 @dataclass(frozen=True, eq=False)
 class PreparedLaunch:
-    """A checked launch with the bytes of its parameters, as they were at the call."""
+    """A checked launch with a copy of its parameters' bytes, taken at the call."""
 
     kernel: SimulatedKernel
     grid: Extent
@@ -64,9 +65,9 @@ class PreparedLaunch:
         return self.kernel.entry.name
 
     def run(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Simulation:
-        """Runs the kernel on the memory that its parameters point into; ``blocks`` None are all of them.
+        """Runs the kernel on the memory that its parameters point to; ``blocks`` None: the whole grid.
 
-        Raises DeviceError for a fault.
+        ``seed`` selects a random schedule; None: a fixed one. Raises DeviceError for a fault.
         """
         arguments = tuple(
             _argument(parameter, content, near)
@@ -86,14 +87,14 @@ class PreparedLaunch:
             raise refused("INVALID_VALUE", str(error)) from error
 
     def _of_host(self, near: Near) -> str:
-        """Names the parameters that may be addresses of memory that kernels cannot reach."""
+        """Returns a suffix for messages: parameters that look like unregistered host addresses."""
         words = enumerate(self.parameters)
         numbers = [number for number, word in words if len(word) == POINTER_BYTES and _is_of_host(word, near)]
         named = ", ".join(map(str, numbers))
         return f"; host memory that is not registered is in parameter {named}" if numbers else ""
 
 
-RunLaunch = Callable[[PreparedLaunch, Near, int | None], Simulation]  # the seed is of a random schedule
+RunLaunch = Callable[[PreparedLaunch, Near, int | None], Simulation]  # the int seeds a random schedule
 
 
 @dataclass(eq=False)
@@ -102,13 +103,13 @@ class SimulatedModule:
 
     text: bytes
     image: ParsedImage
-    variables: ModuleVariables  # which launches change, until it is unloaded
-    users: int = 1  # loads that were not taken back
+    variables: ModuleVariables  # launches change them; they live until the module is unloaded
+    users: int = 1  # loads minus unloads
     functions: dict[str, int] = field(default_factory=dict)
 
 
 class SimulatedKernels:
-    """The loaded modules and their kernels, by their handles."""
+    """The loaded modules and their kernels by handle."""
 
     def __init__(self, chip: Chip) -> None:
         self._chip = chip
@@ -117,7 +118,10 @@ class SimulatedKernels:
         self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
-        """Loads an image; returns its module, and whether it was not loaded before."""
+        """Loads an image; returns the module's handle and whether it is new. Equal images share a module.
+
+        ``handle`` creates a new handle. Raises DeviceError for text that is not PTX.
+        """
         text = image.rstrip(b"\0")
         if text in self._by_text:
             module = self._by_text[text]
@@ -130,7 +134,7 @@ class SimulatedKernels:
         return module, True
 
     def unload(self, module: int) -> bool:
-        """Takes one load back; tells whether the module is unloaded now. Raises DeviceError."""
+        """Undoes one load; returns whether the module is now unloaded. Raises DeviceError."""
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -141,7 +145,7 @@ class SimulatedKernels:
         return True
 
     def function(self, module: int, name: str, handle: Callable[[], int]) -> int:
-        """Returns the handle of a kernel. Raises DeviceError."""
+        """Returns the handle of a kernel by name. Raises DeviceError for an unknown module or name."""
         loaded = self._require(module)
         if name not in loaded.functions:
             try:
@@ -154,11 +158,11 @@ class SimulatedKernels:
         return loaded.functions[name]
 
     def kernel(self, function: int) -> PtxKernel:
-        """Returns the kernel of a handle. Raises DeviceError."""
+        """Returns the syntax tree of a kernel by its handle. Raises DeviceError for an unknown handle."""
         return self._known(function).entry
 
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
-        """Checks a launch and copies its parameters. Raises DeviceError for one that is not allowed."""
+        """Checks a launch and copies its parameters. Raises DeviceError for an invalid launch."""
         known = self._known(launch.function)
         kernel = known.entry
         count, expected = launch.parameter_count, len(kernel.parameters)
@@ -196,7 +200,7 @@ class SimulatedKernels:
 
 @functools.lru_cache(maxsize=IMAGES_KEPT)
 def _parsed(image: bytes) -> ParsedImage:
-    """Parses an image, which must be PTX. Raises DeviceError."""
+    """Parses an image. Raises DeviceError for an image that is not PTX."""
     if image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba"):  # a cubin, a fatbin
         raise refused("NO_BINARY_FOR_GPU", "found machine code, allowed PTX: the simulator reads format=isa")
     try:
@@ -206,7 +210,10 @@ def _parsed(image: bytes) -> ParsedImage:
 
 
 def _argument(parameter: Parameter, content: bytes, near: Near) -> Argument:
-    """Returns a parameter's bytes as an argument of the PTX simulator: a pointer, a tensor map, or bytes."""
+    """Returns a parameter's bytes as an argument of the PTX simulator: a Pointer, a TensorMap, or bytes.
+
+    ``near`` finds the memory region at an address.
+    """
     if parameter.is_array:
         is_by_value = len(content) == MAP_BYTES and is_map(content)
         return EncodedMap.decode(content).tensor(near) if is_by_value else content

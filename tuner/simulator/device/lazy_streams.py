@@ -1,6 +1,7 @@
-"""Lazy execution of streams: a synchronisation runs what it depends on and nothing else, in a chosen order.
+"""Lazy execution of streams: a synchronisation runs only the work that it depends on, in a chosen order.
 
-Late work is what a real GPU may do at worst, so that a missing synchronisation shows as a wrong result.
+Running work as late as possible is the worst case of a real GPU, so that a missing synchronisation shows as a
+wrong result.
 """
 
 import random
@@ -17,21 +18,21 @@ ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
 
 @dataclass(frozen=True, eq=False)
 class StreamOperation:
-    """One operation that a stream or a captured graph is asked for: a copy, a fill, a launch, an event."""
+    """An operation enqueued to a stream or a captured graph: a copy, a fill, a launch, an event."""
 
     what: str  # in reports: "copy of 64 bytes"
     run: Callable[[Moment], None] | None = None
     submitted: Callable[[Moment], None] | None = None  # called when the operation is submitted
-    reads: ByteRanges = NO_BYTES  # known before it runs
+    reads: ByteRanges = NO_BYTES  # where known before the operation runs
     writes: ByteRanges = NO_BYTES
-    uses_host_memory: bool = False  # that is not pinned: gone when its owner frees it
+    uses_host_memory: bool = False  # pageable host memory, which its owner may free after the call
 
 
 @dataclass(eq=False)
 class Work:
-    """A submitted operation: its moment in happens-before, and the work it depends on."""
+    """A submitted operation: its moment in happens-before, and the pending work that it depends on."""
 
-    number: int  # in the order of the calls
+    number: int  # order of submission
     operation: StreamOperation
     moment: Moment
     after: tuple["Work", ...]
@@ -39,10 +40,10 @@ class Work:
 
 
 class LazyStreams:
-    """The submitted work of all queues (see ``happens_before``), which are numbers."""
+    """The submitted work of all queues (see ``happens_before``); a queue is an integer."""
 
     def __init__(self, order: Order, seed: int) -> None:
-        """Takes the order among work that is ready: as called, the latest first, or random."""
+        """``order`` among ready work: "fifo" by submission, "lifo" the reverse, "random" by ``seed``."""
         self._order = order
         self._rng = random.Random(seed)
         self._count = 0
@@ -52,15 +53,15 @@ class LazyStreams:
 
     @property
     def pending(self) -> tuple[Work, ...]:
-        """Returns the work that has not run, in the order of the calls."""
+        """Returns the work that has not run, in the order of submission."""
         return tuple(self._pending.values())
 
     def last(self, queue: int) -> Work | None:
-        """Returns the work that was submitted last to a queue."""
+        """Returns the last work submitted to a queue; None where there is none."""
         return self._last.get(queue)
 
     def submit(self, queue: int, operation: StreamOperation, after: Iterable[Work] = ()) -> Work:
-        """Submits an operation that depends on its queue, on ``after`` and on what the host waited for."""
+        """Submits an operation after its queue's last work, ``after`` and all that the host waited for."""
         earlier = [*after]
         if queue in self._last:
             earlier.append(self._last[queue])
@@ -73,12 +74,12 @@ class LazyStreams:
         return work
 
     def host_moment(self) -> Moment:
-        """Advances the host's queue by one moment, and returns it."""
+        """Advances the host's queue by one moment and returns the moment."""
         self.host = moment_after(HOST_QUEUE, (self.host,))
         return self.host
 
     def wait_for(self, work: Work) -> None:
-        """Runs work and all that it depends on; later work is ordered after it through the host."""
+        """Runs ``work`` and everything that it depends on; work submitted later is ordered after ``work``."""
         self._run(_needed(work))
         self.host = moment_after(HOST_QUEUE, (self.host, work.moment))
 
@@ -88,7 +89,7 @@ class LazyStreams:
             self.wait_for(work)
 
     def drop(self, work: Work) -> None:
-        """Cancels work: it counts as done and never runs."""
+        """Cancels work: marks it as done without running it."""
         work.is_done = True
         self._pending.pop(work.number, None)
 
@@ -109,7 +110,7 @@ class LazyStreams:
 
 
 def _needed(target: Work) -> dict[int, Work]:
-    """Returns what a target transitively depends on and has not run, itself included, by number."""
+    """Returns the pending work, by number, that ``target`` transitively depends on, ``target`` included."""
     found: dict[int, Work] = {}
     open_ = [target]
     while open_:

@@ -1,6 +1,6 @@
-"""Memory of the simulated GPU: host memory, poisoned with NaN, between red zones.
+"""Memory of the simulated GPU: host memory filled with NaN, between red zones.
 
-Freed memory stays in a quarantine, where its addresses are not given out again, so that a use after free is
+Freed memory stays in a quarantine, where its addresses are not reused, so that a use after free is
 recognised. Red zones and quarantine are those of AddressSanitizer (Serebryany et al., USENIX ATC 2012).
 """
 
@@ -22,16 +22,16 @@ Bytes = npt.NDArray[np.uint8]
 ALIGN_BYTES = 256  # as cuMemAlloc does; CUDA programming guide, device memory accesses
 RED_ZONE_BYTES = 4096
 RED = 0xA5
-POISON = 0xFF  # of every float type: NaN
+POISON = 0xFF  # NaN in every floating-point type
 QUARANTINE_BYTES = 128 * 2**20  # of freed memory
 
 
 class MemoryKind(enum.Enum):
-    """Which call of the driver made a region."""
+    """Kinds of memory by the driver call that created a region."""
 
     DEVICE = "device memory"
-    PINNED = "pinned memory"  # of the host, made here
-    REGISTERED = "registered memory"  # of the host, made elsewhere
+    PINNED = "pinned memory"  # host memory allocated by the device: cuMemAllocHost
+    REGISTERED = "registered memory"  # existing host memory: cuMemHostRegister
 
 
 @dataclass(eq=False)
@@ -41,31 +41,31 @@ class MemoryRegion:
     name: str  # "d0"
     kind: MemoryKind
     bytes: Bytes
-    freed: Moment | None = None  # of the call to free; the memory exists in quarantine
-    is_written: bool = True  # ever; false for new device memory
-    is_kept: bool = False  # outlives the call that made it on purpose: a result, or memory of a graph
+    freed: Moment | None = None  # moment of the free; the memory still exists in quarantine
+    is_written: bool = True  # at least once; False for new device memory
+    is_kept: bool = False  # outlives its call on purpose: a result, or memory of a graph
     _slab: Any = field(default=None, repr=False)  # keeps the red zones alive
 
     @property
     def address(self) -> int:
-        """Returns the first byte's address."""
+        """Returns the address of the first byte."""
         return int(self.bytes.ctypes.data)
 
     @property
     def end(self) -> int:
-        """Returns the address behind the last byte."""
+        """Returns the address after the last byte."""
         return self.address + self.bytes.size
 
     def holds(self, address: int, size_bytes: int) -> bool:
-        """Tells whether a range of addresses lies inside of the region."""
+        """Returns whether a range of addresses lies inside of the region."""
         return self.address <= address and address + size_bytes <= self.end
 
     def poison(self) -> None:
-        """Fills the region with bytes that read as NaN in every floating-point type."""
+        """Fills the region with 0xFF bytes: NaN in every floating-point type."""
         self.bytes.fill(POISON)
 
     def stray_bytes(self) -> int:
-        """Returns how many bytes of the red zones were overwritten."""
+        """Returns the number of overwritten bytes in the region's red zones."""
         if self._slab is None:
             return 0
         first = self.address - int(self._slab.ctypes.data)
@@ -75,20 +75,20 @@ class MemoryRegion:
 
 
 class SimulatedMemory:
-    """All regions of memory, searched by address."""
+    """All memory regions, searched by address."""
 
     def __init__(self) -> None:
-        self._starts: list[int] = []  # of regions with their red zones, in order
+        self._starts: list[int] = []  # start of each region with its red zone, ascending
         self._regions: dict[int, MemoryRegion] = {}  # by start
         self._registered: dict[int, MemoryRegion] = {}
         self._freed: deque[MemoryRegion] = deque()
         self._count = dict.fromkeys(MemoryKind, 0)
 
     def allocate(self, size_bytes: int, kind: MemoryKind) -> MemoryRegion:
-        """Returns a new region, poisoned. Raises DeviceError where there is no room."""
+        """Returns a new region filled with NaN. Raises DeviceError where no memory is available."""
         try:
             slab = _slab(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, kind)
-        except (MemoryError, ValueError) as error:  # the second of what no address has room for
+        except (MemoryError, ValueError) as error:  # ValueError: a size above the address space
             raise refused("OUT_OF_MEMORY", f"found {size_bytes} bytes, allowed what is free here") from error
         first = RED_ZONE_BYTES + -(int(slab.ctypes.data) + RED_ZONE_BYTES) % ALIGN_BYTES
         slab[:first], slab[first + size_bytes :] = RED, RED
@@ -100,18 +100,21 @@ class SimulatedMemory:
         return region
 
     def register(self, address: int, size_bytes: int) -> MemoryRegion:
-        """Adds existing host memory as a region."""
+        """Adds existing host memory as a region; returns the region."""
         view = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
         region = MemoryRegion(self._name(MemoryKind.REGISTERED), MemoryKind.REGISTERED, view)
         self._registered[address] = region
         return region
 
     def unregister(self, address: int) -> MemoryRegion | None:
-        """Removes and returns registered memory; None where none begins at the address."""
+        """Removes and returns the registered region that begins at an address; None where there is none."""
         return self._registered.pop(address, None)
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the region whose bytes or red zones hold an address; registered memory has no red zones."""
+        """Returns the region whose bytes or red zones contain an address; None where there is none.
+
+        Registered memory has no red zones.
+        """
         position = bisect.bisect_right(self._starts, address) - 1
         if position >= 0:
             region = self._regions[self._starts[position]]
@@ -120,27 +123,27 @@ class SimulatedMemory:
         return next((region for region in self._registered.values() if region.holds(address, 1)), None)
 
     def overlapping(self, address: int, size_bytes: int) -> MemoryRegion | None:
-        """Returns a region made here that a range touches, red zones included."""
+        """Returns an allocated region that overlaps a range, red zones included; None where there is none."""
         position = bisect.bisect_left(self._starts, address + max(size_bytes, 1)) - 1
         region = self._regions[self._starts[position]] if position >= 0 else None
         return region if region is not None and address < region.end + RED_ZONE_BYTES else None
 
     def at(self, address: int) -> MemoryRegion | None:
-        """Returns the region that begins at an address."""
+        """Returns the region that begins at an address; None where there is none."""
         region = self.near(address)
         return region if region is not None and region.address == address else None
 
     def live(self) -> tuple[MemoryRegion, ...]:
-        """Returns the memory made here that is not freed, oldest first."""
+        """Returns the allocated regions that are not freed, oldest first."""
         return tuple(each for each in self._regions.values() if each.freed is None)
 
     def retire(self, region: MemoryRegion) -> None:
-        """Puts a freed region into quarantine, unless it is kept: a graph may allocate it again."""
+        """Puts a freed region into quarantine, unless the region is kept: a graph may allocate it again."""
         if not region.is_kept and region not in self._freed:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest regions of a full quarantine; no pending work may use them."""
+        """Deletes the oldest regions of a full quarantine, which no pending work may use."""
         kept = sum(each.bytes.size for each in self._freed)
         while kept > QUARANTINE_BYTES:
             oldest = self._freed.popleft()
@@ -150,7 +153,7 @@ class SimulatedMemory:
             self._starts.remove(start)
 
     def describe(self, address: int) -> str:
-        """Names the memory at an address."""
+        """Returns a description of the memory at an address, for messages."""
         region = self.near(address)
         if region is None:
             return "host memory"
@@ -162,5 +165,5 @@ class SimulatedMemory:
 
 
 def _slab(size_bytes: int, kind: MemoryKind) -> Bytes:
-    """Returns new bytes. Raises MemoryError, ValueError."""
+    """Returns new bytes, at device addresses for device memory. Raises MemoryError, ValueError."""
     return device_bytes(size_bytes) if kind is MemoryKind.DEVICE else np.empty(size_bytes, np.uint8)

@@ -1,4 +1,4 @@
-"""Operations of a stream on memory: allocation, free, copy, fill, kernel; each checks what it touches."""
+"""Stream operations on memory: allocation, free, copy, fill, kernel; each reports invalid accesses."""
 
 import ctypes
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from tuner.simulator.device.kernels import PreparedLaunch, RunLaunch
 from tuner.simulator.device.lazy_streams import StreamOperation
 from tuner.simulator.device.memory import MemoryKind, MemoryRegion, SimulatedMemory
 
-FILL_BYTES = (1, 2, 4)  # of an item; cuMemsetD8, D16, D32
+FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 
 
 class MemoryOperations:
-    """Makes operations on one memory, which report wrong uses when they are submitted and run."""
+    """Creates operations on one memory that check their accesses at submission and when they run."""
 
     def __init__(
         self,
@@ -24,14 +24,14 @@ class MemoryOperations:
         write: Callable[[str], object],
         run_launch: RunLaunch | None = None,
     ) -> None:
-        """``write`` takes what kernels print; ``run_launch`` runs launches in place of the simulator."""
+        """``write`` receives what kernels print; ``run_launch`` replaces the PTX simulator for launches."""
         self._memory = memory
         self._log = log
         self._write = write
         self._run_launch = run_launch or PreparedLaunch.run
 
     def allocation(self, region: MemoryRegion) -> StreamOperation:
-        """Returns the operation after which a region may be used."""
+        """Returns the operation that makes a region usable and fills it with NaN."""
 
         def revive(_: Moment) -> None:
             region.freed = None
@@ -43,7 +43,7 @@ class MemoryOperations:
         return StreamOperation(f"allocation of {region.name}", poison, revive, writes=_whole(region))
 
     def free(self, address: int) -> StreamOperation:
-        """Returns the operation that ends a region's use. Raises DeviceError for an address of none."""
+        """Returns the free of an allocation. Raises DeviceError where none begins at ``address``."""
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.DEVICE:
             raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed what was allocated here")
@@ -59,7 +59,7 @@ class MemoryOperations:
         )
 
     def copy(self, target: int, source: int, size_bytes: int) -> StreamOperation | None:
-        """Returns a copy; None for one out of bounds, which is reported."""
+        """Returns a copy between addresses of device or host; None, with a report, for one out of bounds."""
         to, from_ = self._side(target), self._side(source)
         what = f"copy of {size_bytes} bytes to {to} from {from_}"
         if not all(self._is_inside(address, size_bytes, what) for address in (target, source)):
@@ -80,7 +80,10 @@ class MemoryOperations:
         )
 
     def fill(self, address: int, value: int, item_bytes: int, count: int) -> StreamOperation | None:
-        """Returns a fill; None for one out of bounds. Raises DeviceError for memory of the host."""
+        """Returns a fill of ``count`` items; None, with a report, for one out of bounds.
+
+        Raises DeviceError for pageable host memory or an item size that is not 1, 2 or 4.
+        """
         if item_bytes not in FILL_BYTES:
             raise refused("INVALID_VALUE", f"found items of {item_bytes} bytes, allowed {FILL_BYTES}")
         region, size_bytes = self._memory.near(address), item_bytes * count
@@ -103,7 +106,7 @@ class MemoryOperations:
     def kernel(
         self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
     ) -> StreamOperation:
-        """Returns a launch; the bytes that the kernel touched go to ``note`` once it has run."""
+        """Returns a kernel launch; passes the bytes that the kernel accessed to ``note`` after it has run."""
         what = f"kernel {launch.name}"
 
         def run(moment: Moment) -> None:
@@ -123,7 +126,7 @@ class MemoryOperations:
         return StreamOperation(what, run)
 
     def end(self, region: MemoryRegion) -> None:
-        """Poisons a freed region and puts it into quarantine; reports writes into its red zones."""
+        """Fills a freed region with NaN and puts it into quarantine; reports writes to its red zones."""
         stray = region.stray_bytes()
         if stray:
             self._log.add(HostDefect.OUT_OF_BOUNDS, f"{stray} bytes around {region.name} were overwritten")
@@ -131,7 +134,7 @@ class MemoryOperations:
         self._memory.retire(region)
 
     def _evaluate(self, what: str, *addresses: int) -> Callable[[Moment], None]:
-        """Returns a check, for a moment, that no region at the addresses was freed before it."""
+        """Returns a function that reports regions at ``addresses`` that were freed before a given moment."""
 
         def evaluate(moment: Moment) -> None:
             for region in filter(None, map(self._memory.near, addresses)):
@@ -141,7 +144,7 @@ class MemoryOperations:
         return evaluate
 
     def _note_written(self, what: str, reads: tuple[int, ...], writes: tuple[int, ...]) -> None:
-        """Reports reads of regions that were never written, then marks the written ones."""
+        """Reports reads of never written regions, then marks the regions at ``writes`` as written."""
         for region in filter(None, map(self._memory.near, reads)):
             if not region.is_written:
                 self._log.add(HostDefect.UNWRITTEN, f"{what}: nothing was put into {region.name} before")
@@ -149,7 +152,7 @@ class MemoryOperations:
             region.is_written = True
 
     def _is_inside(self, address: int, size_bytes: int, what: str) -> bool:
-        """Tells whether a range is in one region or in none; reports one that crosses the end of a region."""
+        """Returns whether a range is in one region or in none; reports a range across a region's end."""
         region = self._memory.overlapping(address, size_bytes)
         if region is None or region.holds(address, size_bytes):
             return True

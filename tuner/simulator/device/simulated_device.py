@@ -1,4 +1,4 @@
-"""A simulated GPU behind the port of a device; its parts are the other files of this folder."""
+"""SimulatedDevice: implements AbstractDevice; its components are the other modules of this package."""
 
 import functools
 import itertools
@@ -21,20 +21,20 @@ from tuner.simulator.device.memory_operations import MemoryOperations
 from tuner.simulator.device.tensor_maps import EncodedMap
 from tuner.simulator.device.timeline import Timeline
 
-Write = Callable[[str], object]  # takes text, as the ``write`` of a stream
+Write = Callable[[str], object]  # receives text, like ``write`` of a file
 FIRST_HANDLE = 0x100
 NEVER = Moment(HOST_QUEUE, 0, {})
 
 
 @dataclass
 class DeviceCounts:
-    """How many times the host asked for each kind of thing."""
+    """Number of driver calls by kind."""
 
     streams_created: int = 0
     streams_destroyed: int = 0
     events_created: int = 0
     events_destroyed: int = 0
-    modules_loaded: int = 0  # equal images once
+    modules_loaded: int = 0  # equal images are counted once
     modules_unloaded: int = 0
     allocations: int = 0
     frees: int = 0
@@ -45,14 +45,15 @@ class DeviceCounts:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text)  # as it is by then: a test may have replaced it
+    sys.stdout.write(text)  # looked up at each call: a test may have replaced it
 
 
 class SimulatedDevice(AbstractDevice):
-    """A GPU in host memory: kernels run by the PTX simulator, all work as late as allowed, races reported.
+    """A GPU in host memory: the PTX simulator runs kernels, all work as late as allowed; reports races.
 
-    ``reports`` holds the defects found. What a driver rejects at the call is a DeviceError with the driver's
-    name of the error; a fault of a kernel is one when the kernel is waited for.
+    ``reports`` holds the defects found. A call that the driver would reject raises a DeviceError with the
+    driver's name of the error; a fault of a kernel raises one at the synchronisation that waits for the
+    kernel.
     """
 
     name = "PTX simulator"
@@ -65,17 +66,23 @@ class SimulatedDevice(AbstractDevice):
         write: Write | None = None,
         run_launch: RunLaunch | None = None,
     ) -> None:
-        """Takes the chip whose limits apply, and in what order ready work runs. Raises UsageError.
+        """Creates a device with the limits of ``chip``.
 
-        ``write`` takes what kernels print, ``run_launch`` runs launches in another way, such as a sample of
-        their blocks.
+        Args:
+        - order: order of ready work: "fifo", "lifo" or "random"; "random" also randomises the schedule of
+          threads.
+        - seed: seed of the order "random".
+        - write: receives what kernels print; None: standard output.
+        - run_launch: runs launches in place of the PTX simulator, for example only a sample of their blocks.
+
+        Raises UsageError for an unknown chip or order.
         """
         if order not in ORDERS:
             raise UsageError(f"order: found {order!r}, allowed {', '.join(ORDERS)}")
         self.chip = chip_of(chip).name
         self.counts = DeviceCounts()
         self._seed = seed if order == "random" else None
-        # no method of the device, which would be a cycle: its memory goes with its last reference
+        # not a bound method: without a reference cycle, the memory is freed with the device's last reference
         self._handle = functools.partial(next, itertools.count(FIRST_HANDLE))
         self._log = DefectLog()
         self._memory = SimulatedMemory()
@@ -87,7 +94,7 @@ class SimulatedDevice(AbstractDevice):
 
     @property
     def reports(self) -> tuple[HostReport, ...]:
-        """Returns every defect that was found so far."""
+        """Returns the defects found so far."""
         return self._log.reports()
 
     def load_module(self, image: bytes) -> int:
@@ -144,13 +151,13 @@ class SimulatedDevice(AbstractDevice):
     def allocate(self, size_bytes: int, stream: int) -> int:
         is_captured = self._timeline.is_captured(stream)
         region = self._memory.allocate(max(size_bytes, 1), MemoryKind.DEVICE)
-        region.is_kept = is_captured  # by its graph
+        region.is_kept = is_captured  # kept by the graph
         self.counts.allocations += 1
         self._timeline.enqueue(stream, self._operations.allocation(region))
         return region.address
 
     def free(self, address: int, stream: int) -> None:
-        if address == 0:  # as cuMemFree
+        if address == 0:  # like cuMemFree
             return
         self._timeline.enqueue(stream, self._operations.free(address))
         self.counts.frees += 1
@@ -216,7 +223,7 @@ class SimulatedDevice(AbstractDevice):
 
 
 class SimulatedHostWatch(AbstractHostWatch):
-    """Passes accesses and calls of the host to the timeline."""
+    """Forwards the host's accesses and calls to the timeline of a simulated device."""
 
     def __init__(self, timeline: Timeline, memory: SimulatedMemory, log: DefectLog) -> None:
         self._timeline = timeline

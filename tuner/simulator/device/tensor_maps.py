@@ -1,4 +1,4 @@
-"""Tensor maps of the simulated GPU: the fields that an opaque CUtensorMap encodes, in its 128 bytes."""
+"""Tensor maps of the simulated GPU: encodes the map's fields in the 128 bytes of an opaque CUtensorMap."""
 
 import struct
 from collections.abc import Callable
@@ -18,17 +18,17 @@ RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 @dataclass(frozen=True)
 class EncodedMap:
-    """The arguments of cuTensorMapEncodeTiled; sizes are innermost first."""
+    """The arguments of cuTensorMapEncodeTiled; sizes, strides and box are innermost first."""
 
     address: int
     sizes: tuple[int, ...]
-    strides_bytes: tuple[int, ...]  # of every dimension but the innermost
+    strides_bytes: tuple[int, ...]  # of every dimension except the innermost
     box: tuple[int, ...]
     dtype: int
     swizzle: int
 
     def encode(self) -> bytes:
-        """Returns the map as 128 bytes. Raises DeviceError for a map that is not simulated."""
+        """Returns the map as 128 bytes. Raises DeviceError for a map that the simulator does not support."""
         rank = len(self.sizes)
         if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
             raise DeviceError(
@@ -43,13 +43,13 @@ class EncodedMap:
 
     @classmethod
     def decode(cls, content: bytes) -> "EncodedMap":
-        """Returns the map that ``encode`` gave these bytes."""
+        """Returns the map of bytes that ``encode`` returned."""
         _, address, *fields, rank, dtype, swizzle, _ = LAYOUT.unpack_from(content)
         sizes, strides, box = fields[:rank], fields[5 : 5 + rank - 1], fields[9 : 9 + rank]
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
-        """Returns the map for the PTX simulator. Raises DeviceError where its tensor is in no buffer."""
+        """Returns the map for the PTX simulator. Raises DeviceError for a tensor outside of a region."""
         layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
         extent, region = extent_bytes(layout), near(self.address)
         if region is None or not region.holds(self.address, extent):
@@ -63,7 +63,7 @@ class EncodedMap:
 
 
 def is_map(content: bytes) -> bool:
-    """Tells whether bytes begin as ``encode`` makes them."""
+    """Returns whether bytes begin with the magic number of ``EncodedMap.encode``."""
     return content[: len(MAGIC)] == MAGIC
 
 

@@ -1,4 +1,4 @@
-"""Ordering of work by streams, events, captures, graphs and calls; reports what they leave unordered."""
+"""Order of work by streams, events, captures, graphs and calls; reports unordered accesses."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -16,15 +16,15 @@ from tuner.simulator.device.memory import MemoryRegion
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """The work that a recorded event stands for."""
+    """The work or captured operation that a recorded event represents."""
 
-    work: Work | None = None  # None: nothing to wait for
+    work: Work | None = None  # None: no work to wait for
     capture: Capture | None = None
-    captured: CapturedOperation | None = None  # the last of its stream in the capture; None: its beginning
+    captured: CapturedOperation | None = None  # the stream's last in the capture; None: the capture's begin
 
 
 class Timeline:
-    """Streams, events and graphs of one device, by their handles."""
+    """The streams, events and graphs of one device, by handle."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Timeline:
         order: Order,
         seed: int,
     ) -> None:
-        """Takes the functions that name the memory at an address and that make handles."""
+        """``describe`` names the memory at an address; ``order`` and ``seed`` as in ``LazyStreams``."""
         self._log = log
         self._new_handle = new_handle
         self._queues = LazyStreams(order, seed)
@@ -47,31 +47,31 @@ class Timeline:
         self._launched: dict[int, Work] = {}  # graph -> the end of its last launch
 
     def create_stream(self) -> int:
-        """Returns a new stream."""
+        """Returns the handle of a new stream."""
         stream = self._new_handle()
         self._streams.add(stream)
         return stream
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a stream; its submitted work stays."""
+        """Destroys a stream; work submitted to the stream still runs. Raises DeviceError."""
         if stream == 0:
             raise refused("INVALID_HANDLE", "found stream 0, allowed a stream that was created")
         self._require_stream(stream)
         self._streams.discard(stream)
 
     def create_event(self) -> int:
-        """Returns an event that is not recorded yet."""
+        """Returns the handle of an event that is not recorded yet."""
         event = self._new_handle()
         self._events[event] = None
         return event
 
     def destroy_event(self, event: int) -> None:
-        """Destroys an event; streams that wait for it still do."""
+        """Destroys an event; streams that already wait for the event still do. Raises DeviceError."""
         self._require_event(event)
         del self._events[event]
 
     def is_captured(self, stream: int) -> bool:
-        """Tells whether the work of a stream goes into a capture."""
+        """Returns whether the work of a stream is being captured."""
         self._require_stream(stream)
         return self._captures.of(stream) is not None
 
@@ -85,18 +85,18 @@ class Timeline:
             self._submit(stream, operation)
 
     def record(self, event: int, stream: int) -> None:
-        """Records an event: it stands for all work submitted to the stream so far."""
+        """Records an event: the event represents all work submitted to the stream so far."""
         self._require_event(event)
         self._require_stream(stream)
         capture = self._captures.of(stream)
         if capture is None:
             self._events[event] = Recorded(self._queues.last(stream))
         else:
-            capture.add(stream, StreamOperation("event"))  # gathers what the stream waits for
+            capture.add(stream, StreamOperation("event"))  # collects the nodes that the stream waits for
             self._events[event] = Recorded(None, capture, capture.last[stream])
 
     def wait(self, stream: int, event: int) -> None:
-        """Orders later work of a stream after the work that an event stands for now."""
+        """Orders later work of a stream after the work that an event represents now."""
         self._require_event(event)
         self._require_stream(stream)
         recorded = self._events[event]
@@ -110,13 +110,13 @@ class Timeline:
             self._queues.submit(stream, StreamOperation("wait"), (recorded.work,))
 
     def synchronize_stream(self, stream: int) -> None:
-        """Runs the work of a stream and all that it depends on."""
+        """Runs the work of a stream and everything that this work depends on."""
         self._require_stream(stream)
         self._captures.require_none(stream, "a synchronization")
         self._wait_for(self._queues.last(stream))
 
     def synchronize_event(self, event: int) -> None:
-        """Runs the work of an event and all that it depends on."""
+        """Runs the work that an event represents and everything that this work depends on."""
         self._require_event(event)
         recorded = self._events[event]
         if recorded is None:
@@ -128,7 +128,7 @@ class Timeline:
 
     @property
     def is_idle(self) -> bool:
-        """Tells whether no submitted work is left to run."""
+        """Returns whether all submitted work has run."""
         return not self._queues.pending
 
     def synchronize(self) -> None:
@@ -142,7 +142,7 @@ class Timeline:
         self._captures.begin(stream)
 
     def end_capture(self, stream: int) -> int:
-        """Ends a capture; returns its graph."""
+        """Ends the capture of a stream; returns the handle of its graph."""
         capture = self._captures.end(stream)
         queues = {number: self._new_handle() for number in capture.last if number != stream}
         graph = self._new_handle()
@@ -150,7 +150,7 @@ class Timeline:
         return graph
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Submits the operations of a graph to a stream, those of forked streams to queues of the graph."""
+        """Submits a graph: operations of its origin stream to ``stream``, of forked streams to its queues."""
         self._require_stream(stream)
         self._require_graph(graph)
         found = self._graphs[graph]
@@ -166,36 +166,42 @@ class Timeline:
         )
 
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph; its launches stay."""
+        """Destroys a graph; submitted launches of the graph still run."""
         self._require_graph(graph)
         del self._graphs[graph]
         self._launched.pop(graph, None)
 
     def begin_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call of a host program; None: a synchronous one, which the host orders."""
+        """Begins a call of a host program; ``stream`` None: a synchronous call, which is ordered by the host.
+
+        ``live`` is the memory that is allocated now.
+        """
         begin = None if stream is None else self._submit(stream, StreamOperation("begin of the call")).moment
         self._rules.begin(begin, live)
 
     def end_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Ends the call, and cancels its late copies of host memory, which the caller may free now."""
+        """Ends the current call and cancels its pending copies of pageable host memory.
+
+        The caller may free that memory once the call has returned.
+        """
         operation = StreamOperation("end of the call")
         end = self._queues.host_moment() if stream is None else self._queues.submit(stream, operation).moment
         self._drop_host_copies(self._rules.end(end, live))
 
     def abandon_call(self) -> None:
-        """Ends a call that failed, and cancels its copies of host memory."""
+        """Ends a call that failed and cancels its pending copies of pageable host memory."""
         self._drop_host_copies(self._rules.abandon())
 
     def outside_of_calls(self) -> AbstractContextManager[None]:
-        """Leaves work in it out of the call that runs."""
+        """Returns a context manager: work submitted inside does not belong to the current call."""
         return self._rules.suspended()
 
     def note(self, access: MemoryAccess) -> None:
-        """Adds an access that became known when its work ran."""
+        """Adds an access that became known only when its operation ran."""
         self._history.add(access)
 
     def note_host(self, what: str, reads: ByteRanges, writes: ByteRanges) -> None:
-        """Adds an access of the host at its next moment."""
+        """Adds an access by the host at the host's next moment."""
         self._history.add(MemoryAccess(what, self._queues.host_moment(), reads, writes))
 
     def _drop_host_copies(self, works: tuple[Work, ...]) -> None:

@@ -46,12 +46,12 @@ class PtxType:
 
     @property
     def is_float(self) -> bool:
-        """Tells whether an element is a floating-point number."""
+        """Returns whether an element is a floating-point number."""
         return self.dtype.kind == "f" or self.dtype in (BFLOAT16, *FLOAT8.values())
 
     @property
     def is_signed(self) -> bool:
-        """Tells whether an element is a signed integer."""
+        """Returns whether an element is a signed integer."""
         return self.dtype.kind == "i"
 
     @property

@@ -138,6 +138,6 @@ def _same(values: Array) -> Array:
 
 
 def is_float_type(operands: Operands) -> bool:
-    """Tells whether the last word of the opcode is a floating-point type."""
+    """Returns whether the last word of the opcode is a floating-point type."""
     type_ = TYPES.get(operands.instruction.parts[-1])
     return type_ is not None and type_.is_float

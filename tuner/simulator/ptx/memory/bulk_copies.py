@@ -59,7 +59,7 @@ class BulkCopies:
 
     @property
     def has_loads(self) -> bool:
-        """Tells whether loads are in flight."""
+        """Returns whether loads are in flight."""
         return bool(self._loads)
 
     def fence(self, lanes: Indices) -> None:

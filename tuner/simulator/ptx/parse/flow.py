@@ -36,7 +36,7 @@ class Flow:
 
 
 def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
-    """Tells whether an opcode begins with one of these names; bar.warp does not count as bar."""
+    """Returns whether an opcode begins with one of these names; bar.warp does not count as bar."""
     opcode = f"{instruction.opcode}."
     if opcode.startswith(NO_ENDS):
         return False

@@ -70,7 +70,7 @@ class LaunchState:
 
 
 def uses_async(kernel: PtxKernel) -> bool:
-    """Tells whether a kernel uses mbarriers, bulk copies or wgmma."""
+    """Returns whether a kernel uses mbarriers, bulk copies or wgmma."""
     return any(isinstance(item, Instruction) and item.opcode.startswith(ASYNCHRONOUS) for item in kernel.body)
 
 
