@@ -1,1 +1,1 @@
-"""A script's CPU kernel down to the LLVM dialect, ready for the JIT."""
+"""Lowers a script's CPU kernel to LLVM dialect for the JIT."""

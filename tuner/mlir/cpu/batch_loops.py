@@ -1,9 +1,9 @@
-"""Adds the loops of a batch: functions that call a kernel of one pair of matrices for each pair of several.
+"""Adds the loops of a batch: functions that call the kernel of one matrix pair once per matrix pair.
 
-Takes LLVM-dialect text whose kernels take bare pointers, and the distance of one matrix from the next::
+Takes LLVM-dialect text whose kernels take bare pointers, and the distance of consecutive matrices::
 
     llvm.func @matmul(%a: !llvm.ptr, %b: !llvm.ptr, %c: !llvm.ptr) ...
-  gets beside it, with a loop of eight turns
+  gets next to it, with a loop of eight iterations
     llvm.func @matmul_x8(%p0: !llvm.ptr, %p1: !llvm.ptr, %p2: !llvm.ptr) ...
       llvm.call @matmul(%q0, %q1, %q2) : (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
 """
@@ -13,7 +13,10 @@ from tuner.mlir.cpu.lowering import EXPORTED
 
 
 def with_batch_loops(llvm_text: str, panels: tuple[Partition, ...], strides_bytes: tuple[int, ...]) -> str:
-    """Returns the text with a loop for each panel of more than one matrix; a stride for each argument."""
+    """Returns the text with a loop for each partition of more than one matrix.
+
+    ``strides_bytes`` has one stride per argument: the distance of its consecutive matrices.
+    """
     looped = {panel.called: panel for panel in panels if panel.matrices > 1}
     if not looped:
         return llvm_text

@@ -1,10 +1,10 @@
 """Stores bf16 numbers of host code as 16-bit integers, and computes on them in f32.
 
 On a processor without AVX512-BF16, LLVM of the JIT's wheel crashes where it has to round to bf16, or to
-pass or collect single bf16 numbers: the library call for rounding has no name there. Takes functions in LLVM
-dialect; gives functions in which only constants are bf16, the same on every processor. Rounding is to nearest
-even, as in hardware, but keeps subnormal numbers; a NaN stays one. Not handled: dot products of AVX512-BF16,
-whose operands are bf16 and which need that processor anyway.
+pass or collect single bf16 numbers: the library function for rounding has no name there. Takes functions in
+LLVM dialect; gives functions in which only constants are bf16, the same on every processor. Rounding is to
+nearest even, as in hardware, but subnormal numbers are kept; a NaN stays a NaN. Not handled: dot products of
+AVX512-BF16, whose operands are bf16 and which need a processor with AVX512-BF16 anyway.
 
     llvm.func @f(%x: bf16) -> f32 {
       %wide = llvm.fpext %x : bf16 to f32
@@ -33,8 +33,8 @@ MOVING = (
     "vector.deinterleave",
 )  # intrinsics
 DOT_PRODUCT = "dpbf16"  # in the name of the intrinsic, as an operation or as an argument of a call
-MANTISSA_BITS = 16  # that bf16 has less than f32
-HALF = 0x7FFF  # just below half a unit in the last place of bf16; an odd number is rounded up with one more
+MANTISSA_BITS = 16  # by which f32 has more than bf16
+HALF = 0x7FFF  # just below half a unit in the last place of bf16; plus 1 for an odd number: nearest even
 QUIET = 0x40  # bit of a bf16 number that makes a NaN a quiet one
 UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 
@@ -65,7 +65,7 @@ def _is_computing_intrinsic(op: Op) -> bool:
 
 
 def _reinterpret(constant: Op) -> None:
-    """Gives the users of a constant its bits: the constant itself keeps its type."""
+    """Replaces uses of a constant by its bits; the constant itself keeps its type."""
     number = constant.results[0]
     uses = [(use.owner, use.operand_number) for use in number.uses]
     with ir.InsertionPoint.after(constant), constant.location:
@@ -76,7 +76,7 @@ def _reinterpret(constant: Op) -> None:
 
 
 def _compute_in_f32(op: Op) -> None:
-    """Replaces an operation on bf16 by the same one on f32; of a conversion between both nothing is left."""
+    """Replaces an operation on bf16 by the same operation on f32; a conversion between both is removed."""
     with ir.InsertionPoint(op), op.location:
         operands = [_widened(each) if BF16 in str(each.type) else each for each in op.operands]
         kinds = [_with(each.type, WIDE) for each in op.results]
@@ -92,7 +92,7 @@ def _compute_in_f32(op: Op) -> None:
 
 
 def _widened(number: Value) -> Value:
-    """Creates the f32 number that a bf16 one is."""
+    """Creates the f32 number with the value of a bf16 number."""
     bits = value("llvm.bitcast", _with(number.type, STORED), number)
     word = value("llvm.zext", _with(number.type, WORD), bits)
     high = value("llvm.shl", word.type, word, _number(word.type, MANTISSA_BITS))
@@ -130,12 +130,12 @@ def _retype(op: Op) -> None:
 
 
 def _with(kind: Type, element: str) -> Type:
-    """Returns a type with another element in place of bf16."""
+    """Returns a type with ``element`` in place of bf16."""
     return ir.Type.parse(str(kind).replace(BF16, element))
 
 
 def _number(kind: Type, number: int) -> Value:
-    """Creates an integer constant, or a vector of equal ones."""
+    """Creates an integer constant of type ``kind``, a splat if that is a vector type."""
     is_vector = isinstance(kind, ir.VectorType)
     one = ir.IntegerAttr.get(kind.element_type if is_vector else kind, number)
     number_or_splat = ir.DenseElementsAttr.get_splat(kind, one) if is_vector else one

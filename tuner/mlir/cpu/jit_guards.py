@@ -1,24 +1,24 @@
-"""Checks of lowered modules that would crash the JIT, or keep it busy for seconds. They change nothing."""
+"""Checks of lowered modules that would crash the JIT, or take it seconds. The checks change nothing."""
 
 import re
 
 from tuner.core.element_types import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
 
-# What lowered code may call of the C library. Any other undefined symbol makes the JIT print and crash.
+# Functions of the C library that lowered code may call. Any other undefined symbol crashes the JIT.
 RESOLVABLE = frozenset(
     {"malloc", "free", "aligned_alloc", "memcpy", "memset", "sem_wait", "sem_post", "sched_yield"}
 )
 DECLARATION = re.compile(
     r'^ *llvm\.func (?:\w+ )*@"?([^"(\n]+)"?\(.*[^{\n]$', re.MULTILINE
 )  # no body follows
-# A vector<700xf32> takes the JIT seconds; the widest wanted are the 28 accumulators of a register tile, which
-# a bf16 kernel passes on as one vector<448xf32> and which load in 0.1 to 0.3 s.
+# A vector<700xf32> takes the JIT seconds; the widest vector needed is the 28 accumulators of a register tile,
+# which a bf16 kernel passes on as one vector<448xf32> and which take 0.1 to 0.3 s to load.
 VECTOR_LIMIT_BYTES = 2048
 
 
 def reject_what_crashes_the_jit(llvm_text: str) -> None:
-    """Raises CandidateError(RESOURCES) for unresolved symbols and giant vectors."""
+    """Raises CandidateError(RESOURCES) for unresolved symbols and vectors above VECTOR_LIMIT_BYTES."""
     missing = sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
     if missing:
         raise CandidateError(

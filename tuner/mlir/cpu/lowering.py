@@ -1,8 +1,8 @@
 """Lowers a transformed payload to LLVM dialect for the JIT.
 
 Takes a module of functions on memrefs with static sizes, tiled and vectorized by a script; gives the text of
-LLVM dialect, each function an entry that takes bare pointers. Not handled: ops on tensors (a script
-bufferizes), GPU ops; they are errors.
+LLVM dialect, each function an entry point that takes bare pointers. Not handled: ops on tensors (a script
+bufferizes), GPU ops; both are errors.
 
     func.func @f(%c: memref<4x8xf32, strided<[9, 1]>>, %i: index, %j: index) {
       memref.store %x, %c[%i, %j] : memref<4x8xf32, strided<[9, 1]>>
@@ -20,7 +20,7 @@ from tuner.mlir.cpu.pipeline import LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
 from tuner.mlir.lowering_stages import reached
 from tuner.mlir.pipeline import run_passes
 
-EXPORTED = "llvm.emit_c_interface"  # marks the entries: the JIT looks up their packed wrappers
+EXPORTED = "llvm.emit_c_interface"  # marks entry points: the JIT looks up their packed wrappers
 BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay bf16
 
 
@@ -38,7 +38,7 @@ def lower_to_llvm(module: ir.Module) -> str:
 def jit_text(module: ir.Module) -> str:
     """Returns a lowered module as text that the JIT compiles on every processor, bf16 stored as integers.
 
-    Exported functions have ``no-builtins``, so that loops stay loops.
+    Exported functions have ``no-builtins``, so that LLVM does not replace their loops by library calls.
     """
     text = str(module)
     if BF16 in text and BF16_DOT not in text:

@@ -10,17 +10,17 @@ TO_LOOPS = (  # on memrefs and vectors
     "convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,"
     "lower-affine,cse)"
 )
-# Bare pointers: a kernel takes addresses, sizes and strides are static. Outer products become fma intrinsics.
+# Bare pointers: a kernel takes addresses; sizes and strides are static. Outer products become fma intrinsics.
 LOOPS_TO_LLVM = (
     "builtin.module(convert-scf-to-cf,"
     "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
     "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,cse)"
 )
-# LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops loops.
+# LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops as loops.
 NO_BUILTINS = 'passthrough = ["no-builtins"]'
 
 
 def cpu_compiler() -> Compiler:
-    """Returns the pinned wheels and the hash of what makes code."""
+    """Returns the pinned wheels and the hash of the CPU compiler's sources."""
     return Compiler(llvm_version(), packages(), sources_sha256(CPU_SOURCES))

@@ -1,9 +1,9 @@
-"""Runs the kernels of one pair of matrices for all pairs of a batch: along z of the grid.
+"""Extends kernels of one matrix pair to all pairs of a batch, along z of the grid.
 
-A grid of (x, y, z) blocks becomes one of (x, y, z * batch): block z of a kernel does part ``z % slices`` of
-matrix ``z / slices``, where slices is the z that the script made. Every buffer holds as many parts as there
-are matrices but the bias, which is one for all; a tensor map gets the matrix as its last dimension. In the
-kernel, which is LLVM dialect by then::
+A grid of (x, y, z) blocks becomes a grid of (x, y, z * batch): block z computes part ``z % slices`` of matrix
+``z / slices``, where ``slices`` is the z of the script's grid. Every buffer but the bias, which all matrices
+share, holds as many parts as there are matrices; a tensor map gets the matrix as its last dimension. In the
+kernel, which is in LLVM dialect by then::
 
     llvm.func @k(%a: !llvm.ptr, ...) attributes {tuner.batch_bytes = array<i64: 4096, ...>, tuner.slices = 1}
       %z = nvvm.read.ptx.sreg.ctaid.z
@@ -28,20 +28,20 @@ from tuner.mlir.rewrite.walking import walk, walk_where
 BYTES, SLICES = (
     "tuner.batch_bytes",
     "tuner.slices",
-)  # of a kernel: from matrix to matrix per parameter; z of one
-SHARED_BUFFER = "bias"  # by all matrices
+)  # attributes of a kernel: distance of consecutive matrices per parameter; grid z of one matrix
+SHARED_BUFFER = "bias"  # shared by all matrices
 BLOCK_Z, GRID_Z = "nvvm.read.ptx.sreg.ctaid.z", "nvvm.read.ptx.sreg.nctaid.z"
 TENSOR_COPY = "nvvm.cp.async.bulk.tensor."
 SEGMENTS = "operandSegmentSizes"
 
 
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:
-    """Notes on each ``gpu.func`` what one matrix takes of each buffer, and its grid's extent along z."""
+    """Records on each ``gpu.func`` the bytes of one matrix per parameter, and the grid size along z."""
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = {launch.kernel: launch for launch in host.launches}
     for function in walk(module, "gpu.func"):
         launch = launches[name_of(function)]
-        strides = [sizes.get(name, 0) for name in launch.arguments]  # 0: a tensor map
+        strides = [sizes.get(name, 0) for name in launch.arguments]  # 0 for a tensor map
         function.attributes[BYTES] = ir.DenseI64ArrayAttr.get(strides)
         function.attributes[SLICES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), launch.grid[2])
 
@@ -58,7 +58,10 @@ def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
 
 
 def choose_matrices(module: ir.Module) -> None:
-    """Lets noted kernels, now of LLVM dialect with bare pointers, work on the matrix of their block."""
+    """Makes kernels marked by ``note_batches`` compute the matrix that their block's z selects.
+
+    Takes kernels in LLVM dialect with bare pointers.
+    """
     for function in walk(module, "llvm.func"):
         if BYTES in function.attributes:
             strides = tuple(ir.DenseI64ArrayAttr(function.attributes[BYTES]))
@@ -110,7 +113,7 @@ def _choose_matrix(function: Op, strides: tuple[int, ...], slices: int) -> None:
 
 
 def _offset(argument: Value, matrix: Value, stride: int) -> None:
-    """Replaces uses of a pointer by one that is as many strides further as the matrix has before it."""
+    """Replaces uses of a pointer by the pointer plus ``matrix * stride`` bytes."""
     distance = value("llvm.mul", matrix.type, matrix, _constant(matrix.type, stride))
     own = create(
         "llvm.getelementptr",
@@ -123,7 +126,7 @@ def _offset(argument: Value, matrix: Value, stride: int) -> None:
 
 
 def _add_coordinate(copy: Op, matrix: Value) -> None:
-    """Appends a coordinate to a bulk copy of a tensor; coordinates are its only words of 32 bits."""
+    """Appends a coordinate to a bulk tensor copy; its only 32-bit operands are coordinates."""
     sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
     operands = list(copy.operands)
     words = [place for place, operand in enumerate(operands) if str(operand.type) == "i32"]

@@ -1,6 +1,7 @@
-"""Checks of device code on which LLVM would abort ("Cannot select"), or fail without telling why.
+"""Checks of device code on which LLVM would abort ("Cannot select"), or fail without a reason.
 
-They change nothing: one names what the chip has no instruction for, one what the lowering left behind.
+The checks change nothing: one reports ops without an instruction on the chip, one reports ops that were not
+lowered.
 """
 
 from dataclasses import dataclass
@@ -18,15 +19,15 @@ CAST = "builtin.unrealized_conversion_cast"
 
 @dataclass(frozen=True)
 class Requirement:
-    """The chips that have an instruction for ops of a prefix."""
+    """Which chips have the instruction for ops whose names have a prefix."""
 
     prefix: str  # of the op's name
-    capability: int  # the least compute capability, major * 10 + minor
+    capability: int  # the lowest compute capability, major * 10 + minor
     is_specific: bool = False  # only chips whose name ends in "a"
-    words: str = ""  # of inline PTX, in its text
+    words: str = ""  # of inline PTX: a part of its text; "" for any op of the prefix
 
     def is_of(self, op: Op) -> bool:
-        """Returns whether an op of the prefix needs the instruction."""
+        """Returns whether an op, whose name has the prefix, needs the instruction."""
         return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
@@ -34,7 +35,7 @@ class Requirement:
         return chip.capability >= self.capability and (chip.is_specific or not self.is_specific)
 
 
-# Each was tried on every chip of the table: LLVM of numba-cuda-mlir 0.6 aborts, or says nothing that helps.
+# Each was tried on every chip of the table: LLVM of numba-cuda-mlir 0.6 aborts, or gives no useful message.
 REQUIREMENTS = (
     *(
         Requirement(f"nvvm.{name}", 90)
@@ -56,7 +57,7 @@ REQUIREMENTS = (
 
 
 def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
-    """Raises CandidateError(COMPILE) for the first operation that the chip has no instruction for."""
+    """Raises CandidateError(COMPILE) for the first operation without an instruction on the chip."""
     unmet = [requirement for requirement in REQUIREMENTS if not requirement.allows(chip)]
     for name, ops in _device_operations(module).items():
         for requirement in unmet:
@@ -69,8 +70,8 @@ def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
 def reject_what_was_not_lowered(module: ir.Module) -> None:
     """Raises CandidateError(COMPILE) for an op that the lowering to NVVM left, or a call of a library.
 
-    Translation would fail too, but name only the cast of types that it leaves behind. A call of a library,
-    such as libdevice for ``math.exp``, would be found by ptxas or at launch.
+    Translation would fail too, but its message names only the type cast that remains. A call of a library,
+    such as libdevice for ``math.exp``, would otherwise be found only by ptxas or at launch.
     """
     operations = _device_operations(module)
     missing = {name_of(op): op for op in operations.get("llvm.func", ()) if _is_missing(op)}
@@ -89,7 +90,7 @@ def _is_missing(function: Op) -> bool:
 
 
 def _device_operations(module: ir.Module) -> dict[str, list[Op]]:
-    """Returns name -> the ops of it, outer ones first; names in the order of their first op."""
+    """Returns op name -> ops, parents before nested ops; names in the order of their first op."""
     found: dict[str, list[Op]] = {}
 
     def visit(op: Op) -> WalkResult:

@@ -1,7 +1,7 @@
 """Expands ``gpu.global_id``, and ``gpu.shuffle`` of 64 bits, by upstream's patterns.
 
-Takes outlined kernels without reductions, whose patterns upstream puts beside these (``reductions.py`` does
-them); gives the same in simpler ops.
+Takes outlined kernels without reductions, whose patterns are in the same upstream set (``reductions.py``
+expands reductions before); gives the same computation in simpler ops.
 
     %i = gpu.global_id x
   becomes, at its end
@@ -27,7 +27,7 @@ EXPAND = """module attributes {transform.with_named_sequence} {
 
 
 def expand_composed_ops(module: ir.Module) -> None:
-    """Rewrites kernels in place."""
+    """Expands ``gpu.global_id`` and 64-bit ``gpu.shuffle`` of all kernels in place."""
     if not walk(module, *COMPOSED):
         return
     script = ir.Module.parse(EXPAND)

@@ -1,7 +1,7 @@
-"""Brings constants that every launch passes into the kernel: its views of shared memory need them.
+"""Propagates constants that every launch passes into the kernel: its views of shared memory need constants.
 
-Takes outlined kernels; in those that address dynamic shared memory themselves, uses of an argument which is
-one constant in all launches become that constant. The argument stays, without uses.
+Takes outlined kernels; in kernels that address dynamic shared memory themselves, uses of an argument that is
+the same constant in all launches become that constant. The argument stays, without uses.
 
     gpu.launch_func @m::@k blocks in (...) threads in (...) args(%c1024 : index)
     gpu.func @k(%shift: index) kernel {
@@ -22,7 +22,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def bring_constant_arguments(module: ir.Module) -> int:
-    """Rewrites kernels with dynamic shared memory of their own; returns how many arguments were constant."""
+    """Rewrites kernels that use ``gpu.dynamic_shared_memory``; returns how many arguments were constant."""
     found = 0
     for function in walk(module, "gpu.func"):
         if walk(function, DYNAMIC):
@@ -34,13 +34,13 @@ def bring_constant_arguments(module: ir.Module) -> int:
 
 
 def _constants(module: ir.Module, function: Op) -> list[tuple[Value, Attribute]]:
-    """Returns the arguments that are one constant in all launches, with that."""
+    """Returns (argument, constant) of each argument that is the same constant in all launches."""
     launches = launches_of(module, name_of(function))
     passed = zip(*(map(_constant, operands(launch, ARGUMENTS)) for launch in launches), strict=True)
     arguments = function.regions[0].blocks[0].arguments
     return [
         (argument, numbers[0])
-        for argument, numbers in zip(arguments, passed, strict=False)  # attributions come behind
+        for argument, numbers in zip(arguments, passed, strict=False)  # attributions follow the arguments
         if numbers[0] is not None and len(set(numbers)) == 1
     ]
 

@@ -1,8 +1,8 @@
-"""Makes loops of ``memref.copy`` in kernels; those of a whole block are shared out among its threads.
+"""Expands ``memref.copy`` in kernels to loops; copies by a whole block are distributed over its threads.
 
 Takes outlined kernels. ``transform.structured.promote`` puts a copy between two barriers, which every thread
-of the block reaches with the same operands: each then copies every n-th element, for n threads. A copy
-without the barriers, or of memory that depends on the thread, is the thread's own.
+of the block reaches with the same operands: each thread then copies every n-th element, for n threads. A copy
+without the barriers, or of memory that depends on the thread, is done by each thread alone.
 
     gpu.barrier
     memref.copy %a, %t : memref<16x16xf32> to memref<16x16xf32, #gpu.address_space<workgroup>>
@@ -25,7 +25,7 @@ from tuner.mlir.rewrite.walking import walk
 
 BARRIER, LOOP = "gpu.barrier", "scf.for"
 PURE = ("arith.", "affine.", "index.")
-# The same in all threads of a block, where the operands are.
+# Ops whose result is uniform in a block where their operands are.
 UNIFORM = VIEWS | {
     *("gpu.block_id", "gpu.block_dim", "gpu.grid_dim", "gpu.dynamic_shared_memory"),
     *("memref.alloc", "memref.get_global", "memref.dim"),
@@ -33,7 +33,7 @@ UNIFORM = VIEWS | {
 
 
 def expand_copies(module: ir.Module) -> int:
-    """Rewrites every kernel; returns how many copies it shared out."""
+    """Expands the copies of every kernel; returns how many were distributed over a block's threads."""
     shared = 0
     for function in walk(module, "gpu.func"):
         for op in walk(function, "memref.copy"):
@@ -57,7 +57,7 @@ def _share_out(source: Value, target: Value) -> None:
 
 
 def _is_of_block(op: Op) -> bool:
-    """Returns whether all threads do one copy together."""
+    """Returns whether all threads of a block execute one copy together."""
     ops = [each.operation for each in op.block.operations]
     place = ops.index(op)
     is_between = _first_effect(ops[:place][::-1]) and _first_effect(ops[place + 1 :])
@@ -67,7 +67,7 @@ def _is_of_block(op: Op) -> bool:
 
 
 def _first_effect(ops: list[Op]) -> bool:
-    """Returns whether the first op with an effect is a barrier."""
+    """Returns whether the first op with a side effect is a barrier."""
     for op in ops:
         if op.name not in UNIFORM and not op.name.startswith(PURE):
             return bool(op.name == BARRIER)
@@ -85,7 +85,7 @@ def _is_uniform(root: Value) -> bool:
         if isinstance(each.owner, ir.Block):
             holder = each.owner.owner.operation
             if holder.name == LOOP and each == each.owner.arguments[0]:
-                open_values += list(holder.operands)[:3]  # its bounds and step
+                open_values += list(holder.operands)[:3]  # the loop's bounds and step
             elif holder.name != "gpu.func":
                 return False
             continue

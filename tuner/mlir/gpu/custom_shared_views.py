@@ -1,7 +1,7 @@
-"""What a kernel itself addresses in the dynamic shared memory that its launches ask for.
+"""Views of dynamic shared memory that a kernel creates itself, and the bytes that they need.
 
-An analysis of outlined kernels that changes nothing: ``memref.view`` of ``gpu.dynamic_shared_memory`` with a
-constant shift and a static shape tells how many bytes the launch must ask for.
+An analysis of outlined kernels that changes nothing: each ``memref.view`` of ``gpu.dynamic_shared_memory``
+with a constant shift and a static shape gives a lower limit of the bytes that the launch must request.
 
     %block = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
     %tile = memref.view %block[%c1024][] : ... to memref<256xf32, #gpu.address_space<workgroup>>
@@ -25,16 +25,16 @@ BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 
 @dataclass(frozen=True)
 class CustomSharedViews:
-    """The least bytes that a launch of one kernel must ask for."""
+    """The minimum of dynamic shared memory that a launch of one kernel must request."""
 
     kernel: str
-    bytes: int  # to the end of the furthest view whose place is known; 0 without one
-    furthest: str  # that view and its location, for messages; "" without one
-    unbounded: str  # an access whose place only the run knows, and its location; "" without one
+    bytes: int  # to the end of the last view with a constant position; 0 without such a view
+    furthest: str  # op name and source location of that view, for messages; "" without such a view
+    unbounded: str  # op name and source location of an access at a dynamic position; "" without one
 
 
 def custom_shared_views(function: Op) -> CustomSharedViews:
-    """Reads a ``gpu.func``."""
+    """Returns the views of dynamic shared memory in a ``gpu.func``."""
     size, furthest, unbounded = 0, "", ""
     for block in walk(function, DYNAMIC):
         for use in block.results[0].uses:
@@ -48,10 +48,10 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
 
 
 def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
-    """Returns the bytes of a launch for the kernel's own views; None where only the run knows them.
+    """Returns the bytes that a launch requests for the kernel's own views; None if known only at run time.
 
-    A launch that asks for nothing gets what the views need. Raises CandidateError: RESOURCES for one that
-    asks for less, COMPILE for one that asks for nothing where the need is not known.
+    A launch without a request gets what the views need. Raises CandidateError: RESOURCES for a launch that
+    requests less than that, COMPILE for a launch without a request where the need is not known.
     """
     asked = asked_shared_bytes(launch)
     if asked is None:
@@ -71,7 +71,7 @@ def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
 
 
 def _end_of(op: Op) -> int | None:
-    """Returns where the use of a block ends, in bytes; None where that is not constant, as of no elements."""
+    """Returns the end in bytes of a view of the block; None if not constant, or for a view of no elements."""
     if op.name != "memref.view" or not op.results[0].type.has_static_shape or 0 in op.results[0].type.shape:
         return None
     shift = constant_of(op.operands[1])

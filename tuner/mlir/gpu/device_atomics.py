@@ -1,8 +1,9 @@
-"""Relaxes atomics whose result nobody reads: ``memref.atomic_rmw`` is lowered stronger than it means.
+"""Relaxes atomics whose result is unused: ``memref.atomic_rmw`` is lowered with a stronger order than needed.
 
 Takes kernels in LLVM dialect; gives ``llvm.atomicrmw`` without uses monotonic order at device scope. Upstream
-gives acquire-release order among all devices and the host, which costs fences. What is added up this way is
-read by a later kernel, so relaxed order is enough; ptxas then emits ``RED``. Atomics with a used result stay.
+gives acquire-release order among all devices and the host, which costs fences. Sums that are accumulated so
+are read by a later kernel only, so relaxed order is enough; ptxas then emits ``RED``. Atomics with a used
+result stay.
 
     %old = llvm.atomicrmw fadd %p, %x acq_rel : !llvm.ptr<1>, f32
   becomes

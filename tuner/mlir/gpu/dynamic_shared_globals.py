@@ -1,7 +1,7 @@
-"""Takes a global of no elements for what CUDA programs mean by it: the start of dynamic shared memory.
+"""Replaces a shared-memory global of no elements, CUDA's idiom for dynamic shared memory, by a view of it.
 
-Takes outlined kernels. LLVM would print such a global as static memory, of which no byte is the kernel's, and
-the next symbol would lie in it.
+Takes outlined kernels. Otherwise LLVM would print such a global as static memory of which the kernel owns no
+byte, and the next symbol would overlap it.
 
     memref.global "private" @all : memref<0xf16, #gpu.address_space<workgroup>>
     %all = memref.get_global @all : memref<0xf16, #gpu.address_space<workgroup>>
@@ -18,7 +18,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def use_dynamic_shared_globals(module: ir.Module) -> None:
-    """Rewrites kernels in place and erases the globals."""
+    """Replaces shared-memory globals of no elements in all kernels, in place, and erases the globals."""
     for holder in walk(module, "gpu.module"):
         for get in walk(holder, "memref.get_global"):
             if _is_dynamic(get.results[0].type):

@@ -1,10 +1,10 @@
-"""Puts a kernel's shared memory into one dynamic block, whose size the launch tells.
+"""Packs a kernel's shared memory into one dynamic block, whose size the launch requests.
 
 Takes outlined kernels; ``memref.alloc`` in workgroup memory and workgroup attributions become views of
-``gpu.dynamic_shared_memory``, and launches ask for the bytes. Buffers that barriers separate in time share
-bytes (``shared_lifetimes.py``, ``shared_memory_packing.py``). What the kernel itself addresses in dynamic
-shared memory (``custom_shared_views.py``) lies in front of them. Static shared memory ends at 48 KiB, dynamic
-does not. Not handled: buffers of dynamic sizes, layouts other than row-major; they are errors.
+``gpu.dynamic_shared_memory``, and launches request the bytes. Buffers that barriers separate in time share
+bytes (``shared_lifetimes.py``, ``shared_memory_packing.py``). Dynamic shared memory that the kernel itself
+addresses (``custom_shared_views.py``) precedes them. Static shared memory is limited to 48 KiB, dynamic is
+not. Not handled: buffers of dynamic sizes, layouts other than row-major; both are errors.
 
     gpu.launch_func @m::@k blocks in (...) threads in (...) args(%g : memref<256xf32>)
     %a = memref.alloc() : memref<256xf32, #gpu.address_space<workgroup>>
@@ -31,13 +31,13 @@ from tuner.mlir.rewrite.symbols import function_type, name_of
 from tuner.mlir.rewrite.type_sizes import is_row_major, is_workgroup, memref_bytes
 from tuner.mlir.rewrite.walking import walk
 
-# One row of all 32 banks: a tile starts at bank 0. Also enough for 16-byte copies and ldmatrix.
+# 4 bytes in each of the 32 banks: a tile starts at bank 0. Also enough for 16-byte copies and ldmatrix.
 ALIGNMENT_BYTES = 128
 
 
 @dataclass(frozen=True)
 class SharedBlock:
-    """The dynamic shared memory of one kernel."""
+    """Size and alignment of the dynamic shared memory of one kernel."""
 
     kernel: str
     bytes: int
@@ -45,7 +45,10 @@ class SharedBlock:
 
 
 def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[SharedBlock, ...]:
-    """Rewrites every kernel and its launches. Raises CandidateError(RESOURCES) above the limit of a block."""
+    """Rewrites every kernel and its launches; returns the block of each kernel.
+
+    Raises CandidateError(RESOURCES) for a kernel that needs more than ``limit_bytes``.
+    """
     blocks = []
     for function in walk(module, "gpu.func"):
         block = _rewrite(module, function)
@@ -65,10 +68,10 @@ def attributions_of(function: Op) -> list[Value]:
 
 
 def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
-    """Gives one kernel and its launches the block.
+    """Packs the shared memory of one kernel, and sets the sizes of its launches.
 
-    Bytes that launches ask for already stay at its start. Where only the run knows how many these are, they
-    come behind the buffers.
+    Bytes that launches request already stay at the start of the block. Where their number is known only at
+    run time, they follow the buffers instead.
     """
     name = name_of(function)
     least = max(ALIGNMENT_BYTES, box_alignment_bytes(function))
@@ -109,7 +112,7 @@ def _set_sizes(launches: list[Op], size: int) -> None:
 
 
 def _move_after(op: Op, shift: int) -> None:
-    """Lets a kernel's own ``gpu.dynamic_shared_memory`` begin so many bytes later."""
+    """Moves the start of a kernel's ``gpu.dynamic_shared_memory`` by ``shift`` bytes."""
     with op.location, ir.InsertionPoint(op):
         whole = op.clone().results[0]
         at, none = index(shift), index(0)
@@ -148,7 +151,7 @@ def _request(kernel: str, buffer: Value, least_alignment_bytes: int) -> Allocati
 
 
 def _replace(function: Op, buffers: list[Value], offsets: tuple[int, ...]) -> None:
-    """Creates the views at the start of the kernel; erases last, for an allocation may be its first op."""
+    """Creates the views at the start of the kernel; erases last, as an allocation may be its first op."""
     with function.location, ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         block = value(DYNAMIC, ir.Type.parse(BLOCK_TYPE))
         for buffer, offset in zip(buffers, offsets, strict=True):

@@ -1,9 +1,9 @@
-"""Makes the symbol of dynamic shared memory external, so that its memory comes after static shared memory.
+"""Makes the symbol of dynamic shared memory external, so that its memory follows static shared memory.
 
 Takes kernels after ``convert-gpu-to-nvvm``, which lowers ``gpu.dynamic_shared_memory`` to an internal array
-of no elements. LLVM prints that as one static byte: what is addressed through it overlaps other static shared
-memory. Gives it external linkage and the alignment; PTX then says ``.extern .shared .align N .b8 name[]``.
-Other globals stay.
+of no elements. LLVM prints such an array as one static byte, so that accesses to it would overlap other
+static shared memory. Sets external linkage and the alignment; PTX then has
+``.extern .shared .align N .b8 name[]``. Other globals stay.
 
     llvm.mlir.global internal @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16 : i64} : ...
   with alignment_bytes = 1024 becomes
@@ -17,7 +17,7 @@ SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
 
 
 def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
-    """Changes linkage and alignment of the symbols of dynamic shared memory; returns how many there were."""
+    """Sets linkage and alignment of all symbols of dynamic shared memory; returns how many there were."""
     symbols = [
         op
         for op in walk(module, "llvm.mlir.global")

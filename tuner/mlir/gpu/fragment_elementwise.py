@@ -1,8 +1,9 @@
-"""Lowers element-wise operations on tensor core fragments.
+"""Lowers elementwise operations on tensor core fragments.
 
-Takes kernels before ``convert-gpu-to-nvvm``, which knows some kinds of ``gpu.subgroup_mma_elementwise`` and
-crashes at the others, or gives wrong code. A fragment is a struct of registers there. Rejected: ``extf``,
-whose fragments have other elements in a thread; fragments of other types than f16, f32 and i32 sums.
+Takes kernels before ``convert-gpu-to-nvvm``, which handles some kinds of ``gpu.subgroup_mma_elementwise`` and
+crashes at the others, or gives wrong code. A fragment is lowered to a struct of registers. Rejected:
+``extf``, because its operand and result distribute elements over threads differently; fragments of types
+other than f16, f32 sums and i32 sums.
 
     %z = gpu.subgroup_mma_elementwise subf %x, %y : ... -> !gpu.mma_matrix<16x16xf32, "COp">
   becomes, for each of the 8 registers
@@ -40,7 +41,7 @@ INTEGERS = {
     "divu": "llvm.udiv",
 }
 ALLOWED = f"{', '.join(FLOATS)} of f16 and of f32 sums, {', '.join(INTEGERS)} of i32 sums"
-# Element and operand -> registers of a thread and their type: PTX ISA, matrix fragments of wmma.
+# (element, operand) -> (registers per thread, their type): PTX ISA, matrix fragments of wmma.
 REGISTERS = {
     ("f16", "AOp"): (8, "vector<2xf16>"),
     ("f16", "BOp"): (8, "vector<2xf16>"),
@@ -52,7 +53,7 @@ FRAGMENT = re.compile(r'!gpu\.mma_matrix<\d+x\d+x(\w+), "(\w+)">')
 
 
 def lower_fragment_elementwise(module: ir.Module) -> None:
-    """Rewrites in place. Raises CandidateError(COMPILE)."""
+    """Lowers every ``gpu.subgroup_mma_elementwise`` in place. Raises CandidateError(COMPILE)."""
     for op in walk(module, ELEMENTWISE):
         kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
         _lower(op, kind)
@@ -60,7 +61,7 @@ def lower_fragment_elementwise(module: ir.Module) -> None:
 
 @dataclass(frozen=True)
 class _Fragment:
-    """A thread's part of a matrix as LLVM has it."""
+    """A thread's part of a matrix in LLVM types."""
 
     registers: int
     register: Type
@@ -87,7 +88,7 @@ def _lower(op: Op, kind: str) -> None:
 
 
 def _negated(kind: str, register: Type) -> list[Value]:
-    """Returns the zero that an integer is taken from to negate it."""
+    """Returns [0] for integer negation, lowered as 0 - x, else []."""
     zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
     return [value("llvm.mlir.constant", register, value=zero)] if kind == "negates" else []
 

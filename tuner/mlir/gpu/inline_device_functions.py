@@ -1,7 +1,7 @@
-"""Inlines the functions that kernels of a ``gpu.module`` call; upstream's inliner does so for the host alone.
+"""Inlines the functions that kernels of a ``gpu.module`` call; upstream's inliner handles host code only.
 
 Takes a module before any pass looks at calls; gives kernels without ``func.call``, and drops the functions.
-Rejected, with the call: recursion, functions without a body, control flow by blocks in the callee.
+Rejected, with the location of the call: recursion, functions without a body, callees of several blocks.
 
     gpu.module @m {
       func.func @twice(%a: f32) -> f32 {
@@ -24,7 +24,7 @@ ALLOWED = "a function of its gpu.module with one block, which does not call itse
 
 
 def inline_device_functions(module: ir.Module) -> None:
-    """Rewrites every ``gpu.module`` in place. Raises CandidateError(COMPILE)."""
+    """Inlines all calls in every ``gpu.module``, in place. Raises CandidateError(COMPILE)."""
     for holder in walk(module, "gpu.module"):
         functions = {name_of(op): op for op in walk(holder, FUNCTION)}
         for caller in walk(holder, KERNEL):
@@ -44,7 +44,7 @@ def _inline(call: Op, functions: dict[str, Op]) -> None:
 
 
 def _reaches(function: Op, name: str, functions: dict[str, Op]) -> bool:
-    """Returns whether a function calls one of that name, itself or through others."""
+    """Returns whether ``function`` calls the function ``name``, directly or through other functions."""
     open_names, seen = [name_of(function)], set[str]()
     while open_names:
         caller = functions.get(open_names.pop())

@@ -1,8 +1,8 @@
 """Hides LLVM's math intrinsics from ``convert-gpu-to-nvvm``, which rejects them in favour of libdevice.
 
 Takes kernels between ``convert-math-to-llvm`` and ``convert-gpu-to-nvvm``; gives ``llvm.call_intrinsic``,
-which that pass does not look at, and which LLVM translates to the same intrinsic. NVPTX has an instruction
-for each of these. Intrinsics that the pass accepts stay.
+which ``convert-gpu-to-nvvm`` does not look at, and which LLVM translates to the same intrinsic. NVPTX has an
+instruction for each of these. Intrinsics that ``convert-gpu-to-nvvm`` accepts stay.
 
     %y = llvm.intr.sqrt(%x) : (f32) -> f32
   becomes
@@ -13,16 +13,16 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.walking import walk
 
 PREFIX = "llvm.intr."
-# What convert-gpu-to-nvvm rejects.
+# Intrinsics that convert-gpu-to-nvvm rejects.
 REJECTED = ("ceil", "copysign", "exp2", "fabs", "floor", "round", "roundeven", "sqrt")
-# Ops of arith for which it calls libdevice.
+# Ops of arith for which convert-gpu-to-nvvm calls libdevice.
 OF_ARITH = {"arith.maxnumf": "maxnum", "arith.minnumf": "minnum"}
 FAST_MATH = "fastmathFlags"
 SEGMENTS = "operandSegmentSizes"
 
 
 def keep_intrinsics(module: ir.Module) -> int:
-    """Replaces every rejected intrinsic of a kernel by a call of it; returns how many."""
+    """Replaces every rejected intrinsic in kernels by ``llvm.call_intrinsic``; returns how many."""
     kept = {**{PREFIX + name: name for name in REJECTED}, **OF_ARITH}
     ops = [op for holder in walk(module, "gpu.module") for op in walk(holder, *kept)]
     for op in ops:

@@ -1,10 +1,10 @@
-"""Launch bounds: what a script says of a ``gpu.launch`` becomes an attribute of its kernel.
+"""Launch bounds: attributes that a script sets on a ``gpu.launch`` become attributes of its kernel.
 
-Takes a module before outlining, which drops attributes of launches. The number of blocks that are to fit on
-a multiprocessor limits the registers of a kernel (PTX: ``.minnctapersm``; ``-maxrregcount`` does nothing for
-kernels that say the size of their blocks, as these do). The size of clusters (``.reqnctapercluster``) goes
-with the kernel, so that whatever launches it launches clusters, and so does the grid of tiles. Not handled:
-launches in ``gpu.module`` ops.
+Takes a module before outlining, which drops attributes of launches. The minimum number of blocks per
+multiprocessor limits the registers of a kernel (PTX: ``.minnctapersm``; ``-maxrregcount`` has no effect on
+kernels that declare their block size, as these do). The cluster size (``.reqnctapercluster``) becomes part of
+the kernel, so that every launch of it launches clusters; so does the grid of tiles. Not handled: launches in
+``gpu.module`` ops.
 
     gpu.launch blocks(...) in (...) threads(...) in (...) {
     } {nvvm.cluster_dim = array<i32: 1, 2, 1>, nvvm.minctasm = 2 : i32, ...}
@@ -23,7 +23,10 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 
 
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
-    """Outlines kernels by a pipeline and gives them what their launches say; launches stay in their order."""
+    """Outlines kernels by ``pipeline``, and copies the bounds of each launch to its kernel.
+
+    The pipeline must keep the order of launches.
+    """
     launches = walk(module, *LAUNCHES)
     bounds = [
         {name: op.attributes[name] for name in BOUNDS if op.attributes.get(name) is not None}

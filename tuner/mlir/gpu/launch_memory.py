@@ -1,10 +1,10 @@
-"""Declares shared and private memory where it belongs: at the ``gpu.launch`` whose threads use it.
+"""Declares shared and private memory at the ``gpu.launch`` whose threads use it.
 
-Takes functions with ``gpu.launch``, before outlining. What is allocated on the host in workgroup or private
-memory, as ``transform.structured.promote`` does, moves into each launch that uses it, with its views. Shared
-memory of a launch becomes a workgroup attribution, and its threads' own ``memref.alloca``: no pass of host
-code then takes it for memory to free. Rejected: a use of it outside of kernels. Dynamic sizes stay, for later
-passes to refuse.
+Takes functions with ``gpu.launch``, before outlining. Workgroup or private memory that the host allocates, as
+``transform.structured.promote`` does, moves into each launch that uses it, with its views. Shared memory of a
+launch becomes a workgroup attribution, private memory a ``memref.alloca``: passes of host code then do not
+insert deallocations for it. Rejected: a use of such memory outside of kernels. Dynamic sizes stay, for later
+passes to reject.
 
     %t = memref.alloc() : memref<16xf32, #gpu.address_space<workgroup>>
     gpu.launch blocks(...) in (...) threads(...) in (...) {
@@ -24,19 +24,25 @@ from tuner.mlir.rewrite.walking import parents_of, walk
 LAUNCH, KERNEL = "gpu.launch", "gpu.func"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
 COUNT = "workgroup_attributions"
-IDS, CLUSTER_IDS = 12, 18  # numbers and sizes of blocks, of threads, and of clusters
+IDS, CLUSTER_IDS = 12, 18  # block arguments: ids and sizes of blocks and threads; with clusters
 PRIVATE = "#gpu.address_space<private>"
 
 
 def move_into_launches(module: ir.Module) -> None:
-    """Moves kernels' memory that the host allocates. Raises CandidateError(COMPILE) for a use by the host."""
+    """Moves device memory that the host allocates into launches.
+
+    Raises CandidateError(COMPILE) for memory that the host uses too.
+    """
     for op in [op for kind in ALLOCATIONS for op in walk(module, kind)]:
         if _is_of_kernels(op) and not _holders(op, (LAUNCH, KERNEL)):
             _sink(op)
 
 
 def declare_launch_memory(module: ir.Module) -> None:
-    """Moves kernels' memory into launches and leaves no allocation of it. Raises CandidateError(COMPILE)."""
+    """Moves device memory into launches, and declares it there as attributions and ``memref.alloca``.
+
+    Raises CandidateError(COMPILE) for memory that the host uses too.
+    """
     move_into_launches(module)
     for launch in walk(module, LAUNCH):
         for op in [op for kind in ALLOCATIONS for op in walk(launch, kind)]:
@@ -45,14 +51,14 @@ def declare_launch_memory(module: ir.Module) -> None:
 
 
 def drop_shared_globals(module: ir.Module) -> None:
-    """Erases the host's ``memref.global`` of shared memory, of which outlined kernels have their own."""
+    """Erases the host's ``memref.global`` of shared memory; outlined kernels have copies."""
     for op in [each.operation for each in module.body.operations]:
         if op.name == "memref.global" and is_workgroup(ir.TypeAttr(op.attributes["type"]).value):
             op.erase()
 
 
 def _sink(op: Op) -> None:
-    """Clones an op into every launch that uses its result, views of that first; then drops it."""
+    """Clones an op, after views of its result, into every launch that uses the result; then erases the op."""
     launches: list[Op] = []
     for use in list(op.results[0].uses):
         user = use.owner.operation
@@ -99,7 +105,7 @@ def _replace_by_alloca(memory: Value, before: Op) -> None:
 
 
 def _attribution(launch: Op, op: Op) -> Value:
-    """Adds a workgroup attribution behind the others; private ones, which come later, become allocas."""
+    """Adds a workgroup attribution after the existing ones; private ones, which follow, become allocas."""
     block = launch.regions[0].blocks[0]
     count = int(ir.IntegerAttr(launch.attributes[COUNT]).value) if COUNT in launch.attributes else 0
     has_clusters = sum(list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))[CLUSTER]) > 0
@@ -127,5 +133,5 @@ def _is_of_kernels(op: Op) -> bool:
 
 
 def _holders(op: Op, names: tuple[str, ...]) -> list[Op]:
-    """Returns the ops of such a name around an op."""
+    """Returns the parents of an op whose name is one of ``names``, innermost first."""
     return [each for each in parents_of(op) if each.name in names]

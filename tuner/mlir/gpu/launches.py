@@ -1,10 +1,10 @@
-"""Reads what the host does around the kernels: launches in order, and the buffers that they take pointers to.
+"""Reads the host code of a module: its launches in order, and the buffers that kernels take pointers to.
 
 Takes a module after outlining and changes nothing. Host functions (public, straight-line) run in the order of
-the module. A buffer is an argument of one, named by its attribute ``tuner.buffer = "name"`` or else by its
-position among the problem's buffers, or a ``memref.alloc`` there (scratch, named by the same attribute). The
-unit attribute ``tuner.zeroed`` on either says that it must hold zeros before the first launch. Not handled:
-any other host code, and sizes that are not constant; they are errors.
+the module. A buffer is an argument of a host function, named by its attribute ``tuner.buffer = "name"`` or
+else by its position among the problem's buffers, or a ``memref.alloc`` in a host function (scratch, named by
+the same attribute). With the unit attribute ``tuner.zeroed`` on either, the buffer must hold zeros before the
+first launch. Not handled: any other host code, and sizes that are not constant; both are errors.
 """
 
 from dataclasses import dataclass, replace
@@ -36,14 +36,14 @@ HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref
 
 @dataclass(frozen=True)
 class LaunchSequence:
-    """The launches of a module in order, and every buffer that they name."""
+    """The launches of a module in order, and every buffer that they use."""
 
     launches: tuple[Launch, ...]
-    buffers: tuple[KernelBuffer, ...]  # the problem's own first
+    buffers: tuple[KernelBuffer, ...]  # the problem's buffers first, then scratch
 
 
 class _Reader:
-    """Collects launches and buffers, host function by host function."""
+    """Collects launches and buffers from the host functions of a module, one function at a time."""
 
     def __init__(self, buffers: tuple[KernelBuffer, ...], kernels: dict[str, Op]) -> None:
         self._given = buffers
@@ -54,7 +54,7 @@ class _Reader:
         self._maps: dict[Value, BufferMap] = {}
 
     def read(self, function: Op) -> None:
-        """Reads one host function."""
+        """Adds the launches and buffers of one host function."""
         blocks = list(function.regions[0].blocks)
         if len(blocks) != 1:
             raise _unsupported(function, "control flow")
@@ -85,7 +85,7 @@ class _Reader:
         return Launch(kernel_of(op), grid, block, shared_bytes(op), names, maps, self._tile_grid(op))
 
     def _tile_grid(self, op: Op) -> tuple[int, int] | None:
-        """Returns the tiles of the output where the kernel of a launch says that blocks make several."""
+        """Returns the grid of output tiles if blocks of the kernel compute several tiles, else None."""
         said = self._kernels[kernel_of(op)].attributes.get(TILE_GRID)
         if said is None:
             return None
@@ -93,7 +93,7 @@ class _Reader:
         return columns, rows
 
     def _add_map(self, function: Op, op: Op) -> None:
-        """Names a tensor map after its buffer."""
+        """Adds a tensor map, named after its buffer."""
         buffer = self._name_of(op, op.operands[0])
         name = f"{buffer}_map{sum(each.buffer == buffer for each in self._maps.values())}"
         self._names[op.results[0]] = name
@@ -133,7 +133,7 @@ class _Reader:
         self._add(op.results[0], name, size, ZEROED in op.attributes)
 
     def _add(self, value: Value, name: str, size: int, is_zeroed: bool) -> None:
-        """Adds a buffer; one that is named twice is one buffer, as large as its largest use."""
+        """Adds a buffer. A name that occurs twice is one buffer, as large as its largest use."""
         self._names[value] = name
         known = self.buffers.get(name, KernelBuffer(name, size, "scratch", is_zeroed))
         if known.role == "scratch":
@@ -145,7 +145,10 @@ class _Reader:
 
 
 def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> LaunchSequence:
-    """Reads the launch sequence of a module. Raises CandidateError(COMPILE) for work that is in no kernel."""
+    """Returns the launches and buffers of a module; ``buffers`` are the problem's.
+
+    Raises CandidateError(COMPILE) for host code that is not supported, or a module without a launch.
+    """
     reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
     for op in module.body.operations:
         if op.operation.name == "func.func":
@@ -159,7 +162,10 @@ def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> Launc
 
 
 def _is_run(function: Op) -> bool:
-    """Returns whether a function is host code that runs: public, with a body. Calls of others are errors."""
+    """Returns whether a function is host code that runs: public, with a body.
+
+    Calls of other functions are errors.
+    """
     visibility = function.attributes.get("sym_visibility")
     is_private = visibility is not None and ir.StringAttr(visibility).value == "private"
     return not is_private and len(function.regions[0].blocks) > 0
@@ -170,7 +176,7 @@ def _operands_of(op: Op, segments: slice) -> list[Value]:
 
 
 def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
-    """Returns the sizes of the argument behind a tensor map where they are not its type's."""
+    """Returns the true sizes of the argument of a tensor map, if it is a padded view, else None."""
     base = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(base.owner, ir.Block):
         return None
@@ -179,7 +185,7 @@ def _true_sizes(function: Op, op: Op) -> tuple[int, ...] | None:
 
 
 def _true_bytes(argument: Value, bounds: Attribute | None) -> int:
-    """Returns the bytes of an argument's memory: of its true sizes, where it is a padded view."""
+    """Returns the bytes of an argument's memory; for a padded view, those of its true sizes."""
     view = ir.MemRefType(argument.type)
     true = list(view.shape) if bounds is None else list(ir.DenseI64ArrayAttr(bounds))
     if len(true) != view.rank:

@@ -1,11 +1,11 @@
-"""Lowers a module whose script made ``gpu.launch`` ops to PTX and the sequence of its launches.
+"""Lowers a module in which a script created ``gpu.launch`` ops to PTX and the sequence of its launches.
 
     gpu.launch in host functions
       -> outline_kernels: gpu.func in one gpu.module; shared, private memory and composed ops expanded
-      -> read_launches: the host's part, which is not compiled
+      -> read_launches: the host code, which is not compiled
       -> kernels_to_ptx: math as formulas, LLVM dialect, NVVM, checks, PTX text by LLVM
 
-Each step in Python is a file beside this one; the textual pipelines between them are below.
+Each step in Python is a module of this package; the textual pipelines between them are below.
 """
 
 from tuner.core.chips import Chip
@@ -41,13 +41,13 @@ from tuner.mlir.rewrite.memory_spaces import name_memory_spaces
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
-# The sink pass comes before outlining: without it constants become kernel parameters.
+# The sink pass runs before outlining: without it constants become kernel parameters.
 SINK = "builtin.module(canonicalize,cse,gpu-launch-sink-index-computations)"
 OUTLINE = "builtin.module(gpu-kernel-outlining)"
 CLEAN = "builtin.module(canonicalize,cse)"
-# Moves allocations out of loops but not their deallocations: run where there are none.
+# Moves allocations out of loops but not their deallocations: run only if there are no deallocations.
 HOIST = "builtin.module(func.func(buffer-loop-hoisting))"
-# With bare pointers a kernel takes addresses, sizes and strides are static. Loop-invariant code moves while
+# With bare pointers a kernel takes addresses; sizes and strides are static. Loop-invariant code moves while
 # there are still loops. A 32-bit index would leave casts between index types.
 TO_LLVM = (
     "builtin.module(nvvm-attach-target{{chip={chip} features={features} O=3}},"
@@ -59,7 +59,8 @@ TO_NVVM = (
     "builtin.module(gpu.module(convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv={bare_pointers}}},"
     "canonicalize,cse,reconcile-unrealized-casts))"
 )
-# What LLVM has no intrinsics for (asynchronous barriers, wgmma) becomes inline PTX, whose chip nobody checks.
+# Ops without LLVM intrinsics (asynchronous barriers, wgmma) become inline PTX, which LLVM does not check
+# against the chip.
 TO_INLINE_PTX = "builtin.module(gpu.module(convert-nvvm-to-llvm,reconcile-unrealized-casts))"
 TO_PTX = "builtin.module(gpu-module-to-binary{format=isa})"
 TO_PTX_WITH_LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func,gpu-module-to-binary{format=isa})"
@@ -71,9 +72,9 @@ def lower_to_program(
     """Lowers a module in place to a program with PTX and launches, but no cubin and no resources yet.
 
     ``buffers`` are the problem's, in the order of the payload function's arguments; the module may add
-    scratch, see ``tuner.mlir.gpu.launches``. The module's context must be the current one. It and the buffers
-    are those of one matrix of a batch, the program is for all: see ``tuner.mlir.gpu.batches``.
-    Raises CandidateError, stage COMPILE or RESOURCES.
+    scratch buffers, see ``tuner.mlir.gpu.launches``. The module's context must be the current one. Module and
+    buffers are those of one matrix of a batch, the program computes the whole batch: see
+    ``tuner.mlir.gpu.batches``. Raises CandidateError, stage COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     note_tensor_maps(module)
@@ -87,7 +88,7 @@ def lower_to_program(
 def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> tuple[LaunchSequence, int]:
     """Outlines kernels; returns the launches and the alignment of dynamic shared memory in bytes.
 
-    The module then still is GPU dialect, with ``dynamic_shared_memory_size`` on every launch.
+    The module stays in GPU dialect, with ``dynamic_shared_memory_size`` on every launch.
     """
     alignment_bytes = outline_kernels(module, chip)
     reached("kernels", module)
@@ -95,7 +96,7 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 
 
 def outline_launches(module: ir.Module) -> None:
-    """Outlines kernels into one ``gpu.module`` and leaves their bodies as they were written."""
+    """Outlines kernels into one ``gpu.module``, without changes to their bodies."""
     name_memory_spaces(module)
     move_into_launches(module)
     if not walk(module, "memref.dealloc"):
@@ -108,7 +109,10 @@ def outline_launches(module: ir.Module) -> None:
 
 
 def outline_kernels(module: ir.Module, chip: Chip) -> int:
-    """Outlines kernels into one ``gpu.module``; returns the alignment of dynamic shared memory in bytes."""
+    """Outlines kernels into one ``gpu.module`` and expands their composed ops and memory.
+
+    Returns the alignment of dynamic shared memory in bytes.
+    """
     outline_launches(module)
     expand_reductions(module)
     widen_narrow_shuffles(module)
@@ -133,13 +137,13 @@ def kernels_to_ptx(
     bare_pointers: bool = True,
     has_lines: bool = False,
 ) -> str:
-    """Lowers the one module of outlined kernels in place to a ``gpu.binary``; returns its PTX.
+    """Lowers the only module of outlined kernels in place to a ``gpu.binary``; returns its PTX.
 
     With ``bare_pointers`` a kernel takes an address for a memref, else all fields of a descriptor. With
-    ``has_lines`` the PTX tells the line of the payload of each instruction.
+    ``has_lines`` the PTX has the payload's line of each instruction, as .loc directives.
     """
     name = name_of(walk(module, "gpu.module")[0])
-    reject_what_the_chip_lacks(module, chip)  # which names the operations that the author wrote
+    reject_what_the_chip_lacks(module, chip)  # here the message names the ops that the author wrote
     pass_tensor_maps_by_address(module)
     lower_math(module)
     run_passes(module, TO_LLVM.format(chip=chip.name, features=chip.features))
@@ -161,6 +165,6 @@ def kernels_to_ptx(
 
 
 def without_debug_sections(ptx: str) -> str:
-    """Returns PTX with its .loc directives, but not what makes ptxas and the driver build debug code."""
+    """Returns PTX with its .loc directives, but without sections that make ptxas build debug code."""
     code, _, _ = ptx.partition("\t.section\t.debug")
     return code.replace(", debug\n", "\n", 1)

@@ -1,10 +1,10 @@
-"""Elementary functions of float32 in operations that every GPU has: no libdevice, no approximations.
+"""Elementary functions of float32 in operations that every GPU has: no libdevice, nothing approximate.
 
-Results are the same bit for bit wherever sums, products, quotients and ``fma`` are rounded once. Arguments
-are reduced as by Cody and Waite (Software Manual for the Elementary Functions, 1980) and in FreeBSD's msun
+Results are bit-identical wherever sums, products, quotients and ``fma`` are rounded once. Arguments are
+reduced as by Cody and Waite (Software Manual for the Elementary Functions, 1980) and in FreeBSD's msun
 (s_expm1f.c, s_log1pf.c, s_tanhf.c); erf is split as in Arm's optimized-routines (erff.c). The minimax
-polynomials are this project's, found by Remez' exchange algorithm in 40 digits and rounded to float32; with
-each stands the relative error that it leaves in the result. The errors that the functions state are the
+polynomials are tuner's, found by Remez' exchange algorithm in 40 digits and rounded to float32; the comment
+of each has the relative error that it causes in the result. The errors in the functions' docstrings are the
 largest that tests/mlir/gpu/test_math_lowering.py allows.
 """
 
@@ -14,12 +14,12 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.gpu.op_expressions import Term
 
 LOG2_E, LOG10_E = math.log2(math.e), math.log10(math.e)
-# Constants in two parts (Cody and Waite): the first has 16 bits, so its product with an exponent is exact.
+# Constants in two parts (Cody and Waite): the high part has 16 bits; its product with an exponent is exact.
 LN2_HIGH, LN2_LOW = 0.693145751953125, math.log(2) - 0.693145751953125
 LOG10_2_HIGH, LOG10_2_LOW = 0.301025390625, math.log10(2) - 0.301025390625
-ROUNDER = 1.5 * 2**23  # added to a float of at most 22 bits, it leaves the nearest integer in its low bits
+ROUNDER = 1.5 * 2**23  # x + ROUNDER, for |x| of at most 22 bits, has the nearest integer in its low bits
 ROUNDER_F64 = 1.5 * 2**52
-TINY = 2.0**-25  # below it expm1(x) and log1p(x) are x
+TINY = 2.0**-25  # below this, expm1(x) and log1p(x) are x
 # (exp(r) - 1 - r) / r**2 for |r| <= log(2) / 2; 2**-31.9
 EXPM1 = (
     *(0.5, 0.1666666567325592, 0.04166635498404503, 0.008333390578627586),
@@ -36,7 +36,7 @@ ERF = (
     *(0.12837916612625122, -0.37612634897232056, 0.11283692717552185, -0.026859225705266),
     *(0.005200604442507029, -0.0008137852419167757, 8.349603012902662e-05),
 )
-ERF_BEND = 0.92  # from here on by erfc
+ERF_BEND = 0.92  # erf is computed by erfc from here on
 # -log(erfc(a)) / a - 1 for 0.87 <= a <= 4; 2**-29.8 of erf(a)
 ERFC = (
     *(0.12862008810043335, 0.6352686882019043, 0.10603948682546616, -0.0235893577337265),
@@ -48,63 +48,63 @@ ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
 
 
 def exp(x: Term) -> Term:
-    """Returns e**x as 2**n * e**r, scaled in two steps; 1 ulp."""
-    exponent, fraction = _reduced(_between(x, -104, 89))  # beyond them 0 and infinity
-    half = exponent >> 1  # 2**exponent may be no float32, and must not be rounded before the product is
+    """Returns e**x as 2**n * e**r, scaled in two steps; error up to 1 ulp."""
+    exponent, fraction = _reduced(_between(x, -104, 89))  # below 0, above infinity
+    half = exponent >> 1  # 2**exponent may not be a float32; only the product may be rounded
     scale = _power_of_two(half)
     return fraction.fma(scale, scale) * _power_of_two(exponent - half)
 
 
 def expm1(x: Term) -> Term:
-    """Returns e**x - 1 as 2**n * (e**r - 1) + (2**n - 1); 2 ulp."""
-    exponent, fraction = _reduced(_between(x, -18, 89))  # beyond them -1 and infinity
+    """Returns e**x - 1 as 2**n * (e**r - 1) + (2**n - 1); error up to 2 ulp."""
+    exponent, fraction = _reduced(_between(x, -18, 89))  # below -1, above infinity
     half = _power_of_two(exponent - 1)
     result = fraction.fma(half, half - 0.5) * 2.0
     return result.replaced(_is_tiny(x), x)
 
 
 def tanh(x: Term) -> Term:
-    """Returns the hyperbolic tangent by expm1(2 * abs(x)), as msun's s_tanhf.c; 3 ulp."""
+    """Returns the hyperbolic tangent by expm1(2 * abs(x)), as msun's s_tanhf.c; error up to 3 ulp."""
     size = x.math("absf")
-    power = expm1(_at_most(size, 10.0) * 2.0)  # beyond it 1
+    power = expm1(_at_most(size, 10.0) * 2.0)  # above 10 the result is 1
     return (power / (power + 2.0)).math("copysign", x)
 
 
 def erf(x: Term) -> Term:
-    """Returns the error function: a polynomial near 0, else 1 - e**polynomial; 2 ulp."""
+    """Returns the error function: a polynomial near 0, else 1 - e**polynomial; error up to 2 ulp."""
     size = x.math("absf")
     near = (size * size).polynomial(ERF).fma(size, size)
-    clamped = _at_most(size, 4.0)  # beyond it 1
+    clamped = _at_most(size, 4.0)  # above 4 the result is 1
     logarithm = clamped.polynomial(ERFC).fma(clamped, clamped)
     far = size.constant(1.0) - exp(logarithm * -1.0)
     return far.replaced(size < ERF_BEND, near).math("copysign", x)
 
 
 def log(x: Term) -> Term:
-    """Returns the natural logarithm, n * ln 2 + ln(1 + f); 1 ulp."""
+    """Returns the natural logarithm, n * ln 2 + ln(1 + f); error up to 1 ulp."""
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, _log1p(fraction)))
     return _at_the_edges(x, result)
 
 
 def log2(x: Term) -> Term:
-    """Returns the logarithm of base 2, n + ln(1 + f) / ln 2; 2 ulp."""
+    """Returns the logarithm of base 2, n + ln(1 + f) / ln 2; error up to 2 ulp."""
     exponent, fraction = _mantissa(x)
     return _at_the_edges(x, _log1p(fraction).fma(LOG2_E, exponent))
 
 
 def log10(x: Term) -> Term:
-    """Returns the logarithm of base 10, (n * ln 2 + ln(1 + f)) / ln 10; 2 ulp."""
+    """Returns the logarithm of base 10, (n * ln 2 + ln(1 + f)) / ln 10; error up to 2 ulp."""
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LOG10_2_HIGH, exponent.fma(LOG10_2_LOW, _log1p(fraction) * LOG10_E))
     return _at_the_edges(x, result)
 
 
 def log1p(x: Term) -> Term:
-    """Returns log(1 + x), corrected for the rounding of 1 + x as in msun's s_log1pf.c; 2 ulp."""
+    """Returns log(1 + x), corrected for the rounding of 1 + x as in msun's s_log1pf.c; error up to 2 ulp."""
     whole = x + 1.0
     exponent, fraction = _mantissa(whole)
-    lost = (x - (whole - 1.0)) / whole  # what rounding 1 + x lost, relative to it
+    lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
     is_near = exponent.equals(0.0)
     fraction, lost = fraction.replaced(is_near, x), lost.replaced(is_near, 0.0)
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, lost) + _log1p(fraction))
@@ -112,16 +112,19 @@ def log1p(x: Term) -> Term:
 
 
 def rsqrt(x: Term) -> Term:
-    """Returns 1 / sqrt(x), both rounded; 1 ulp."""
+    """Returns 1 / sqrt(x), root and quotient each rounded; error up to 1 ulp."""
     return x.constant(1.0) / x.math("sqrt")
 
 
 def power(x: Term, y: Term) -> Term:
-    """Returns x**y of a float32 and a float64 as 2**(y * log2(x)); 0.5001 ulp. Edges: C99, annex F."""
+    """Returns x**y of a float32 and a float64 as 2**(y * log2(x)); error up to 0.5001 ulp.
+
+    Special cases follow C99, annex F.
+    """
     size = x.math("absf").converted("extf", ir.F64Type.get())
     logarithm = _log2_f64(size)
-    exponent = (logarithm * y).replaced(logarithm.equals(0.0), 0.0)  # 1 to any power
-    exponent = exponent.replaced(y.equals(0.0), 0.0)  # anything to none
+    exponent = (logarithm * y).replaced(logarithm.equals(0.0), 0.0)  # 1**y is 1
+    exponent = exponent.replaced(y.equals(0.0), 0.0)  # x**0 is 1
     result = _exp2_f64(exponent).converted("truncf", x.element)
     half = y * 0.5
     of_whole = result.math("copysign", x).replaced(half.equals(half.math("roundeven")), result)
@@ -138,12 +141,12 @@ def _reduced(x: Term) -> tuple[Term, Term]:
 
 
 def _power_of_two(exponent: Term) -> Term:
-    """Returns 2**exponent of 32-bit integers from -126 to 127."""
+    """Returns 2**exponent as float32, for 32-bit integers from -126 to 127."""
     return ((exponent + 127) << 23).converted("bitcast", ir.F32Type.get())
 
 
 def _mantissa(x: Term) -> tuple[Term, Term]:
-    """Returns n and f where x = (1 + f) * 2**n, 1 + f from sqrt(1/2) to sqrt(2); anything for x <= 0."""
+    """Returns n and f where x = (1 + f) * 2**n, sqrt(1/2) <= 1 + f <= sqrt(2); unspecified for x <= 0."""
     is_small = x < 2.0**-126
     bits = x.replaced(is_small, x * 2.0**23).bits()
     exponent = (bits - x.constant(math.sqrt(0.5)).bits()) >> 23
@@ -159,13 +162,13 @@ def _log1p(fraction: Term) -> Term:
 
 
 def _at_the_edges(x: Term, logarithm: Term) -> Term:
-    """Returns the logarithm, replaced by -inf, NaN or inf where x is no positive number."""
+    """Returns the logarithm, replaced by -inf, NaN or inf where x is not a positive finite number."""
     result = x.replaced(x < math.inf, logarithm)
     return result.replaced(x < 0.0, math.nan).replaced(x.equals(0.0), -math.inf)
 
 
 def _between(x: Term, least: float, most: float) -> Term:
-    """Returns x clamped to the range; NaN stays."""
+    """Returns x clamped to the range; NaN stays NaN."""
     return _at_most(x, most).replaced(x < least, least)
 
 
@@ -188,7 +191,7 @@ def _log2_f64(x: Term) -> Term:
 
 
 def _exp2_f64(x: Term) -> Term:
-    """Returns 2**x of a float64, by the Taylor polynomial of e**r; exact enough for a float32."""
+    """Returns 2**x of a float64, by the Taylor polynomial of e**r; exact enough for a float32 result."""
     clamped = _between(x, -200, 200)
     rounded = clamped + ROUNDER_F64
     count = rounded.bits() - rounded.constant(ROUNDER_F64).bits()

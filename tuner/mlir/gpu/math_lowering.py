@@ -1,9 +1,10 @@
-"""Expands math ops of kernels to formulas, for upstream would call libdevice; what LLVM selects itself stays.
+"""Expands math ops of kernels to formulas, where upstream would call libdevice; ops that LLVM selects stay.
 
 Takes outlined kernels; gives arith ops and the math ops of ``NATIVE``. f16 and bf16 are computed in float32.
-``math.exp2`` of float32 is one instruction, ``ex2.approx``, as in CUDA's own library. LLVM does not take
-``lg2.approx`` for a logarithm: it is off by 2**-22 near 1, where the logarithm is 0. Not handled: ops without
-a formula (sin, cos, ...), and functions of float64 but for the native ones and rsqrt; they are errors.
+``math.exp2`` of float32 is one instruction, ``ex2.approx``, as in CUDA's own library. LLVM does not use
+``lg2.approx`` for a logarithm: its error near 1, where the logarithm is 0, is 2**-22. Not handled: ops
+without a formula (sin, cos, ...), and functions of float64 other than the native ones and rsqrt; both are
+errors.
 
     %y = math.rsqrt %x : f16
   becomes
@@ -24,7 +25,7 @@ from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
 DIALECT = "math."
-# What NVPTX selects: exact, or rounded once. Each was compiled for every type that it is allowed for.
+# Ops that NVPTX selects: exact, or rounded once. Each was compiled for every type that it is allowed for.
 NATIVE = frozenset(
     {
         *("math.absf", "math.copysign", "math.sqrt", "math.fma", "math.trunc"),
@@ -50,14 +51,17 @@ TESTS: dict[str, Callable[[Term], Term]] = {
     "math.isinf": lambda x: x.math("absf").equals(math.inf),
     "math.isnan": Term.is_nan,
 }
-POWERS = {"math.powf": "extf", "math.fpowi": "sitofp"}  # and how the exponent becomes a float64
+POWERS = {"math.powf": "extf", "math.fpowi": "sitofp"}  # op -> conversion of the exponent to float64
 SINGLE = ("f16", "bf16", "f32")
 FLOATS = (*SINGLE, "f64")
-EXPONENT_BITS = 32  # of an integer: a float64 holds it
+EXPONENT_BITS = 32  # integers of up to so many bits are exact in float64
 
 
 def lower_math(module: ir.Module) -> None:
-    """Rewrites kernels. Raises CandidateError(COMPILE) for an op, or a type of it, without a formula."""
+    """Expands math ops of all kernels in place.
+
+    Raises CandidateError(COMPILE) for an op without a formula for its type.
+    """
     for op in [op for kernel in walk(module, "gpu.func") for op in _math_ops(kernel)]:
         _require(op)
         if op.name not in NATIVE | OF_INTEGERS:
@@ -65,7 +69,7 @@ def lower_math(module: ir.Module) -> None:
 
 
 def compute(op: Op) -> None:
-    """Replaces an op by its formula, which it must have."""
+    """Replaces an op that has a formula by the ops of the formula."""
     with op.location, ir.InsertionPoint(op):
         op.results[0].replace_all_uses_with(_computed(op).value)
     op.erase()
@@ -95,7 +99,7 @@ def _formula(op: Op, x: Term) -> Term:
 
 
 def _is_two(exponent: Value) -> bool:
-    """Returns whether an exponent is the constant 2: x * x spares float64, which is slow on many devices."""
+    """Returns whether an exponent is the constant 2: x * x avoids float64, which is slow on many devices."""
     constant = op_of(exponent, "arith.constant")
     if constant is None:
         return False

@@ -1,8 +1,8 @@
-"""Moves the kernels of all ``gpu.module`` ops into the first one, so that they are one PTX text.
+"""Moves the kernels of all ``gpu.module`` ops into the first one, so that they become one PTX text.
 
-Takes a module after outlining; kernels are renamed where two have one name, and their launches follow.
-Modules whose code is made already stay (``ready_kernels.py``). Not handled: two symbols of one name that are
-no kernels, which is an error.
+Takes a module after outlining; kernels whose name is already used are renamed, and their launches follow.
+Modules that are compiled already stay (``ready_kernels.py``). Not handled: two symbols of one name other than
+kernels, which is an error.
 
     gpu.launch_func @second::@k blocks in ...
     gpu.module @second {
@@ -19,7 +19,10 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def merge_gpu_modules(module: ir.Module) -> None:
-    """Merges in the order of the module. Raises CandidateError(COMPILE) for two other symbols of one name."""
+    """Merges all ``gpu.module`` ops that are not compiled, in the order of the module.
+
+    Raises CandidateError(COMPILE) for two symbols of one name that are not kernels.
+    """
     holders = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     holders = [holder for holder in holders if not is_ready(holder)]
     if len(holders) < 2:

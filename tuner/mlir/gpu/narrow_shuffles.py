@@ -1,7 +1,6 @@
 """Widens ``gpu.shuffle`` of 8 and 16 bits to 32 bits, the only size that shfl.sync has.
 
-Takes kernels before the lowering to NVVM. Upstream's pattern, which cuts 64 bits into two shuffles, does the
-others.
+Takes kernels before the lowering to NVVM. Upstream's pattern splits shuffles of 64 bits into two.
 
     %y, %valid = gpu.shuffle xor %x, %offset, %width : f16
   becomes
@@ -20,7 +19,7 @@ SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
 
 
 def widen_narrow_shuffles(module: ir.Module) -> int:
-    """Rewrites every shuffle of less than 32 bits; returns how many."""
+    """Widens every shuffle of less than 32 bits, in place; returns how many."""
     narrow = [op for op in walk(module, "gpu.shuffle") if _bits(op) < SHUFFLE_BITS]
     for op in narrow:
         _widen(op)

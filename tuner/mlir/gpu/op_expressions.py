@@ -1,4 +1,4 @@
-"""Arithmetic on MLIR values in Python's syntax: an operator creates an op at the current insertion point."""
+"""Arithmetic on MLIR values by Python's operators: each creates an op at the current insertion point."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,49 +6,49 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.rewrite.building import value
 
-PREDICATE_BITS = 64  # of the attribute that says how arith.cmpf compares
-EQUAL, GREATER, LESS = 1, 2, 4  # arith's oeq, ogt, olt: false where one is NaN
+PREDICATE_BITS = 64  # of the predicate attribute of arith.cmpf
+EQUAL, GREATER, LESS = 1, 2, 4  # arith's oeq, ogt, olt: false where an operand is NaN
 UNORDERED = 14  # arith's uno
 
 
 @dataclass(frozen=True)
 class Term:
-    """A value: an integer or a float, or a vector of them. Other operands may be Python's numbers."""
+    """A value of integer, float or vector type; the other operand of an operator may be a Python number."""
 
     value: Value
 
     @property
     def is_float(self) -> bool:
-        """Returns whether an element is a floating-point number."""
+        """Returns whether the element type is a floating-point type."""
         return isinstance(self.element, ir.FloatType)
 
     @property
     def element(self) -> Type:
-        """Returns the type of one element."""
+        """Returns the type of one element; of a scalar, its type."""
         return self.value.type.element_type if self._is_vector else self.value.type
 
     def __add__(self, other: "Term | float") -> "Term":
-        """Adds."""
+        """Creates ``arith.addi`` or ``arith.addf``."""
         return self._binary("add", other)
 
     def __sub__(self, other: "Term | float") -> "Term":
-        """Subtracts."""
+        """Creates ``arith.subi`` or ``arith.subf``."""
         return self._binary("sub", other)
 
     def __mul__(self, other: "Term | float") -> "Term":
-        """Multiplies."""
+        """Creates ``arith.muli`` or ``arith.mulf``."""
         return self._binary("mul", other)
 
     def __truediv__(self, other: "Term | float") -> "Term":
-        """Divides floats, rounded once."""
+        """Creates ``arith.divf``, rounded once."""
         return self._binary("div", other)
 
     def __lshift__(self, count: int) -> "Term":
-        """Shifts an integer to the left."""
+        """Creates the left shift of an integer."""
         return self._made("arith.shli", self, self.constant(count))
 
     def __rshift__(self, count: int) -> "Term":
-        """Shifts an integer to the right, sign-extending."""
+        """Creates the arithmetic right shift of an integer, which extends the sign."""
         return self._made("arith.shrsi", self, self.constant(count))
 
     def __and__(self, other: "Term | int") -> "Term":
@@ -60,42 +60,45 @@ class Term:
         return self._made("arith.ori", self, self._of(other))
 
     def __lt__(self, other: "Term | float") -> "Term":
-        """Compares, ordered: false for NaN."""
+        """Creates the ordered comparison ``self < other`` of floats: false for NaN."""
         return self._compared(LESS, other)
 
     def __gt__(self, other: "Term | float") -> "Term":
-        """Compares, ordered: false for NaN."""
+        """Creates the ordered comparison ``self > other`` of floats: false for NaN."""
         return self._compared(GREATER, other)
 
     def equals(self, other: "Term | float") -> "Term":
-        """Compares for equality, ordered: false for NaN."""
+        """Creates the ordered comparison ``self == other`` of floats: false for NaN."""
         return self._compared(EQUAL, other)
 
     def is_nan(self) -> "Term":
-        """Compares with itself, unordered: true for NaN."""
+        """Creates the unordered comparison of a float with itself: true for NaN."""
         return self._compared(UNORDERED, self)
 
     def replaced(self, where: "Term", by: "Term | float") -> "Term":
-        """Selects, per element: ``by`` where the i1 ``where`` holds, else itself."""
+        """Creates, per element, ``by`` where the i1 ``where`` is true, else ``self``."""
         return self._made("arith.select", where, self._of(by), self)
 
     def math(self, name: str, *others: "Term") -> "Term":
-        """Applies an op of the math dialect."""
+        """Creates the op ``math.<name>`` of this term and ``others``."""
         return self._made(f"math.{name}", self, *others)
 
     def fma(self, factor: "Term | float", addend: "Term | float") -> "Term":
-        """Returns itself times ``factor`` plus ``addend``, rounded once."""
+        """Creates ``self * factor + addend``, rounded once."""
         return self.math("fma", self._of(factor), self._of(addend))
 
     def polynomial(self, coefficients: Sequence[float]) -> "Term":
-        """Evaluates a polynomial by Horner's scheme with fma; coefficients from that of x**0 on."""
+        """Creates the value of a polynomial by Horner's scheme with fma.
+
+        ``coefficients`` start with that of the constant term, x**0.
+        """
         result = self.constant(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
             result = result.fma(self, coefficient)
         return result
 
     def constant(self, number: float) -> "Term":
-        """Returns a number in the term's own type, rounded to it."""
+        """Creates a constant of the term's type, rounded to it."""
         make = ir.FloatAttr.get if self.is_float else ir.IntegerAttr.get
         attribute = make(self.element, number)
         if self._is_vector:
@@ -103,11 +106,11 @@ class Term:
         return Term(value("arith.constant", self.value.type, value=attribute))
 
     def converted(self, op: str, element: Type) -> "Term":
-        """Applies one of arith's conversions of types."""
+        """Creates the conversion ``arith.<op>`` to the type ``element``."""
         return Term(value(f"arith.{op}", self._with(element), self.value))
 
     def bits(self) -> "Term":
-        """Returns a float's bits as an integer."""
+        """Creates the bitcast of a float to an integer of the same width."""
         return self.converted("bitcast", ir.IntegerType.get_signless(self.element.width))
 
     def _binary(self, name: str, other: "Term | float") -> "Term":

@@ -1,6 +1,6 @@
-"""Widens narrow integers that ``gpu.printf`` prints, since ``vprintf`` reads at least an int of each.
+"""Widens narrow integers that ``gpu.printf`` prints, because ``vprintf`` reads at least an int per argument.
 
-Upstream widens floats alone, and leaves the upper bytes of an i8 as they were.
+Upstream widens only floats, and leaves the upper bytes of an i8 undefined.
 
     gpu.printf "%d", %x : i8
   becomes
@@ -16,7 +16,7 @@ INT_BITS = 32
 
 
 def widen_printed_integers(module: ir.Module) -> None:
-    """Widens in place: i1 by zeros, others by their sign."""
+    """Widens printed integers to 32 bits in place: i1 by zero extension, others by sign extension."""
     for op in walk(module, "gpu.printf"):
         for number, operand in enumerate(list(op.operands)):
             if isinstance(operand.type, ir.IntegerType) and operand.type.width < INT_BITS:

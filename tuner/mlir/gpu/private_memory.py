@@ -1,9 +1,9 @@
 """Puts the temporaries of threads in local memory: ``memref.alloc`` in a kernel becomes ``memref.alloca``.
 
 Takes outlined kernels; gives one ``memref.alloca`` at the start of the kernel per allocation that is not
-shared memory, also of one that each iteration of a loop makes anew, and no deallocations. A ``memref.alloca``
-in a loop, which would take more of the stack each time, moves there too. Not handled: dynamic sizes, memory
-that an iteration yields to the next, more than LIMIT_BYTES; they are errors.
+shared memory, also for an allocation in a loop, and no deallocations. A ``memref.alloca`` in a loop, which
+would take more of the stack in each iteration, moves there too. Not handled: dynamic sizes, memory that an
+iteration yields to the next, more than LIMIT_BYTES; all three are errors.
 
     scf.for %i = %c0 to %n step %c1 {
       %t = memref.alloc() : memref<4xf32>
@@ -21,15 +21,15 @@ from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.type_sizes import is_workgroup, memref_bytes
 from tuner.mlir.rewrite.walking import walk
 
-LIMIT_BYTES = 512 * 1024  # of local memory of a thread: CUDA C programming guide, compute capabilities
+LIMIT_BYTES = 512 * 1024  # local memory per thread: CUDA C programming guide, compute capabilities
 SEGMENTS = "operandSegmentSizes"
 
 
 def use_private_memory(module: ir.Module) -> int:
-    """Rewrites every kernel; returns how many allocations it replaced.
+    """Moves the allocations of every kernel to local memory; returns how many there were.
 
     Raises CandidateError: RESOURCES above the limit, COMPILE for sizes that are not static, for memory that
-    one iteration of a loop yields to the next, and for a kernel that frees what it did not allocate.
+    one iteration of a loop yields to the next, and for a kernel that frees memory which it did not allocate.
     """
     return sum(_rewrite(function) for function in walk(module, "gpu.func"))
 
@@ -101,7 +101,10 @@ def _drop_deallocations(kernel: str, function: Op, allocations: list[Op]) -> Non
 
 
 def _move_to_start(op: Op, block: Block) -> None:
-    """Creates the memory at the start of the kernel; the op stays, for the next one may go before it."""
+    """Creates the memory at the start of the kernel, and replaces the op's uses; the op itself stays.
+
+    The caller erases the op last, because another allocation may be created before it.
+    """
     kept = {key: op.attributes[key] for key in ("alignment",) if key in op.attributes}
     kept[SEGMENTS] = ir.DenseI32ArrayAttr.get([0, 0])
     with op.location, ir.InsertionPoint.at_block_begin(block):

@@ -1,8 +1,8 @@
-"""Kernels of a program that are compiled before the rest of it, by the very pipeline of a trial.
+"""Kernels of a program that are compiled before the rest of the program, by the same pipeline as a trial.
 
-A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code beside it in
-the attribute ``tuner.objects``. No pass that the program needs can then change the code: what was tuned is
-what runs. Such kernels take addresses for memrefs, whatever other kernels of the program take.
+A tuned script's ``gpu.module`` keeps its body, from which its effects are read, and has its code in the
+attribute ``tuner.objects``. Later passes of the program cannot change that code: the code that was tuned is
+the code that runs. Such kernels take addresses for memrefs, also if other kernels of the program do not.
 
     gpu.module @kernels_64x64x64 attributes {tuner.objects = [#gpu.object<#nvvm.target, "...">]} {
       gpu.func @matmul(%a: memref<64x64xf32>) kernel { ... }
@@ -20,11 +20,11 @@ from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
 TIME = "LLVMIRToISATimeInMs"  # a property of an object
-HANDLER = "#gpu.select_object"  # what gpu-module-to-binary writes: the first object is the one
+HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the first object
 
 
 def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
-    """Compiles a copy of a ``gpu.module`` and puts the code beside it. Raises CandidateError."""
+    """Compiles a copy of a ``gpu.module`` and sets the code as its attribute. Raises CandidateError."""
     alone = ir.Module.create()
     alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint(alone.body):
@@ -35,13 +35,13 @@ def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
 
 
 def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
-    """Returns an object without upstream's note of the time that it took to make: it differs each time."""
+    """Returns an object without upstream's property of compile time, which differs each time."""
     kept = {each.name: each.attr for each in made.properties if each.name != TIME}
     return gpu.ObjectAttr.get(made.target, made.format, made.object, ir.DictAttr.get(kept), made.kernels)
 
 
 def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
-    """Replaces modules that are ready by their code; returns their names."""
+    """Replaces every ``gpu.module`` that has its code by a ``gpu.binary``; returns their names."""
     ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
     for holder in ready:
         with holder.location, ir.InsertionPoint(holder):
@@ -58,16 +58,16 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
 
 
 def forget_code(module: ir.Module) -> None:
-    """Leaves only the bodies of modules that are ready, for readers of the IR."""
+    """Removes the code of every ``gpu.module`` that has its code; the bodies stay, for readers of the IR."""
     for holder in walk(module, "gpu.module"):
         if is_ready(holder):
             del holder.attributes[OBJECTS]
 
 
 def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
-    """Lets launches of the named modules' kernels pass addresses for memrefs, as ``gpu-to-llvm`` would.
+    """Makes launches of kernels in the named modules pass addresses for memrefs, as ``gpu-to-llvm`` would.
 
-    That pass knows one convention for all launches of a module.
+    ``gpu-to-llvm`` itself has one calling convention for all launches of a module.
     """
     for launch in walk(module, "gpu.launch_func"):
         if module_of(launch) in names:
@@ -78,7 +78,7 @@ def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
 
 
 def _address(launch: Op, memref: Value) -> Value:
-    """Builds, in front of the launch, the aligned pointer of a memref."""
+    """Creates, before the launch, the aligned pointer of a memref."""
     with launch.location, ir.InsertionPoint(launch):
         number = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), memref)
         integer = value("arith.index_cast", ir.IntegerType.get_signless(64), number)

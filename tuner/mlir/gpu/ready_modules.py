@@ -1,10 +1,10 @@
-"""The mark of a ``gpu.module`` whose code is made already."""
+"""The attribute of a ``gpu.module`` that is compiled already."""
 
 from tuner.mlir.bindings import Op
 
-OBJECTS = "tuner.objects"  # attribute: the objects of its gpu.binary
+OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.binary
 
 
 def is_ready(holder: Op) -> bool:
-    """Returns whether a ``gpu.module`` has its code beside it."""
+    """Returns whether a ``gpu.module`` has its code as an attribute."""
     return OBJECTS in holder.attributes

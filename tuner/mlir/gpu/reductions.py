@@ -1,10 +1,10 @@
-"""Expands ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` into shuffles, in loops and branches too.
+"""Expands ``gpu.all_reduce`` and ``gpu.subgroup_reduce`` into shuffles, also in loops and branches.
 
-Takes outlined kernels; gives structured ops alone, where upstream's pattern cuts the block, which no ``scf``
-op allows. A warp reduces by a butterfly of shuffles; threads that the last warp lacks are left out. For a
-block each warp's first thread stores the result of the warp, and the first warp reduces those: two barriers,
-and a place for the total beside the places of the warps, so that the next turn of a loop overwrites nothing
-that a thread still reads. Rejected: an all-reduce whose region has control flow.
+Takes outlined kernels; gives structured ops only, whereas upstream's pattern splits the block, which ``scf``
+ops do not allow. A warp reduces by a butterfly of shuffles; threads missing in the last warp are left out.
+For a block, the first thread of each warp stores the warp's result, and the first warp reduces these partial
+results: two barriers, and a slot for the total next to the slots of the warps, so that the next iteration of
+a loop overwrites nothing that a thread still reads. Rejected: an all-reduce whose region has control flow.
 
     %sum = gpu.all_reduce add %x uniform {
   becomes, at its end
@@ -24,12 +24,12 @@ from tuner.mlir.rewrite.walking import walk
 
 Combine = Callable[[Value, Value], Value]
 EQUAL = 0  # arith's predicate eq
-TOTAL = WARP_THREADS  # the place behind those of the warps, which are at most as many
-KNOWN_SIZE = "known_block_size"  # of a gpu.func: threads along x, y, z
+TOTAL = WARP_THREADS  # slot of the total, after the slots of at most 32 warps
+KNOWN_SIZE = "known_block_size"  # attribute of gpu.func: threads along x, y, z
 
 
 def expand_reductions(module: ir.Module) -> None:
-    """Rewrites every kernel. Raises CandidateError(COMPILE)."""
+    """Expands the reductions of every kernel in place. Raises CandidateError(COMPILE)."""
     for function in walk(module, "gpu.func"):
         for op in walk(function, "gpu.all_reduce"):
             _replace(op, _of_block(op, _has_whole_warps(function)))
@@ -65,7 +65,7 @@ def _of_block(op: Op, is_whole: bool) -> Callable[[], Value]:
 
 
 def _reduce_partials(partial: Value, combine: Combine, lane: Value, warps: Value) -> None:
-    """Lets the first warp reduce what the warps stored; its first thread stores that."""
+    """Reduces the partial results of the warps in the first warp; its first thread stores the total."""
     kind = partial.type.element_type
     last = value("arith.subi", lane.type, warps, index(1))
     own = value("memref.load", kind, partial, value("arith.minui", lane.type, lane, last))
@@ -109,8 +109,8 @@ def _butterfly(
 ) -> Value:
     """Reduces clusters of ``size`` lanes, ``stride`` apart; every lane gets the result of its cluster.
 
-    With ``width`` lanes from that on do not take part. The first lane of a cluster still gets all of it, and
-    hands it on.
+    Lanes from ``width`` on, if it is given, do not take part. The first lane of a cluster still gets the
+    whole result, and sends it to the other lanes.
     """
     result = _partners(own, combine, lane, width, _distances(size, stride))
     if width is None or size == 1:
@@ -140,7 +140,7 @@ def _shuffled(own: Value, mode: str, place: Value) -> Value:
 
 
 def _combination(op: Op) -> Combine:
-    """Returns what creates the combination of two values: of the op's region, or of its name."""
+    """Returns the function that creates the combination of two values, by the op's region or its name."""
     region = op.regions[0] if len(op.regions) else None
     if region is None or len(region.blocks) == 0:
         return _named(op)
@@ -166,7 +166,7 @@ def _named(op: Op) -> Combine:
     word = str(op.attributes["op"]).rstrip(">").split()[-1]
     kind = op.results[0].type
     element = kind.element_type if isinstance(kind, ir.VectorType) else kind
-    if word in ("add", "mul", "and", "or", "xor"):  # others tell the type themselves: minsi, maxnumf
+    if word in ("add", "mul", "and", "or", "xor"):  # other names include the type: minsi, maxnumf
         word += "f" if isinstance(element, ir.FloatType) else "i"
     return lambda left, right: value(f"arith.{word}", left.type, left, right)
 
@@ -176,7 +176,7 @@ def _distances(size: int, stride: int) -> list[int]:
 
 
 def _lanes(threads: Value, warp: Value) -> Value:
-    """Returns how many threads the warp has; more than 32 are all of it."""
+    """Creates the number of threads of the block from this warp on; 32 or more: the warp is full."""
     before = value("arith.muli", warp.type, warp, index(WARP_THREADS))
     return value("arith.subi", warp.type, threads, before)
 
@@ -196,7 +196,7 @@ def _integer(op: Op, name: str) -> int | None:
 
 
 def _has_whole_warps(function: Op) -> bool:
-    """Returns whether it is known that no warp lacks threads."""
+    """Returns whether the block size is known to be a multiple of 32."""
     if KNOWN_SIZE not in function.attributes:
         return False
     threads = math.prod(int(size) for size in ir.DenseI32ArrayAttr(function.attributes[KNOWN_SIZE]))

@@ -2,9 +2,9 @@
 
 An analysis of outlined kernels that changes nothing: live intervals of one basic block, as in linear-scan
 register allocation (Poletto and Sarkar 1999). Positions count the ops of the kernel's only block; a nested op
-counts as its outermost parent. A buffer is free after a barrier that follows its last use, since other
-threads may lag until then; a barrier in a loop or a branch proves nothing. What an op that is not listed here
-touches, and everything in a kernel of several blocks, is live all the time.
+has the position of its outermost parent. A buffer is free after a barrier that follows its last use, since
+other threads may lag until then; a barrier in a loop or a branch proves nothing. Buffers with a use that is
+not listed here, and all buffers of a kernel of several blocks, are live all the time.
 """
 
 import math
@@ -14,7 +14,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.buffer_roots import VIEWS
 from tuner.mlir.rewrite.walking import walk
 
-# Ops that access a buffer while they run, and not later.
+# Ops whose accesses are complete when the op is.
 SYNCHRONOUS = frozenset(
     {
         *("memref.load", "memref.store", "memref.atomic_rmw", "memref.dealloc"),
@@ -31,13 +31,13 @@ ALWAYS = math.inf
 
 @dataclass(frozen=True)
 class Lifetime:
-    """A live interval, in positions of its kernel."""
+    """A live interval, in positions of its kernel's ops."""
 
     first: float  # the first use; -inf where unknown
     freed: float  # a barrier after which no thread and no copy accesses the buffer; inf if there is none
 
     def overlaps(self, other: "Lifetime") -> bool:
-        """Returns whether both may be live at one time."""
+        """Returns whether both may be live at the same time."""
         return not (self.freed < other.first or other.freed < self.first)
 
 
@@ -45,7 +45,7 @@ class SharedMemoryLiveness:
     """Lifetimes of the shared-memory buffers of one ``gpu.func``."""
 
     def __init__(self, function: Op) -> None:
-        """Numbers the ops of the kernel."""
+        """Numbers the ops of the kernel, and finds its barriers and waits."""
         blocks = list(function.regions[0].blocks)
         self._is_straight = len(blocks) == 1
         self._block = blocks[0]
@@ -56,7 +56,7 @@ class SharedMemoryLiveness:
         self._barriers = [index for index, op in enumerate(self._top) if _orders_shared_memory(op)]
 
     def lifetime(self, buffer: Value) -> Lifetime:
-        """Returns when a buffer (a memref in workgroup memory) is live."""
+        """Returns the live interval of a buffer, a memref in workgroup memory."""
         users = _users(buffer)
         if not self._is_straight or users is None:
             return Lifetime(-ALWAYS, ALWAYS)
@@ -71,7 +71,7 @@ class SharedMemoryLiveness:
         return Lifetime(min(positions), min((at for at in self._barriers if at > complete), default=ALWAYS))
 
     def _copied_by(self, copy: float) -> float:
-        """Returns the first wait after which all asynchronous copies up to position ``copy`` are complete."""
+        """Returns the first wait after which all async copies up to position ``copy`` are complete."""
         closed = min((at for at in self._groups if at >= copy), default=ALWAYS)
         return min((at for at in self._waits if at > closed), default=ALWAYS)
 
@@ -82,7 +82,7 @@ class SharedMemoryLiveness:
 
 
 def _users(buffer: Value) -> list[Op] | None:
-    """Returns all ops that use the buffer, also through views; None when an op that is not listed does."""
+    """Returns all ops that use the buffer, also through views; None if one of them is not listed."""
     users: list[Op] = []
     for use in buffer.uses:
         op = use.owner.operation

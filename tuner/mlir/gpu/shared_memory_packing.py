@@ -1,4 +1,4 @@
-"""Offsets of buffers in one block of memory, where buffers of disjoint lifetimes may share bytes."""
+"""Offsets of buffers in one block of memory, in which buffers of disjoint lifetimes may share bytes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class AllocationRequest:
 def first_fit_offsets(
     requests: tuple[AllocationRequest, ...], interfere: Callable[[int, int], bool], start_bytes: int = 0
 ) -> tuple[int, ...]:
-    """Returns an offset per request; two for which ``interfere(i, j)`` holds get no byte in common.
+    """Returns an offset per request; two for which ``interfere(i, j)`` is true share no byte.
 
     Greedy by size: the largest first, each at its lowest free offset (Pisarchyk and Lee, "Efficient Memory
     Management for Deep Neural Net Inference", 2020, offset calculation). Deterministic.
@@ -32,13 +32,13 @@ def first_fit_offsets(
 
 
 def total_bytes(requests: tuple[AllocationRequest, ...], offsets: tuple[int, ...]) -> int:
-    """Returns the end of the last buffer; 0 without any."""
+    """Returns the end of the last buffer in bytes; 0 without buffers."""
     ends = (offset + request.bytes for request, offset in zip(requests, offsets, strict=True))
     return max(ends, default=0)
 
 
 def align(offset: int, alignment_bytes: int) -> int:
-    """Returns the least multiple of the alignment from ``offset`` on."""
+    """Returns the least multiple of the alignment that is not below ``offset``."""
     return -(-offset // alignment_bytes) * alignment_bytes
 
 
@@ -46,7 +46,7 @@ def _lowest_free(request: AllocationRequest, taken: list[tuple[int, int]], start
     """Returns the first aligned gap that is large enough between (start, end) ranges sorted by start."""
     offset = align(start_bytes, request.alignment_bytes)
     for low, high in taken:
-        if offset + request.bytes <= low:  # so do all later ranges begin behind it
+        if offset + request.bytes <= low:  # later ranges start no earlier
             break
         offset = max(offset, align(high, request.alignment_bytes))
     return offset

@@ -1,7 +1,7 @@
-"""Copies undefined values into the launches that use them, where canonicalization took them out of.
+"""Copies undefined values into the launches that use them, after canonicalization hoisted them.
 
 Takes a module before outlining, which would make them kernel parameters: upstream's sink pass does the same
-for constants, but does not know ``llvm.mlir.undef``.
+for constants, but does not handle ``llvm.mlir.undef``.
 
     %sums = llvm.mlir.undef : !llvm.struct<(f32, f32)>
     gpu.launch ... { "nvvm.wgmma.mma_async"(%sums, ...) }
@@ -17,7 +17,7 @@ UNDEFINED = "llvm.mlir.undef"
 
 
 def sink_undefined_values(module: ir.Module) -> None:
-    """Gives each use inside of a ``gpu.launch`` of an undefined value outside of it a value of its own."""
+    """Replaces each use in a ``gpu.launch`` of an outer undefined value by a new undefined value."""
     launches = walk(module, "gpu.launch")
     inside = {op for launch in launches for op in walk(launch, UNDEFINED)} if launches else set()
     for op in walk(module, UNDEFINED):

@@ -1,6 +1,6 @@
 """Reads ``nvgpu.tma.create.descriptor``: the layout of a tensor map, without the address of its tensor.
 
-The unit attribute ``tuner.tf32`` on the op says that copies round f32 to tf32: its type has no word for that.
+With the unit attribute ``tuner.tf32`` on the op, copies round f32 to tf32, which its type cannot express.
 """
 
 import re
@@ -22,9 +22,9 @@ FIELDS = re.compile(r"swizzle = (\w+), l2promo = (\w+), oob = (\w+), interleave 
 
 
 def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
-    """Returns the layout of a tensor map; ``sizes`` are the tensor's where its type has others.
+    """Returns the layout of a tensor map; ``sizes`` are the tensor's true sizes if its type is padded.
 
-    Raises CandidateError(COMPILE) for a map of what is no static tensor, or with words that are not known.
+    Raises CandidateError(COMPILE) for a map of a tensor that is not static, or with unsupported options.
     """
     source = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(source.type, ir.MemRefType) or not source.type.has_static_shape:
@@ -32,7 +32,7 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
     tensor = ir.MemRefType(source.type)
     element = str(tensor.element_type)
     found = FIELDS.search(str(op.results[0].type))
-    assert found is not None  # the type's own syntax
+    assert found is not None  # every type of this op prints the fields
     swizzle, promotion, fill, interleave = found.groups()
     if element not in DTYPES or (fill, interleave) != ("zero", "none"):
         raise _refused(

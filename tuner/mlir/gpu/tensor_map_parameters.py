@@ -1,8 +1,9 @@
-"""Lets kernels take tensor maps by value: 128 bytes of parameter memory that the TMA reads where they lie.
+"""Passes tensor maps to kernels by value: 128 bytes of parameter memory, which the TMA reads in place.
 
-Takes outlined kernels whose tensor maps are parameters of type ``!llvm.ptr``, notes which these are, and
-gives them, once the kernel is an ``llvm.func``, the attributes that say so (``nvvm.grid_constant`` is not
-allowed on a ``gpu.func``). Kernels of programs, whose maps lie in device memory, are not noted.
+Takes outlined kernels whose tensor maps are parameters of type ``!llvm.ptr``, records which parameters these
+are, and, once the kernel is an ``llvm.func``, gives them the attributes of by-value parameters
+(``nvvm.grid_constant`` is not allowed on a ``gpu.func``). Kernels of programs, whose maps are in device
+memory, are not recorded.
 
     llvm.func @k(%map: !llvm.ptr, %c: !llvm.ptr) attributes {tuner.tensor_maps = array<i64: 0>}
   becomes
@@ -14,12 +15,12 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.walking import walk
 
-NOTE = "tuner.tensor_maps"  # of a kernel: numbers of its parameters
+NOTE = "tuner.tensor_maps"  # attribute of a kernel: numbers of its parameters that are tensor maps
 BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.grid_constant}"
 
 
 def note_tensor_maps(module: ir.Module) -> None:
-    """Notes the parameters of each ``gpu.func`` that are pointers: tensor maps, for buffers are memrefs."""
+    """Records the pointer parameters of each ``gpu.func``, which are tensor maps: buffers are memrefs."""
     pointer = ir.Type.parse("!llvm.ptr")
     for function in walk(module, "gpu.func"):
         arguments = function.regions[0].blocks[0].arguments
@@ -29,7 +30,7 @@ def note_tensor_maps(module: ir.Module) -> None:
 
 
 def pass_tensor_maps_by_value(module: ir.Module) -> None:
-    """Gives noted parameters of kernels, now of LLVM dialect, their attributes."""
+    """Sets the attributes of recorded parameters of kernels, now in LLVM dialect."""
     by_value = {each.name: each.attr for each in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
     for function in walk(module, "llvm.func"):
         if NOTE not in function.attributes:

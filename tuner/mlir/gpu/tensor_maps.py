@@ -1,8 +1,8 @@
-"""Tensor maps that kernels take (TMA): how shared memory must lie for them, and their addresses as arguments.
+"""Tensor maps of kernels (TMA): the alignment of shared memory for them, and their addresses as arguments.
 
-Takes outlined kernels with arguments of type ``!nvgpu.tensormap.descriptor``. The host makes a map in device
-memory and passes its address, so a kernel takes that; upstream's conversion of nvgpu leaves arguments of a
-kernel as they are, and ``convert-gpu-to-nvvm`` then knows no LLVM type for them.
+Takes outlined kernels with arguments of type ``!nvgpu.tensormap.descriptor``. The host creates a map in
+device memory and passes its address, so a kernel takes an address; upstream's conversion of nvgpu leaves
+arguments of a kernel as they are, and ``convert-gpu-to-nvvm`` then has no LLVM type for them.
 
     gpu.func @k(%map: !nvgpu.tensormap.descriptor<...>) kernel {
   becomes
@@ -20,17 +20,17 @@ from tuner.mlir.rewrite.walking import walk
 MAP = "!nvgpu.tensormap.descriptor<"
 POINTER, CAST = "!llvm.ptr", "builtin.unrealized_conversion_cast"
 BOX_ALIGN_BYTES = 128  # of a box in shared memory; PTX ISA, "cp.async.bulk.tensor"
-SWIZZLED_ALIGN_BYTES = 1024  # after which the pattern of swizzle_128b, the longest, repeats; same place
+SWIZZLED_ALIGN_BYTES = 1024  # period of the pattern of swizzle_128b, the longest; same section
 NOT_SWIZZLED = "swizzle = none"
 
 
 def is_tensor_map(kind: Type) -> bool:
-    """Returns whether a type is that of a tensor map."""
+    """Returns whether a type is the type of a tensor map."""
     return str(kind).startswith(MAP)
 
 
 def box_alignment_bytes(function: Op) -> int:
-    """Returns how shared memory must be aligned for what a kernel's tensor maps fetch; 1 without any."""
+    """Returns the alignment of shared memory that a kernel's tensor maps require; 1 without tensor maps."""
     maps = [kind for kind in function_type(function).inputs if is_tensor_map(kind)]
     if not maps:
         return 1
@@ -38,7 +38,7 @@ def box_alignment_bytes(function: Op) -> int:
 
 
 def align_shared_globals(module: ir.Module) -> None:
-    """Aligns the ``memref.global`` of shared memory for the tensor maps of the kernels beside it."""
+    """Aligns the ``memref.global`` of shared memory for the tensor maps of the same ``gpu.module``."""
     for holder in walk(module, "gpu.module"):
         needed = max((box_alignment_bytes(kernel) for kernel in walk(holder, "gpu.func")), default=1)
         for each in walk(holder, "memref.global") if needed > 1 else ():
@@ -49,7 +49,7 @@ def align_shared_globals(module: ir.Module) -> None:
 
 
 def pass_tensor_maps_by_address(module: ir.Module) -> None:
-    """Retypes arguments of kernels, and of their launches, in place."""
+    """Changes tensor-map arguments of kernels and launches to addresses, in place."""
     for function in walk(module, "gpu.func"):
         kind = function_type(function)
         numbers = [number for number, each in enumerate(kind.inputs) if is_tensor_map(each)]

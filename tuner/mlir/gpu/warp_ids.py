@@ -1,7 +1,7 @@
 """Expands ``gpu.subgroup_id`` and ``gpu.num_subgroups``, which upstream does not lower to NVVM.
 
-Takes kernels before the lowering to LLVM; gives arithmetic on thread numbers. Warps are 32 threads in the
-order x, y, z. The hardware's register %warpid may change while a block runs (PTX ISA), so it is not used.
+Takes kernels before the lowering to LLVM; gives arithmetic on thread ids. Warps are 32 threads in the order
+x, y, z. The hardware's register %warpid may change while a block runs (PTX ISA), so it is not used.
 
     %id = gpu.subgroup_id : index
   becomes
@@ -20,7 +20,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def expand_warp_ids(module: ir.Module) -> int:
-    """Replaces both ops everywhere; returns how many."""
+    """Expands ``gpu.subgroup_id`` and ``gpu.num_subgroups`` in place; returns how many there were."""
     ids, counts = walk(module, "gpu.subgroup_id"), walk(module, "gpu.num_subgroups")
     for op in ids:
         _replace(op, lambda: _arith("divui", linear_thread(), index(WARP_THREADS)))
@@ -30,13 +30,13 @@ def expand_warp_ids(module: ir.Module) -> int:
 
 
 def linear_thread() -> Value:
-    """Creates the number of the thread in its block, x fastest."""
+    """Creates the linear index of the thread in its block; x varies fastest."""
     plane = _arith("addi", _thread("y"), _arith("muli", _thread("z"), _threads("y")))
     return _arith("addi", _thread("x"), _arith("muli", plane, _threads("x")))
 
 
 def threads_of_block() -> Value:
-    """Creates the number of threads of a block."""
+    """Creates the number of threads per block."""
     plane = _arith("muli", _threads("x"), _threads("y"))
     return _arith("muli", plane, _threads("z"))
 
