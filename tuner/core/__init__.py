@@ -1,1 +1,1 @@
-"""Values and ports that every room shares. Imports nothing of ours."""
+"""Values and ports (abstract interfaces) that all packages share; imports no other package of tuner."""

@@ -1,4 +1,4 @@
-"""What may be a password in a database's address: nothing of it is printed."""
+"""Passwords in a database's URL or connection string: found, and masked before anything is printed."""
 
 import re
 from typing import Final
@@ -9,12 +9,12 @@ MASK: Final = "***"
 SECRET_NAME: Final = re.compile(r"(?i)pass(?!file)|pwd|\bpw\b|secret|token|credential")
 # name=value, in a URL's query or in a connection string, which may have spaces and quotes
 PARAMETER: Final = re.compile(r"([^=?&;#\s]+)\s*=\s*('[^']*'|[^?&;#\s]+)")
-ENCODED_TIMES: Final = 3  # that a text may be percent-encoded
-LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shorter ones are in any text
+ENCODED_TIMES: Final = 3  # how often a text may be percent-encoded
+LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shorter parts are in any text
 
 
 def masked(address: str) -> str:
-    """Returns an address for people: *** in place of what may be a password, in mistyped ones as well."""
+    """Returns a database's address to print, *** in place of possible passwords, also in mistyped URLs."""
     shown, place = [], 0
     for start, end in _spans(address):
         shown += [address[place:start], MASK]
@@ -23,14 +23,15 @@ def masked(address: str) -> str:
 
 
 def has_secret(address: str) -> bool:
-    """Returns whether an address may hold a password, as user:password@ or as a parameter."""
+    """Returns whether a database's address may hold a password, as user:password@ or as a parameter."""
     return bool(_spans(address))
 
 
 def without_secrets(text: str, *addresses: str) -> str:
-    """Returns a text, such as a driver's message, with *** in place of what may be passwords in addresses.
+    """Returns a text, such as a driver's message, with *** in place of the passwords of ``addresses``.
 
-    Encoded and decoded forms are looked for, and parts: a driver may take half of a password for a host.
+    Percent-encoded and decoded forms of a password are masked, and its parts: a driver may take half of a
+    password for a host name.
     """
     found = {form for address in addresses for form in _forms(address)}
     for form in sorted(found, key=len, reverse=True):
@@ -39,7 +40,7 @@ def without_secrets(text: str, *addresses: str) -> str:
 
 
 def _spans(address: str) -> list[tuple[int, int]]:
-    """Returns where the secrets of an address begin and end, in order."""
+    """Returns (start, end) of each secret in an address, in order."""
     scheme, is_url, _ = address.partition("://")
     first = len(scheme) + len(is_url) if is_url and ":" not in scheme else 0
     colon, at = address.find(":", first), address.rfind("@")
@@ -58,7 +59,7 @@ def _parameter_spans(address: str, place: int) -> list[tuple[int, int]]:
 
 
 def _forms(address: str) -> set[str]:
-    """Returns the texts by which secrets of an address may appear."""
+    """Returns the texts in which the secrets of an address may appear: whole, decoded, in parts, escaped."""
     secrets = {address[start:end] for start, end in _spans(address)}
     whole = secrets | {_decoded(secret) for secret in secrets}
     parts = {part for secret in whole for part in re.split(r"[@:/?#&=\s]", secret)}

@@ -7,7 +7,7 @@ Value = int | str
 
 @dataclass(frozen=True)
 class Candidate:
-    """One value for every knob of one strategy. Hashable: its own key."""
+    """One value for every knob of one strategy. Hashable: a candidate is its own key in a dictionary."""
 
     strategy: str
     choices: tuple[tuple[str, Value], ...]  # (knob, value), sorted by knob
@@ -19,5 +19,5 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """Returns ``strategy(knob=value, ...)`` for people and logs."""
+        """Returns ``strategy(knob=value, ...)``, to print and to log."""
         return f"{self.strategy}({', '.join(f'{name}={value}' for name, value in self.choices)})"

@@ -1,4 +1,4 @@
-"""The NVIDIA chips that code can be made for, and their limits."""
+"""The NVIDIA chips (compute capabilities) that code can be generated for, and their limits."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from tuner.core.errors import UsageError
 
 KIB = 1024
 WARP_THREADS = 32
-MAX_THREADS_PER_BLOCK = 1024  # CUDA programming guide, compute capabilities: the same for all of them
+MAX_THREADS_PER_BLOCK = 1024  # CUDA programming guide, compute capabilities: the same for every chip
 MAX_REGISTERS_PER_THREAD = 255  # same table
 REGISTERS = 64 * KIB  # 32-bit, of a multiprocessor and of a block; same table
 RESERVED_SHARED_BYTES = KIB  # of each block, taken by the driver since sm_80; Ampere tuning guide, 1.4.5.1
@@ -23,20 +23,20 @@ class Chip:
     """
 
     name: str  # as ptxas and LLVM spell it: "sm_90"
-    features: str  # PTX version that LLVM writes, the oldest with all that our kernels use on the chip
+    features: str  # PTX version that LLVM writes, the oldest with all that tuner's kernels use on the chip
     shared_bytes: int  # of a multiprocessor, for blocks
     max_threads: int  # resident on a multiprocessor
     max_blocks: int  # resident on a multiprocessor
-    max_barriers: int  # named ones of all blocks of a multiprocessor; before sm_90 each block has its own 16
+    max_barriers: int  # named barriers of all blocks of a multiprocessor; before sm_90 each block has 16
 
     @property
     def max_shared_bytes(self) -> int:
-        """Returns the most that one block may ask for, static and dynamic together."""
+        """Returns the bytes of shared memory that one block may use at most, static and dynamic together."""
         return self.shared_bytes - RESERVED_SHARED_BYTES
 
     @property
     def max_warps(self) -> int:
-        """Returns how many warps a multiprocessor holds."""
+        """Returns the number of warps that can be resident on a multiprocessor."""
         return self.max_threads // WARP_THREADS
 
     @property
@@ -46,7 +46,7 @@ class Chip:
 
     @property
     def is_specific(self) -> bool:
-        """Tells whether code may use what only this very chip has (wgmma on sm_90a)."""
+        """Returns whether code may use architecture-specific features of the chip (wgmma on sm_90a)."""
         return self.name.endswith("a")
 
 
@@ -62,7 +62,7 @@ CHIPS = {
         Chip("sm_120", "+ptx87", 100 * KIB, max_threads=1536, max_blocks=24, max_barriers=24),
     )
 }
-# Of the largest product of each chip that is sold, where the machine does not tell; NVIDIA's data sheets:
+# Of the largest product of each chip that is sold, for machines that do not report it; NVIDIA's data sheets:
 # A100, A40, L40S, H200, B200, RTX PRO 6000.
 USUAL_MULTIPROCESSORS = {
     "sm_80": 108,
@@ -85,7 +85,7 @@ CLOCK_FLOP = {
 
 
 def chip_of(name: str) -> Chip:
-    """Returns a chip by its name. Raises UsageError for others, on which LLVM would abort."""
+    """Returns a chip by its name. Raises UsageError for an unknown name, on which LLVM would abort."""
     if name not in CHIPS:
         raise UsageError(f"chip: found {name!r}, allowed {', '.join(CHIPS)}")
     return CHIPS[name]

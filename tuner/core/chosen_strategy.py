@@ -1,4 +1,4 @@
-"""A strategy that a run tries: one that is shipped, or a user's own."""
+"""A strategy that a run tries: shipped with tuner, or a user's script."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,18 +8,18 @@ PATH_FOLLOWS = "=/"  # in a text; names of recorded strategies may have a "=" to
 
 @dataclass(frozen=True)
 class ChosenStrategy:
-    """A strategy by name, with the absolute path of its script where that is not shipped."""
+    """A strategy by name, with the absolute path of its script where the script is not shipped."""
 
     name: str
-    path: Path | None = None  # None: the one that is shipped
+    path: Path | None = None  # None: the shipped script
 
     @property
     def text(self) -> str:
-        """Returns ``name``, or ``name=/path/of/script``, as databases and documents have it."""
+        """Returns ``name``, or ``name=/path/of/script``: the form in databases and documents."""
         return self.name if self.path is None else f"{self.name}={self.path}"
 
     @classmethod
     def parse(cls, text: str) -> "ChosenStrategy":
-        """Reads what ``text`` returns."""
+        """Parses ``name`` or ``name=/path/of/script``; the inverse of ``text``."""
         name, has_path, rest = text.partition(PATH_FOLLOWS)
         return cls(name, Path(f"/{rest}") if has_path else None)

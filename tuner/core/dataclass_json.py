@@ -1,4 +1,4 @@
-"""Frozen dataclasses <-> JSON, by their annotations; what does not fit is refused by its place."""
+"""Frozen dataclasses <-> JSON, by their annotations; a wrong value is refused with its place in the JSON."""
 
 import datetime
 import enum
@@ -14,39 +14,39 @@ from tuner.core.errors import UsageError
 
 Kind = TypeVar("Kind")
 QUOTED = 60  # characters of what was found
-LARGEST = sys.float_info.max  # NaN and infinities are not below it
-LARGEST_INTEGER = 2**63 - 1  # that a database keeps
+LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
+LARGEST_INTEGER = 2**63 - 1  # that a database stores
 WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 FORM: Final = "form"  # key of a field's metadata
 
 
 @dataclass(frozen=True)
 class Only:
-    """Which JSON values a type takes; annotates that: ``Annotated[float, SECONDS]``."""
+    """Which JSON values a field accepts; annotates the field's type: ``Annotated[float, SECONDS]``."""
 
-    words: str  # "seconds, more than 0"
-    takes: Callable[[Any], bool]  # whatever the JSON has
+    words: str  # for messages: "seconds, more than 0"
+    takes: Callable[[Any], bool]  # of any JSON value
 
 
 def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
-    """Accepts the whole numbers of a range."""
+    """Returns the annotation that accepts the whole numbers from ``least`` to ``most``, both included."""
     words = f"{least} or more" if most == LARGEST_INTEGER else f"a whole number from {least} to {most}"
     return Only(words, lambda found: type(found) is int and least <= found <= most)
 
 
 def number(words: str, takes: Callable[[float], bool]) -> Only:
-    """Accepts some numbers, whole ones too; true and false are none."""
+    """Returns the annotation that accepts the integers and floats for which ``takes`` holds; no booleans."""
     return Only(words, lambda found: type(found) in (int, float) and takes(found))
 
 
 @dataclass(frozen=True)
 class Form:
-    """Another type that stands for a field in JSON, and how to get to it and back."""
+    """Another type that represents a field in JSON, with the conversion in both directions."""
 
     kind: Any
-    written: Callable[[Any], Any]  # value of the field -> value of the kind
-    read: Callable[[Any], Any]  # may raise UsageError
-    is_flat: bool  # a dataclass, whose keys stand among those beside the field
+    written: Callable[[Any], Any]  # value of the field -> value of ``kind``
+    read: Callable[[Any], Any]  # value of ``kind`` -> value of the field; may raise UsageError
+    is_flat: bool  # a dataclass, whose keys are in the same JSON object as the other fields
 
 
 def form(
@@ -57,7 +57,10 @@ def form(
 
 
 def encode(value: Any) -> Any:
-    """Returns what json takes: objects for dataclasses, lists for tuples, texts for moments, enums, bytes."""
+    """Returns a value as ``json.dumps`` takes it.
+
+    A dataclass becomes an object, a tuple a list; a datetime (ISO 8601), an enum and bytes (ASCII) a string.
+    """
     match value:
         case enum.Enum():
             return value.value
@@ -78,18 +81,18 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[Kind], found: Any, place: str) -> Kind:
-    """Reads a value of a type. Raises UsageError with the place of the first thing that does not fit."""
+    """Converts parsed JSON to a value of a type. Raises UsageError with the first wrong value's place."""
     return cast(Kind, _decode(kind, found, place))
 
 
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
-    """Returns an object without the keys that a dataclass lacks: what other versions wrote beside."""
+    """Returns a JSON object without keys that the dataclass ``kind`` lacks: other versions may write more."""
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
 
 
 def parsed(text: str | bytes, place: str) -> Any:
-    """Reads JSON. Raises UsageError for text that is none."""
+    """Parses JSON. Raises UsageError for text that is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -97,7 +100,7 @@ def parsed(text: str | bytes, place: str) -> Any:
 
 
 def require_format(head: Any, name: str, version: int, place: str) -> None:
-    """Raises UsageError for a file that another program or another version wrote."""
+    """Raises UsageError unless a file's first object has this "format" and "version"."""
     found = head.get("format") if isinstance(head, dict) else None
     if found != name:
         raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
@@ -131,7 +134,7 @@ def _decode(kind: Any, found: Any, place: str) -> Any:
 
 
 def _from_text(kind: Any, found: Any, place: str) -> Any:
-    """Reads an enum, a moment or ASCII bytes."""
+    """Converts a string to an enum, a datetime with a time zone, or ASCII bytes."""
     try:
         if kind is bytes:
             return found.encode("ascii")
@@ -144,7 +147,7 @@ def _from_text(kind: Any, found: Any, place: str) -> Any:
 
 
 def _union(kinds: tuple[Any, ...], found: Any, place: str) -> Any:
-    """Reads the one of several types that fits: dataclasses are told apart by their fields."""
+    """Converts to the type of a union that fits: dataclasses are distinguished by their fields."""
     others = [kind for kind in kinds if kind is not types.NoneType]
     if found is None and len(others) < len(kinds):
         return None
@@ -184,7 +187,7 @@ def _dataclass(kind: type, found: Any, place: str) -> Any:
             values[field.name] = (
                 _formed(other, value, inner) if other else _decode(hints[field.name], value, inner)
             )
-        elif field.default is MISSING:  # a field that came later has one
+        elif field.default is MISSING:  # a field added by a later version has a default
             raise UsageError(f"{_at(place, field.name)}: missing")
     try:
         return kind(**values)
@@ -202,7 +205,7 @@ def _formed(other: Form, found: Any, place: str) -> Any:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """Returns the types of what a dataclass has in JSON, by key."""
+    """Returns the types of a dataclass's JSON keys, by key."""
     hints = get_type_hints(kind, include_extras=True)
     of_keys: dict[str, Any] = {}
     for field in fields(kind):
@@ -218,7 +221,7 @@ def _object(found: Any, place: str) -> Any:
 
 
 def _at(place: str, name: str) -> str:
-    """Returns the place of a field; of a document, whose place ends with a space, the name follows that."""
+    """Returns the place of a field, ``place.name``; without the dot where ``place`` ends with a space."""
     return f"{place}{name}" if place.endswith(" ") else f"{place}.{name}"
 
 
@@ -227,6 +230,6 @@ def _refuse(place: str, found: Any, allowed: str) -> Any:
 
 
 def quoted(found: object) -> str:
-    """Returns what was found as a message shows it: its beginning only, where it is long."""
+    """Returns ``repr(found)`` for a message, cut after QUOTED characters."""
     text = repr(found)
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."

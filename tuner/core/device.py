@@ -1,8 +1,8 @@
-"""The port of a GPU as the host sees it: memory, streams, events, modules, launches.
+"""The port (abstract interface) of a GPU as the host sees it: memory, streams, events, modules, launches.
 
 Handles and addresses are integers; stream 0 is the default stream. One address space: ``copy`` takes host and
-device addresses alike. Everything given a stream is asynchronous: it may run at any time from the call until
-the stream, or an event recorded behind it, is waited for.
+device addresses alike. Every operation on a stream is asynchronous: it may run at any time from the call
+until the host waits for the stream, or for an event recorded after the operation.
 """
 
 import abc
@@ -24,20 +24,20 @@ STICKY_ERRORS = frozenset(
 
 
 class DeviceError(TunerError):
-    """The GPU or its driver refused: the call, its name of the error, and what was being done."""
+    """A call of the GPU driver failed: the message says which call, which error, and what was being done."""
 
     def __init__(self, message: str, error_name: str = "") -> None:
-        """Takes the whole line, and the driver's name of the error: "CUDA_ERROR_ILLEGAL_ADDRESS"."""
+        """Takes the message, and the driver's name of the error: "CUDA_ERROR_ILLEGAL_ADDRESS"."""
         super().__init__(message)
         self.error_name = error_name
 
     def __reduce__(self) -> tuple[type["DeviceError"], tuple[str, str]]:
-        """Pickles by its fields: it crosses process borders."""
+        """Pickles the exception by its fields, so that it can be sent between processes."""
         return (DeviceError, (str(self), self.error_name))
 
     @property
     def is_sticky(self) -> bool:
-        """Tells whether everything else this process asks of the GPU will fail as well."""
+        """Returns whether every later call of this process to the GPU will fail as well."""
         return self.error_name in STICKY_ERRORS
 
 
@@ -64,7 +64,7 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class TensorMapLayout:
-    """How a tensor map cuts a tensor: the arguments of cuTensorMapEncodeTiled but the tensor's address."""
+    """How a tensor map tiles a tensor: cuTensorMapEncodeTiled's arguments without the tensor's address."""
 
     sizes: tuple[int, ...]  # elements, innermost first
     strides_bytes: tuple[int, ...]  # of every dimension but the innermost
@@ -82,58 +82,60 @@ DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG = 44, 0x2
 
 
 class AbstractHostWatch(abc.ABC):
-    """What a device that checks its host is told beside the calls; none of it does anything by itself.
+    """Notifications to a device that checks its host for races, in addition to the device's own calls.
 
-    Of each call of a program in this order: ``begin_call``, then what its code does, then ``end_call``, or
-    ``abandon_call`` where that raised; then what the caller reads of arguments and results.
+    For each call of a program in this order: ``begin_call``, then the calls of the program's code, then
+    ``end_call``, or ``abandon_call`` where the code raised; then what the caller reads of arguments and
+    results. A notification changes no memory and starts no work.
     """
 
     @abc.abstractmethod
     def begin_call(self, stream: int | None) -> None:
-        """A host program begins: its work belongs behind what is on the stream; None: behind the host."""
+        """Notifies that a host program begins, ordered after the stream's work; None: after the host's."""
 
     @abc.abstractmethod
     def end_call(self, stream: int | None) -> None:
-        """It ends: all its work must be ordered before what comes on the stream; None: must be done."""
+        """Notifies that the program ends: its work precedes the stream's later work; None: all is done."""
 
     @abc.abstractmethod
     def abandon_call(self) -> None:
-        """It failed: what it asked for and was not done yet must not touch host memory any more."""
+        """Notifies that the program failed: its pending work must not access host memory any more."""
 
     @abc.abstractmethod
     def outside_of_calls(self) -> AbstractContextManager[None]:
-        """Work in it is the runtime's own, which waits for it at once: no call's streams order it."""
+        """Context manager for the runtime's own work, outside a program's call; it is waited for at once."""
 
     @abc.abstractmethod
     def host_reads(self, address: int, size_bytes: int) -> None:
-        """The host reads host memory now."""
+        """Notifies that the host reads host memory now."""
 
     @abc.abstractmethod
     def host_writes(self, address: int, size_bytes: int) -> None:
-        """The host writes host memory now, or gives it back."""
+        """Notifies that the host writes or frees host memory now."""
 
     @abc.abstractmethod
     def device_memory_at(self, address: int) -> str | None:
-        """Names the device memory at an address, which the host cannot touch; None for other memory."""
+        """Returns a name of the device memory at an address, closed to the host; None for other memory."""
 
     @abc.abstractmethod
     def keep(self, address: int) -> None:
-        """An allocation on the device outlives the program's call on purpose."""
+        """Notifies that a device allocation outlives the program's call on purpose."""
 
     @abc.abstractmethod
     def reports(self) -> tuple[str, ...]:
-        """Returns every defect that was found so far."""
+        """Returns the defects found so far, one line each."""
 
 
 class AbstractDevice(abc.ABC):
-    """One GPU, or what stands for it. Each method raises DeviceError when it is refused.
+    """One GPU, or a simulation of one. Each method raises DeviceError when the call fails.
 
     In the life of a candidate (``tuner.targets.gpu.loaded_kernels``): ``load_module``, ``function`` for each
-    kernel, ``allocate`` for scratch memory; ``launch`` for each kernel of each run; ``free``,
-    ``unload_module`` when it is forgotten. Of a whole program (``tuner.programs.run.device_function``):
-    ``load_module`` when its host code is loaded, ``create_stream`` for each slot; in each call what compiled
-    code asks for through the ``mgpu*`` table; ``synchronize_stream``, ``destroy_stream``, ``unload_module``
-    when it is closed. Calls of one candidate or program come from one thread at a time.
+    kernel, ``allocate`` for scratch memory; ``launch`` for each kernel of each run; ``free`` and
+    ``unload_module`` when the candidate is unloaded. In the life of a whole program
+    (``tuner.programs.run.device_function``): ``load_module`` when the program's host code is loaded,
+    ``create_stream`` for each slot; in each call what compiled code calls through the ``mgpu*`` table;
+    ``synchronize_stream``, ``destroy_stream``, ``unload_module`` when the program is closed. Calls of one
+    candidate or program come from one thread at a time.
     """
 
     name: str  # "NVIDIA H200", "PTX simulator"
@@ -142,27 +144,27 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def load_module(self, image: bytes) -> int:
-        """Loads a cubin, fatbin or PTX text; equal images give the same handle, loaded once."""
+        """Returns the handle of a loaded cubin, fatbin or PTX text; equal images are loaded once."""
 
     @abc.abstractmethod
     def unload_module(self, module: int) -> None:
-        """Gives back one ``load_module``; the last one unloads."""
+        """Releases one ``load_module``; the last release of a module unloads it."""
 
     @abc.abstractmethod
     def function(self, module: int, name: str) -> int:
-        """Returns the handle of a kernel, looked up once."""
+        """Returns the handle of a kernel of a module."""
 
     @abc.abstractmethod
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel; the parameters are read before the call returns."""
+        """Enqueues a kernel launch; its parameters are read before the call returns."""
 
     @abc.abstractmethod
     def create_stream(self) -> int:
-        """Returns a stream that does not wait for the default one."""
+        """Returns a new stream that does not synchronize with the default stream."""
 
     @abc.abstractmethod
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a stream; work on it still ends."""
+        """Destroys a stream; work on the stream still runs to its end."""
 
     @abc.abstractmethod
     def synchronize_stream(self, stream: int) -> None:
@@ -170,39 +172,39 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def create_event(self, *, is_timed: bool = False) -> int:
-        """Returns an event; only timed ones can be given to ``elapsed_s``."""
+        """Returns a new event; ``elapsed_s`` takes only events created with ``is_timed``."""
 
     @abc.abstractmethod
     def destroy_event(self, event: int) -> None:
-        """Destroys an event; waits that name it still hold."""
+        """Destroys an event; enqueued waits for the event stay in force."""
 
     @abc.abstractmethod
     def record_event(self, event: int, stream: int) -> None:
-        """Makes the event stand for all work enqueued on the stream so far."""
+        """Records the event: it now stands for all work enqueued on the stream so far."""
 
     @abc.abstractmethod
     def wait_event(self, stream: int, event: int) -> None:
-        """Lets later work on the stream wait for what the event stands for now."""
+        """Makes later work on the stream wait for the work that the event stands for now."""
 
     @abc.abstractmethod
     def synchronize_event(self, event: int) -> None:
-        """Waits until what the event stands for is done."""
+        """Waits until the work that the event stands for is done."""
 
     @abc.abstractmethod
     def elapsed_s(self, start: int, stop: int) -> float:
-        """Returns the seconds between two timed events that are done."""
+        """Returns the seconds between two completed events that were created with ``is_timed``."""
 
     @abc.abstractmethod
     def allocate(self, size_bytes: int, stream: int) -> int:
-        """Returns the address of device memory, usable by work behind the call on the stream."""
+        """Returns the address of new device memory, usable by work enqueued on the stream after the call."""
 
     @abc.abstractmethod
     def free(self, address: int, stream: int) -> None:
-        """Frees device memory behind the work on the stream."""
+        """Frees device memory after the work enqueued on the stream so far."""
 
     @abc.abstractmethod
     def allocate_host(self, size_bytes: int) -> int:
-        """Returns the address of pinned host memory."""
+        """Returns the address of new pinned host memory."""
 
     @abc.abstractmethod
     def free_host(self, address: int) -> None:
@@ -210,15 +212,15 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def register_host(self, address: int, size_bytes: int) -> None:
-        """Pins host memory that exists."""
+        """Pins (page-locks) existing host memory."""
 
     @abc.abstractmethod
     def unregister_host(self, address: int) -> None:
-        """Takes back ``register_host``."""
+        """Unpins host memory that ``register_host`` pinned."""
 
     @abc.abstractmethod
     def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
-        """Enqueues a copy between any two of host and device."""
+        """Enqueues a copy of ``size_bytes`` bytes, from and to host or device memory."""
 
     @abc.abstractmethod
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
@@ -226,15 +228,15 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def begin_capture(self, stream: int) -> None:
-        """Collects what is enqueued from here on this stream, and on streams that it forks to."""
+        """Begins graph capture of the work enqueued on the stream, and on streams that fork from it."""
 
     @abc.abstractmethod
     def end_capture(self, stream: int) -> int:
-        """Returns the collected work as a graph that can be launched."""
+        """Ends graph capture; returns the handle of the graph, ready to launch."""
 
     @abc.abstractmethod
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Enqueues everything a graph holds."""
+        """Enqueues all work of a graph."""
 
     @abc.abstractmethod
     def destroy_graph(self, graph: int) -> None:
@@ -242,4 +244,4 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
-        """Returns the 128 bytes of a CUtensorMap of the tensor at an address of device memory."""
+        """Returns the 128 bytes of a CUtensorMap for the tensor at an address of device memory."""

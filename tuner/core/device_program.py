@@ -13,7 +13,7 @@ class BufferType:
     """A ranked memref of a function's signature, row-major unless the array says otherwise."""
 
     element: str  # "f32", "f16", "bf16", "f64", "i32", ...
-    shape: tuple[int | None, ...]  # None: known when it is called
+    shape: tuple[int | None, ...]  # None: dynamic, known at the call
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ ValueType = BufferType | ScalarType
 
 @dataclass(frozen=True)
 class MatmulKernel:
-    """A kernel whose one launch does a whole matmul."""
+    """A kernel that computes a whole matmul in one launch."""
 
     name: str
     problem: Problem
@@ -37,9 +37,9 @@ class MatmulKernel:
 
 @dataclass(frozen=True)
 class DeviceProgram:
-    """One function of a module and how to call it."""
+    """One host function of a module, and how to call the function."""
 
-    llvm: str  # LLVM-dialect text; kernels are inside, as binaries
+    llvm: str  # LLVM-dialect text; contains the kernels as binaries
     entry: str  # function with llvm.emit_c_interface
     arguments: tuple[ValueType, ...]
     results: tuple[ValueType, ...]  # buffers are host memory that the caller frees
@@ -49,6 +49,6 @@ class DeviceProgram:
     interpreted: str = (
         ""  # MLIR of kernels that host code calls and nobody compiles: see tuner.programs.interpret
     )
-    # Where launches may be sampled: what tells what they should leave.
+    # Where launches may be sampled: what their results are compared with.
     reference: str = ""  # MLIR of the kernels that can be interpreted
     matmuls: tuple[MatmulKernel, ...] = ()

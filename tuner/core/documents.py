@@ -1,4 +1,4 @@
-"""Problems and candidates as headers of scripts, recordings and JSON documents spell them."""
+"""Problems and candidates as written in headers of scripts, in recordings and in JSON documents."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -10,7 +10,7 @@ from tuner.core.problem import SIZE_LIMIT, Problem, split_extents
 
 @dataclass(frozen=True)
 class ProblemDocument:
-    """A problem by the words of the command line."""
+    """A problem, in the spelling of the command line's options."""
 
     op: str
     shape: tuple[Annotated[int, whole(0, SIZE_LIMIT)], ...]  # Problem.extents
@@ -27,7 +27,7 @@ class ProblemDocument:
 
     @property
     def problem(self) -> Problem:
-        """Returns the problem. Raises UsageError for what is none."""
+        """Returns the problem. Raises UsageError for values that no problem has."""
         batch, sizes = split_extents(self.op, self.shape)
         return Problem(self.op, sizes, self.dtype, self.layout, self.epilogue, self.output, batch)
 
@@ -36,5 +36,5 @@ PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: docu
 
 
 def candidate_document(candidate: Candidate) -> dict[str, Any]:
-    """Returns a candidate by its strategy and its knobs."""
+    """Returns {"strategy": name, "knobs": {knob: value}} of a candidate."""
     return {"strategy": candidate.strategy, "knobs": dict(candidate.choices)}

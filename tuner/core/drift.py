@@ -3,12 +3,15 @@
 import itertools
 import statistics
 
-PARTS = 4  # of a timing, whose medians are compared
-LEAST_OF_PART = 3  # samples: the median of fewer is a sample itself
+PARTS = 4  # of one measurement, whose medians are compared
+LEAST_OF_PART = 3  # samples: a median of fewer says no more than a sample
 
 
 def drift(samples_s: tuple[float, ...]) -> float:
-    """Returns by how much the median of samples differs at most between parts of a timing, relatively."""
+    """Returns the largest relative difference between the medians of quarters of a measurement.
+
+    ``samples_s`` are seconds in the order of time; 0.1 means 10 %; 0 where the samples are too few.
+    """
     parts = min(PARTS, len(samples_s) // LEAST_OF_PART)
     if parts < 2:
         return 0.0

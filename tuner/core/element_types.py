@@ -1,7 +1,7 @@
-"""The types of numbers: the one table of their widths and names; PTX alone has its own.
+"""Element types: the table of their widths and names; only PTX has a table of its own.
 
-A problem's dtype is a type as MLIR spells it, or a shorter word: tf32 is f32 of which the last 13 bits of the
-mantissa are 0, e4m3 and e5m2 are 8-bit floats.
+A problem's dtype is an MLIR type, or a shorter name: tf32 is f32 of which the last 13 bits of the mantissa
+are 0, e4m3 and e5m2 are 8-bit floats.
 """
 
 from collections.abc import Mapping
@@ -9,29 +9,29 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 FLOAT8S = ("e4m3", "e5m2")
-STORED = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> as MLIR spells what is in memory
+STORED = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> MLIR type in memory
 
 
 @dataclass(frozen=True)
 class NumberType:
-    """A type of numbers in memory; integers have no sign."""
+    """An element type in memory; integers are signless, as in MLIR."""
 
     bits: int
-    numpy_name: str  # in numpy, or in ml_dtypes
+    numpy_name: str  # name in numpy, or in ml_dtypes
     fraction_bits: int | None = None  # of a float: of its mantissa, without the leading 1
 
     @property
     def bytes(self) -> int:
-        """Returns the bytes of one number."""
+        """Returns the bytes of one element."""
         return -(-self.bits // 8)
 
     @property
     def epsilon(self) -> float:
-        """Returns the distance from 1 to the next number; 0 for integers, which are exact."""
+        """Returns the machine epsilon, the distance from 1 to the next number; 0 for integers (exact)."""
         return 0.0 if self.fraction_bits is None else 2.0**-self.fraction_bits
 
 
-# As MLIR spells it -> type
+# MLIR type -> its properties
 NUMBER_TYPES: Mapping[str, NumberType] = MappingProxyType(
     {
         "f16": NumberType(16, "float16", 10),
@@ -51,5 +51,5 @@ NUMBER_TYPES: Mapping[str, NumberType] = MappingProxyType(
 
 
 def number_type(dtype: str) -> NumberType:
-    """Returns the type of numbers of a dtype in memory."""
+    """Returns the element type in memory of a dtype. Raises KeyError for an unknown dtype."""
     return NUMBER_TYPES[STORED.get(dtype, dtype)]

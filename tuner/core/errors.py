@@ -1,8 +1,8 @@
-"""The kinds of error, the user's, the machine's and a candidate's, and the value a candidate's becomes.
+"""The exceptions (of the user, the machine, a candidate), and the value that a candidate's failure becomes.
 
 TunerError
-├─ UsageError        words, files or flags of the user are wrong; the message says what, found, allowed
-├─ MachineError      this machine cannot work on: its disk is full; says nothing of a candidate
+├─ UsageError        arguments, files or flags of the user are wrong; the message says what, found, allowed
+├─ MachineError      this machine cannot continue: its disk is full; says nothing about a candidate
 └─ CandidateError    this candidate failed at a stage; becomes a Failure, never ends a run
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 class Stage(enum.Enum):
-    """Where a candidate can fail, in the order it passes them."""
+    """The stages at which a candidate can fail, in the order in which a candidate passes through them."""
 
     BIND = "bind"  # knobs into the script's text
     COMPILE = "compile"  # transform and lowering
@@ -24,10 +24,10 @@ class Stage(enum.Enum):
     MEASURE = "measure"  # timing
 
 
-# Stages whose failures would repeat; a crash or a time-out may have been the machine's
+# Stages whose failures would repeat; a crash or a timeout may have been the machine's fault
 REPEATABLE = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES, Stage.VERIFY)
 
-# What failed at one of these has run: it may have damaged its process's memory, or taken a GPU's context
+# A candidate that failed at one of these has run: it may have damaged its process's memory or a GPU's context
 RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
 
 
@@ -36,13 +36,14 @@ class Failure:
     """Why a candidate has no time."""
 
     stage: Stage
-    reason: str  # one line, for people
+    reason: str  # one line, to print
 
 
 class TunerError(Exception):
-    """Root of everything this package raises on purpose.
+    """Base class of every exception that tuner raises on purpose.
 
-    ``command`` is what to type, the end of the line: who knows the database adds the flag that names it.
+    ``command`` is the command to type, printed at the end of the line: the caller that knows the database
+    adds its ``--db`` flag.
     """
 
     def __init__(self, line: str = "", command: str = "") -> None:
@@ -50,20 +51,20 @@ class TunerError(Exception):
         self.command = command
 
     def __str__(self) -> str:
-        """Returns the whole line."""
+        """Returns the message, followed by the command to type where there is one."""
         return f"{self.args[0]}{self.command}"
 
 
 class UsageError(TunerError):
-    """The user's words or files are wrong. One line: what, found, allowed. Exit code 2."""
+    """The user's arguments or files are wrong. One line: what, found, allowed. Exit code 2."""
 
 
 class MachineError(TunerError):
-    """This machine cannot work on, whatever the candidate: its disk is full."""
+    """This machine cannot continue, whatever the candidate: its disk is full."""
 
 
 class CandidateError(TunerError):
-    """A candidate failed at ``stage``; ``reason`` is one line for people."""
+    """A candidate failed at ``stage``; ``reason`` is one line to print."""
 
     def __init__(self, stage: Stage, reason: str) -> None:
         super().__init__(reason)
@@ -71,31 +72,31 @@ class CandidateError(TunerError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type["CandidateError"], tuple[Stage, str]]:
-        """Pickles by its fields: it crosses process borders."""
+        """Pickles the exception by its fields, so that it can be sent between processes."""
         return (CandidateError, (self.stage, self.reason))
 
     @property
     def failure(self) -> Failure:
-        """Returns the failure as the value that is stored."""
+        """Returns the failure as the value that a record stores."""
         return Failure(self.stage, self.reason)
 
 
 @contextlib.contextmanager
 def failing_at(stage: Stage) -> Iterator[None]:
-    """Turns a UsageError of what is done within into this candidate's failure: the run goes on."""
+    """Context manager: turns a UsageError into a CandidateError of ``stage``, so that the run goes on."""
     try:
         yield
     except UsageError as error:
         raise CandidateError(stage, str(error)) from error
 
 
-NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings, which do not name it
+NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; the name is not in it
 
 
 def defect_line(error: BaseException) -> str:
-    """Returns one line for an error that was not raised on purpose: its class and message.
+    """Returns one line for an exception that was not raised on purpose: its class and message.
 
-    Memory that ran out, and an attribute that an operation lacks, are said in words.
+    A MemoryError, and a KeyError of an attribute that an operation lacks, become sentences.
     """
     said = " ".join(str(error).split())
     if isinstance(error, MemoryError):

@@ -1,4 +1,4 @@
-"""What a GPU was like while it was timed: its sensors before, between the rounds, and after."""
+"""A GPU's sensors during a measurement: readings before it, between its rounds, and after it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class GpuState:
-    """What the sensors of a GPU say at one moment; None for what it does not tell."""
+    """One reading of a GPU's sensors; None for a sensor that the GPU does not report."""
 
     sm_clock_hz: float | None
     memory_clock_hz: float | None
@@ -17,16 +17,16 @@ class GpuState:
 
 @dataclass(frozen=True)
 class Span:
-    """What the readings between the rounds of a measurement had between them."""
+    """The range of the readings between the rounds of a measurement."""
 
     readings: int
-    lowest_sm_clock_hz: float | None  # None: not told
+    lowest_sm_clock_hz: float | None  # None: not reported
     highest_sm_clock_hz: float | None
     slowdowns: tuple[str, ...] = ()  # of any reading
 
     @classmethod
     def of(cls, states: Sequence[GpuState]) -> "Span":
-        """Summarizes readings."""
+        """Returns the range of some readings."""
         clocks = [state.sm_clock_hz for state in states if state.sm_clock_hz is not None]
         lowest, highest = (min(clocks), max(clocks)) if clocks else (None, None)
         return cls(len(states), lowest, highest, _distinct(states))
@@ -34,7 +34,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Sensors around the samples of one measurement, and where it took turns with others, among them."""
+    """Readings before and after the samples of one measurement; between them where it was interleaved."""
 
     before: GpuState
     after: GpuState
@@ -42,7 +42,7 @@ class Conditions:
 
     @property
     def slowdowns(self) -> tuple[str, ...]:
-        """Returns why the clocks were held down at any reading; such a time is not the GPU's best."""
+        """Returns why the clocks were held down at any reading: such a time is not the GPU's best."""
         return _distinct([self.before, *([self.between] if self.between else []), self.after])
 
 

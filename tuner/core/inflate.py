@@ -1,10 +1,10 @@
-"""Decompression that ends at a limit: a few kilobytes may claim to be gigabytes."""
+"""Decompression up to a size limit: a few compressed kilobytes may expand to gigabytes."""
 
 import zlib
 
 
 def inflate(packed: bytes, limit_bytes: int) -> bytes:
-    """Returns what zlib packed. Raises ValueError for more than the limit, and for what is cut or altered."""
+    """Returns zlib data decompressed. Raises ValueError above the limit, for truncated or altered data."""
     stream = zlib.decompressobj()
     try:
         content = stream.decompress(packed, limit_bytes + 1)

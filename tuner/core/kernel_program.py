@@ -1,4 +1,4 @@
-"""Compiled GPU code as values: the launches that do a problem, their buffers, and what ptxas says of them."""
+"""Compiled GPU code as values: the launches that compute a problem, their buffers, and ptxas's report."""
 
 import hashlib
 import math
@@ -18,12 +18,12 @@ class KernelBuffer:
     name: str  # "a", "b", "bias", "c" of the problem; "workspace", "packed_a", ... of the program
     bytes: int
     role: str  # "input", "output" or "scratch"
-    is_zeroed: bool = False  # must hold zeros before the first launch (atomic split-K)
+    is_zeroed: bool = False  # must be zero before the first launch (atomic split-K)
 
 
 @dataclass(frozen=True)
 class BufferMap:
-    """A tensor map of a whole buffer, which a kernel takes by value."""
+    """A tensor map (CUtensorMap) of a whole buffer, which a kernel takes by value."""
 
     name: str  # among the launch's arguments
     buffer: str
@@ -40,15 +40,15 @@ class Launch:
     dynamic_shared_bytes: int
     arguments: tuple[str, ...]  # names of buffers or tensor maps, in the order of the kernel's parameters
     tensor_maps: tuple[BufferMap, ...] = field(default=(), repr=False)
-    # tiles of C along x and y, where blocks make several; None: each makes one
+    # tiles of C along x and y, where a block computes several; None: each computes one
     tile_grid: tuple[int, int] | None = field(default=None, repr=False)
 
     def tensor_map(self, argument: str) -> BufferMap | None:
-        """Returns the tensor map that an argument is, None for a pointer."""
+        """Returns the tensor map that is passed as ``argument``; None for a pointer."""
         return next((each for each in self.tensor_maps if each.name == argument), None)
 
     def tiles_of(self, block: tuple[int, int, int]) -> int:
-        """Returns how many tiles of C a block makes: its own, and the one of each further grid of blocks."""
+        """Returns how many tiles of C the block at (x, y, z) computes: its own, then one per further grid."""
         if self.tile_grid is None:
             return 1
         columns, rows, _ = self.grid
@@ -57,7 +57,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Resources:
-    """What ptxas reports of one kernel, and how many of its blocks a multiprocessor can hold."""
+    """ptxas's report on one kernel, and how many of its blocks can be resident on a multiprocessor."""
 
     kernel: str
     registers: int  # of one thread
@@ -72,29 +72,29 @@ class Resources:
 
     @property
     def is_serialized(self) -> bool:
-        """Tells whether ptxas lets each wgmma wait for the one before, which its notes say."""
+        """Returns whether ptxas's notes say that it serialized wgmma: each waits for the one before."""
         return any(f"({code})" in note for note in self.notes for code in SERIALIZED)
 
     @property
     def spilled_bytes(self) -> int:
-        """Returns the bytes of registers that the code of one thread stores to memory and loads again."""
+        """Returns the bytes of spill stores and spill loads in the code of one thread."""
         return self.spill_store_bytes + self.spill_load_bytes
 
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """Everything that is needed to run a problem's kernels: code, launches, buffers."""
+    """Code, launches and buffers: all that is needed to run a problem's kernels."""
 
     chip: str  # "sm_90"
     ptx: str
-    cubin: bytes  # b"" where no ptxas is at hand
+    cubin: bytes  # b"" where ptxas is not installed
     launches: tuple[Launch, ...]
     buffers: tuple[KernelBuffer, ...]
-    resources: tuple[Resources, ...] = ()  # one per kernel; () where no ptxas is at hand
+    resources: tuple[Resources, ...] = ()  # one per kernel; () where ptxas is not installed
 
 
 def code_sha256(program: KernelProgram) -> str:
-    """Hashes what runs: machine code, or for want of it PTX, with its launches and buffers."""
+    """Returns a hash of what runs: the cubin (PTX where there is none), launches and buffers."""
     launches = repr((program.launches, program.buffers))
     maps = [launch.tensor_maps for launch in program.launches if launch.tensor_maps]
     words = launches + (repr(maps) if maps else "")  # programs without tensor maps hash as they always did

@@ -1,4 +1,4 @@
-"""The machine a time belongs to, and the compiler that made the code."""
+"""The machine that a time was measured on, and the compiler that generated the code."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 
 @dataclass(frozen=True)
 class Machine:
-    """A description that travels with every measurement; equal ``name`` means comparable times.
+    """A description that is stored with every measurement; equal ``name`` means comparable times.
 
-    Outcomes, scripts and code of a machine are used on machines of the same name only. So the name says all
-    that a constraint or the code generator may ask of the hardware. The number of cores is not in it: that is
-    how many of them the process may use.
+    Outcomes, scripts and code of a machine are used on machines of the same name only. So the name has all
+    that a constraint or the code generator may ask about the hardware. The number of cores is not part of
+    the name, since the number depends on how many cores the process may use.
     """
 
     name: str  # class of machine, see ``processor_class``; no host name
@@ -41,7 +41,7 @@ class Machine:
         return 32 if self.isa == "avx512" else 16
 
     def limits(self) -> tuple[tuple[str, int], ...]:
-        """Returns the device limits that constraints may name."""
+        """Returns the (name, value) pairs of device limits that constraints may name."""
         if self.chip:
             return _chip_limits(chip_of(self.chip), self.physical_cores)
         return (
@@ -61,9 +61,9 @@ def processor_class(
     extensions: tuple[str, ...],  # the instruction set, then what else code is generated for: "bf16", "vnni"
     cache_bytes: tuple[int, ...],  # L1 data, L2, L3; 0 unknown
 ) -> str:
-    """Returns the name of a class of processors.
+    """Returns the name of a class of processors with comparable times.
 
-    Such as 'Xeon (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/105M)'.
+    Example: 'Xeon (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/105M)'.
     """
     caches = "/".join(_size_text(each) for each in cache_bytes)
     return f"{processor} ({family}, {' '.join(extensions)}, caches {caches})"
@@ -77,7 +77,7 @@ def _size_text(size_bytes: int) -> str:
 
 
 def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
-    """Returns a GPU of which only the chip is known, named with the kind of target: "simulator sm_90"."""
+    """Returns a GPU's machine where only the chip is known, named by target kind: "simulator sm_90"."""
     return Machine(
         name=f"{kind} {chip.name}",
         processor=processor,
@@ -106,24 +106,24 @@ def _chip_limits(chip: Chip, multiprocessors: int) -> tuple[tuple[str, int], ...
 
 @dataclass(frozen=True)
 class Roofline:
-    """Measured limits of some threads of a machine for one dtype.
+    """The roofline of some threads of a machine for one dtype: peak arithmetic and memory bandwidth.
 
     Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
     """
 
     flop_per_s: float  # multiply-adds in registers, two each
     bytes_per_s: float  # reading memory in order; of a GPU: copying within it
-    flop_source: str = "measured"  # or which document says so, at which clock
+    flop_source: str = "measured"  # or the document that states it, and its clock
 
     def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
-        """Returns the seconds that work cannot go below; memory counts only for what no cache holds."""
+        """Returns the lower bound in seconds for some work; bandwidth counts only above ``cache_bytes``."""
         from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
         return max(flop / self.flop_per_s, from_memory_s)
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """What turned a script into code. Its text is part of the key of reuse."""
+    """The compiler that turned a script into code; ``fingerprint`` is part of ``ReuseKey``."""
 
     mlir: str  # LLVM version string of the bindings
     packages: tuple[tuple[str, str], ...]  # (distribution, version)
@@ -131,11 +131,11 @@ class Compiler:
 
     @property
     def fingerprint(self) -> str:
-        """Returns one line that changes whenever generated code may."""
+        """Returns one line that changes whenever the generated code may change."""
         versions = " ".join(f"{name}=={version}" for name, version in self.packages)
         return f"{self.mlir} {versions} pipeline:{self.pipeline_sha256[:12]}"
 
 
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
-    """Returns the names that constraints and templates may use."""
+    """Returns the (name, value) pairs that constraints and templates may use."""
     return (*problem.variables(), *machine.limits(), ("threads", threads))

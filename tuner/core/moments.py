@@ -1,4 +1,4 @@
-"""Moments and spans of time as people say them."""
+"""Dates and durations as users write them."""
 
 import datetime
 import re
@@ -9,7 +9,7 @@ UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_moment(text: str, name: str = "since") -> datetime.datetime:
-    """Reads a date or a moment, in UTC unless it says otherwise. Raises UsageError."""
+    """Parses an ISO 8601 date or time, UTC unless it has a zone. Raises UsageError, naming ``name``."""
     try:
         return with_zone(datetime.datetime.fromisoformat(text))
     except ValueError as error:
@@ -17,17 +17,17 @@ def parse_moment(text: str, name: str = "since") -> datetime.datetime:
 
 
 def with_zone(moment: datetime.datetime) -> datetime.datetime:
-    """Returns the moment, in UTC where it names no zone."""
+    """Returns the moment with a time zone: UTC where ``moment`` has none."""
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
 def utc_text(moment: datetime.datetime) -> str:
-    """Returns a moment as ISO 8601 in UTC, whole seconds."""
+    """Returns a moment as ISO 8601 in UTC, in whole seconds."""
     return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_seconds(text: str) -> float:
-    """Reads ``60s``, ``5m``, ``1.5h`` or a number of seconds. Raises UsageError."""
+    """Parses ``60s``, ``5m``, ``1.5h`` or a number of seconds. Raises UsageError."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text)
     seconds = float(match[1]) * UNIT_S[match[2]] if match else 0.0
     if not seconds > 0:

@@ -1,4 +1,4 @@
-"""The numpy type of each type of numbers; those of ml_dtypes need that package, bf16 does with its bits."""
+"""The numpy type of each element type; some need the package ml_dtypes, bf16 falls back to its bits."""
 
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -18,13 +18,13 @@ DType: TypeAlias = np.dtype[np.generic]
 
 
 def _kind(name: str, numpy_name: str) -> Any:
-    """Returns the numpy type of one element; None where no package here has it."""
+    """Returns the numpy type of one element; None where no installed package has such a type."""
     known = (getattr(package, numpy_name, None) for package in PACKAGES)
-    # Without its package bf16 is its bits: no other array of ours is of this type.
+    # Without ml_dtypes bf16 is its bits, uint16: no other array of tuner has this type.
     return next((kind for kind in known if kind is not None), np.uint16 if name == "bf16" else None)
 
 
-# As MLIR spells it -> type
+# MLIR type -> numpy type
 DTYPES: dict[str, DType] = {
     name: np.dtype(kind)
     for name, number in NUMBER_TYPES.items()

@@ -1,11 +1,11 @@
-"""How long a compiler's passes take."""
+"""Seconds of the compiler's passes."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class PassSeconds:
-    """All runs of one pass while one candidate was compiled."""
+    """The total of one pass over all its runs while one candidate was compiled."""
 
     name: str
     seconds: float
@@ -14,8 +14,8 @@ class PassSeconds:
 
 @dataclass(frozen=True)
 class CompileSeconds:
-    """Where the seconds of compiling one candidate went, and what they are true of."""
+    """Seconds per pass of compiling one candidate, and the compiler and machine that they hold for."""
 
     compiler: str  # Compiler.fingerprint
-    machine: str  # Machine.name of the one that compiled
+    machine: str  # Machine.name of the compiling machine
     passes: tuple[PassSeconds, ...]  # the longest first

@@ -1,4 +1,4 @@
-"""Candidates that were compiled where no GPU could time them."""
+"""Candidates that were compiled on a machine without a GPU and still have to be timed."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from tuner.core.record import Verdict
 
 @dataclass(frozen=True)
 class Origin:
-    """A trial's name that is the same in every database that its run was merged into."""
+    """A trial's name, the same in every database that the trial's run was merged into."""
 
     run: str  # uuid
     number: int  # of the trial, within the run
@@ -18,11 +18,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class PendingTrial:
-    """A compiled trial without a time, with all that is needed to run it elsewhere."""
+    """A compiled trial without a time, with all that is needed to run it on another machine."""
 
     origin: Origin
-    id: int  # of the trial where it was exported, for people
-    target: str  # that compiled it: "simulator:sm_90", "cuda:sm_90"
+    id: int  # of the trial in the exporting database, to print
+    target: str  # that compiled the trial: "simulator:sm_90", "cuda:sm_90"
     problem: Problem
     candidate: Candidate
     script_sha256: str
@@ -30,4 +30,4 @@ class PendingTrial:
     verdict: Verdict | None  # of the simulator; None: only compiled
     script_text: str
     program: KernelProgram
-    predicted_cycles: float | None = None  # of a model: says what is timed first, and nothing else
+    predicted_cycles: float | None = None  # of a cost model: only decides which trial is timed first

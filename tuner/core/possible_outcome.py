@@ -1,4 +1,4 @@
-"""What an outcome that comes from elsewhere may say: no kernel is faster than hardware can be."""
+"""Plausibility checks of results measured on another machine: no kernel is faster than hardware can be."""
 
 import math
 from typing import Final
@@ -19,16 +19,17 @@ ROUNDING: Final = 1e-9  # relative: JSON keeps every bit, other recordings fewer
 GPU_HZ: Final = 3.5e9  # above the highest boost clock that NVIDIA documents (GeForce RTX 50: 2.9e9)
 GPU_CLOCK_FLOP: Final = 32768  # of a multiprocessor without a documented number; B200 in fp8: 16384
 CPU_HZ: Final = 7e9  # above the highest clock that is sold (6.2e9)
-CPU_VECTOR_UNITS: Final = 4  # that multiply and add in the same cycle: Arm Neoverse V2; x86 has 2
-# of a core with a matrix unit, whatever the type: AMX int8, Intel 64 optimization manual, 20.2
+CPU_VECTOR_UNITS: Final = 4  # FMA units of a core: Arm Neoverse V2; x86 has 2
+# flop per cycle of a core with a matrix unit, whatever the type: AMX int8, Intel 64 optimization manual, 20.2
 CPU_MATRIX_FLOP: Final = 4096
 NARROW_DTYPES: Final = ("bf16", "f16", "i8", "e4m3", "e5m2")  # that matrix units of x86 take
 
 
 def most_flop_per_s(dtype: str, machine: Machine, threads: int) -> float:
-    """Returns what no such machine exceeds: documented flop per cycle at the highest clock that is sold.
+    """Returns an upper bound of flop/s of ``threads`` threads of a machine, or of a whole GPU.
 
-    Infinite for a machine of which only the name is known.
+    The bound is the documented flop per cycle at the highest clock that is sold; infinite for a machine of
+    which only the name is known.
     """
     if machine.chip:
         documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
@@ -43,7 +44,7 @@ def most_flop_per_s(dtype: str, machine: Machine, threads: int) -> float:
 
 
 def why_no_times(measurement: Measurement) -> str:
-    """Returns why numbers cannot be seconds that calls took, each for itself; "" where they can."""
+    """Returns why a measurement's numbers, each for itself, cannot be seconds per call; "" where they can."""
     found = measurement
     if not 1 <= len(found.samples_s) <= MOST_SAMPLES:
         return f"found {len(found.samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
@@ -55,7 +56,7 @@ def why_no_times(measurement: Measurement) -> str:
 
 
 def why_no_measurement(measurement: Measurement) -> str:
-    """Returns why numbers cannot be those of one measurement; "" where they can."""
+    """Returns why a measurement's numbers contradict each other; "" where they are consistent."""
     why, found, (low_s, high_s) = why_no_times(measurement), measurement, measurement.interval_s
     if why:
         return why
@@ -69,7 +70,10 @@ def why_no_measurement(measurement: Measurement) -> str:
 
 
 def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why a measurement cannot be one of a problem; "" where it can. See ``most_flop_per_s``."""
+    """Returns why a measurement is implausible for a problem; "" where it is not.
+
+    ``limit_flop_per_s`` is what ``most_flop_per_s`` returns for the machine.
+    """
     why = why_no_measurement(measurement)
     if why:
         return why
@@ -83,7 +87,7 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
 
 
 def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
-    """Returns why a verdict cannot be that of a correct kernel; "" where it can."""
+    """Returns why a verdict cannot be the verdict of a correct kernel; "" where it can."""
     elements = problem.rows * problem.sizes[1]
     if not 0 <= verdict.elements <= elements:
         return f"found {verdict.elements} compared elements, allowed 0 to {elements}"
@@ -93,13 +97,13 @@ def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
 
 
 def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why a baseline's time cannot be one of a problem; "" where it can."""
+    """Returns why a baseline's time is implausible for a problem; "" where it is not."""
     why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
     return f"baseline: {why}" if why else ""
 
 
 def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
-    """Returns why limits cannot be a machine's; "" where they can."""
+    """Returns why a roofline's limits are implausible for a machine; "" where they are not."""
     if not 0 < roofline.flop_per_s <= limit_flop_per_s:
         return f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
     if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:

@@ -1,19 +1,19 @@
-"""Texts of others, such as names in a merged database, as characters that move no terminal."""
+"""Untrusted texts, such as names in a merged database, without control characters that act on a terminal."""
 
 import re
 from typing import Final
 
-# Controls but line ends and tabs, what separates lines elsewhere, and what turns the direction of writing
+# Control characters but newline and tab, Unicode line separators, and marks that change the writing direction
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def printable_lines(text: str) -> str:
-    r"""Returns a text of several lines with \u001b, which JSON reads as well, in place of each control."""
+    r"""Returns a text of several lines with an escape such as \u001b (as in JSON) for each control."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def printable(text: str) -> str:
-    r"""Returns a text as part of one line, with \n and \x1b in place of what does not print."""
+    r"""Returns a text as part of one line, with escapes such as \n and \x1b for unprintable characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -10,9 +10,9 @@ from tuner.core.errors import UsageError
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
 SUM_DTYPES = ("f32", "f64", "i32")  # that products are added up in
-# Name in numpy -> dtype; that of tf32 means f32.
+# numpy's name -> dtype; "float32" means f32, not tf32.
 NUMPY_NAMES = {number_type(dtype).numpy_name: dtype for dtype in (*INPUT_DTYPES, "i32") if dtype != "tf32"}
-NARROW_OUTPUTS = {  # dtype -> types of C beside that of the sums, which is f32 of all but f64 and i8
+NARROW_OUTPUTS = {  # dtype -> types of C besides the type of the sums, f32 for all but f64 and i8
     "f16": ("f16",),
     "bf16": ("bf16",),
     **dict.fromkeys(FLOAT8S, ("f16", "bf16")),
@@ -21,8 +21,8 @@ OUTPUTS = (*SUM_DTYPES, *dict.fromkeys(word for words in NARROW_OUTPUTS.values()
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
-BATCH_LIMIT = 65535  # matrices: a GPU has no more blocks along z
-SHAPES = {  # operation -> its sizes as the command line takes them, an example
+BATCH_LIMIT = 65535  # matrices: the most blocks of a GPU's grid along z
+SHAPES = {  # operation -> the form of its shape on the command line, an example
     MATMUL: ("MxNxK", "512x512x512"),
     BATCH_MATMUL: ("BxMxNxK", "8x512x512x512"),
 }
@@ -31,9 +31,9 @@ SIZE_LIMIT = 2**31 - 1  # an extent; kernels index with 64 bits, BLAS interfaces
 
 @dataclass(frozen=True)
 class Problem:
-    """One operation at one size, e.g. ``matmul`` of (m, n, k) = (512, 512, 512).
+    """One operation at one size, such as ``matmul`` of (m, n, k) = (512, 512, 512).
 
-    A ``batch_matmul`` multiplies ``batch`` pairs of matrices of these sizes, that lie one behind the other.
+    A ``batch_matmul`` multiplies ``batch`` pairs of matrices of the same sizes, contiguous in memory.
     """
 
     operation: str
@@ -41,11 +41,11 @@ class Problem:
     dtype: str  # of the inputs
     layout: str = "nn"
     epilogue: str = "none"
-    output: str = ""  # type of C where it is not the natural one: see NARROW_OUTPUTS
+    output: str = ""  # type of C, one of NARROW_OUTPUTS[dtype]; "": the type of the sums
     batch: int = 1  # matrices of A, of B and of C; of a batch_matmul only
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a word that is not known or a size that is not positive."""
+        """Raises UsageError for an unknown operation, dtype, layout, epilogue or output, or a bad size."""
         require_choice("operation", self.operation, OPERATIONS)
         require_choice("dtype", self.dtype, INPUT_DTYPES)
         require_choice("layout", self.layout, LAYOUTS)
@@ -69,93 +69,93 @@ class Problem:
 
     @property
     def shape(self) -> str:
-        """Returns the sizes as the command line spells them: 512x512x512, with a batch 8x512x512x512."""
+        """Returns the sizes as the command line takes them: 512x512x512, with a batch 8x512x512x512."""
         return "x".join(str(size) for size in self.extents)
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Returns the sizes as the shape tells them: (m, n, k), of a batch_matmul (batch, m, n, k)."""
+        """Returns the numbers of ``shape``: (m, n, k), for a batch_matmul (batch, m, n, k)."""
         return (*self.lead, *self.sizes)
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """Returns the leading extent of the arrays: (batch,) of a batch_matmul, else ()."""
+        """Returns the leading extent of the arrays: (batch,) for a batch_matmul, else ()."""
         return (self.batch,) if self.operation == BATCH_MATMUL else ()
 
     @property
     def rows(self) -> int:
-        """Returns the rows of C, those of all matrices one behind the other."""
+        """Returns the number of rows of C, of all matrices of the batch together."""
         return self.batch * self.sizes[0]
 
     @property
     def a_shape(self) -> tuple[int, ...]:
-        """Returns the shape of A in memory."""
+        """Returns the shape of A in memory: (m, k), for layout tn (k, m); with the batch in front."""
         m, _, k = self.sizes
         return (*self.lead, k, m) if self.layout == "tn" else (*self.lead, m, k)
 
     @property
     def b_shape(self) -> tuple[int, ...]:
-        """Returns the shape of B in memory."""
+        """Returns the shape of B in memory: (k, n), for layout nt (n, k); with the batch in front."""
         _, n, k = self.sizes
         return (*self.lead, n, k) if self.layout == "nt" else (*self.lead, k, n)
 
     @property
     def c_shape(self) -> tuple[int, ...]:
-        """Returns the shape of C."""
+        """Returns the shape of C: (m, n), for a batch_matmul (batch, m, n)."""
         return (*self.lead, *self.sizes[:2])
 
     @property
     def one(self) -> "Problem":
-        """Returns the matmul of one pair of matrices."""
+        """Returns the problem of one pair of matrices: a batch_matmul as a matmul."""
         return replace(self, operation=MATMUL, batch=1)
 
     @property
     def key(self) -> str:
-        """Returns one line that names the problem; equal for equal problems only."""
+        """Returns one line that identifies the problem: matmul 512x512x512 f32 nn none."""
         dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
         return f"{self.operation} {self.shape} {dtype} {self.layout} {self.epilogue}"
 
     @property
     def flop(self) -> int:
-        """Returns multiplications and additions, two per (m, n, k) point; the epilogue is not counted."""
+        """Returns the number of multiplications and additions, 2 batch m n k; the epilogue is not counted."""
         m, n, k = self.sizes
         return 2 * self.batch * m * n * k
 
     @property
     def stored_dtype(self) -> str:
-        """Returns the type of A and B in memory, as MLIR spells it."""
+        """Returns the MLIR element type of A and B in memory."""
         return STORED.get(self.dtype, self.dtype)
 
     @property
     def accumulator(self) -> str:
-        """Returns the type that products are added up in."""
+        """Returns the MLIR type in which products are summed."""
         return natural_output(self.dtype)
 
     @property
     def result_dtype(self) -> str:
-        """Returns the type of C and of the bias, as MLIR spells it."""
+        """Returns the MLIR element type of C and of the bias."""
         return self.output or self.accumulator
 
     @property
     def input_bytes(self) -> int:
-        """Returns the bytes of one input element."""
+        """Returns the bytes of one element of A or B."""
         return number_type(self.dtype).bytes
 
     @property
     def output_bytes(self) -> int:
-        """Returns the bytes of one output element."""
+        """Returns the bytes of one element of C or of the bias."""
         return number_type(self.result_dtype).bytes
 
     @property
     def bytes(self) -> int:
-        """Returns the bytes that must move at least once: A, B, the bias and C."""
+        """Returns the bytes of A, B, the bias and C, which move at least once."""
         m, n, k = self.sizes
         bias = n if self.epilogue == "bias_relu" else 0
         matrices = self.input_bytes * (m * k + k * n) + self.output_bytes * m * n
         return self.batch * matrices + self.output_bytes * bias
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
-        """Returns the names that constraints may use for this problem."""
+        """Returns the (name, value) pairs of the problem that constraints may use."""
         m, n, k = self.sizes
         return (
             ("m", m),
@@ -205,17 +205,17 @@ def BatchMatmul(  # noqa: N802 - as Matmul
 
 
 def _plain(size: int) -> int:
-    """Returns an integer of another library, such as numpy's, as Python's; what is no integer as it is."""
+    """Returns an integer of another library, such as numpy's, as an int; returns other values unchanged."""
     try:
         return size if isinstance(size, bool) else operator.index(size)
     except TypeError:
-        return size  # Problem refuses it by its name
+        return size  # Problem refuses it, naming the size
 
 
 def dtype_name(dtype: object) -> str:
-    """Returns a type as MLIR spells it, of a numpy dtype, scalar type or name such as "float32".
+    """Returns the dtype ("f32") of a numpy dtype, a numpy scalar type, or a name such as "float32".
 
-    Other text is returned as it is, for Problem to refuse. Raises UsageError for what is no type.
+    Other text is returned unchanged, for Problem to check. Raises UsageError for other objects.
     """
     if isinstance(dtype, str):
         return NUMPY_NAMES.get(dtype, dtype)
@@ -226,29 +226,29 @@ def dtype_name(dtype: object) -> str:
 
 
 def natural_output(dtype: str) -> str:
-    """Returns the type that C has where nothing else is said, the one that products are added up in."""
+    """Returns C's default type for a dtype, the type in which products are summed."""
     return {"f64": "f64", "i8": "i32"}.get(dtype, "f32")
 
 
 def narrow_output(dtype: str, word: str) -> str:
-    """Returns a type of C as Problem takes it: the natural one, said or not, is the empty word."""
+    """Returns ``Problem.output`` for a type of C: "" for the default type, with or without its name."""
     return "" if word == natural_output(dtype) else word
 
 
 def output_names(dtype: str) -> tuple[str, ...]:
-    """Returns the types that C may have, the natural one first."""
+    """Returns the types that C may have for a dtype, the default first."""
     return (natural_output(dtype), *NARROW_OUTPUTS.get(dtype, ()))
 
 
 def parse_shape(text: str) -> tuple[int, int, int]:
-    """Reads ``MxNxK``. Raises UsageError with what was found."""
+    """Parses ``MxNxK`` to (m, n, k). Raises UsageError."""
     _, sizes = parse_sizes(MATMUL, text)
     m, n, k = sizes
     return m, n, k
 
 
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
-    """Reads ``MxNxK``, of a batch_matmul ``BxMxNxK``: the batch and (m, n, k). Raises UsageError."""
+    """Parses ``MxNxK``, for a batch_matmul ``BxMxNxK``, to the batch and (m, n, k). Raises UsageError."""
     require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
     extents = _extents(text)
@@ -259,9 +259,9 @@ def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
 
 
 def shape_text(operation: str | None, text: str) -> str:
-    """Returns a shape as ``Problem.shape`` spells it: 512X512X512 is 512x512x512.
+    """Returns a shape in the form of ``Problem.shape``: 512x512x512 for 512X512X512.
 
-    Without an operation a shape of four sizes is a batch_matmul's. Raises UsageError for what is no shape.
+    Without an operation, a shape of four sizes is a batch_matmul's. Raises UsageError for other texts.
     """
     has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
     named = operation or (BATCH_MATMUL if has_batch else MATMUL)
@@ -270,13 +270,13 @@ def shape_text(operation: str | None, text: str) -> str:
 
 
 def _extents(text: str) -> tuple[int, ...]:
-    """Returns the numbers of ``8x16x32``; () for what is written in another way."""
+    """Returns the numbers of ``8x16x32``; () for a text of another form."""
     numbers = re.fullmatch(r"[0-9]{1,18}(x[0-9]{1,18})*", text.lower())  # int() refuses thousands of digits
     return tuple(int(number) for number in numbers[0].split("x")) if numbers else ()
 
 
 def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
-    """Returns what is missing of a shape, or the operation that has as many sizes; '' for other texts."""
+    """Returns which sizes are missing from a shape, or the operation with as many sizes; else ''."""
     names = SHAPES[operation][0].split("x")
     text = "x".join(str(extent) for extent in extents)
     if operation == MATMUL and len(extents) == len(names) + 1:
@@ -288,11 +288,11 @@ def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
 
 
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Returns the batch and the sizes of ``Problem.extents``; what is of no problem, Problem refuses."""
+    """Splits ``Problem.extents`` into the batch and (m, n, k); does not check the sizes."""
     return (extents[0], extents[1:]) if operation == BATCH_MATMUL and extents else (1, extents)
 
 
 def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
-    """Raises UsageError for a word that is not one of those allowed."""
+    """Raises UsageError, naming ``what``, unless ``found`` is one of ``allowed``."""
     if found not in allowed:
         raise UsageError(f"{what}: found {found!r}, allowed {', '.join(allowed)}")

@@ -1,4 +1,4 @@
-"""What became of a candidate: a measurement, a verdict, or the stage it failed at and why."""
+"""The outcome of a candidate: a measurement, a verdict, or the stage at which it failed and why."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ from tuner.core.target_name import TargetName
 
 @dataclass(frozen=True)
 class Verdict:
-    """A result compared with the float64 reference, element by element."""
+    """The outcome of verification: a result compared with the float64 reference, element by element."""
 
     max_error: float  # largest |result - reference| / tolerance of that element; correct when <= 1
-    elements: int  # compared
-    notes: tuple[str, ...] = ()  # what else was seen, one line each: blocks left out, bank conflicts
+    elements: int  # number of compared elements
+    notes: tuple[str, ...] = ()  # further observations, one line each: blocks left out, bank conflicts
 
 
 @dataclass(frozen=True)
@@ -28,20 +28,20 @@ class Measurement:
     inner_calls: int  # calls per sample
     median_s: float
     interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
-    is_complete: bool = True  # False: stopped early, hopeless against the incumbent
+    is_complete: bool = True  # False: early-stopped, far slower than the incumbent
     cold_median_s: float | None = None  # GPU: of single calls, the cache flushed before each
     conditions: Conditions | None = None  # GPU: where its sensors can be read
-    host: HostConditions | None = None  # CPU: of all that took turns, the same
+    host: HostConditions | None = None  # CPU: the same for all that were timed interleaved
 
     @property
     def least_s(self) -> float:
-        """Returns the fastest sample: of an early-stopped measurement nothing else is known."""
+        """Returns the fastest sample in seconds: all that an early-stopped measurement shows."""
         return min(self.samples_s, default=self.median_s)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One row of the tuning history: a candidate and what became of it."""
+    """One entry of the tuning history: a candidate and its outcome."""
 
     problem: Problem
     candidate: Candidate
@@ -51,9 +51,9 @@ class Record:
     artifact_sha256: str = ""  # of the lowered code; "" when it was not compiled
     stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds), in order
     reused_from: int | None = None  # trial whose outcome this is: same script or same code
-    verdict: Verdict | None = None  # beside a Measurement
-    resources: tuple[Resources, ...] = ()  # of GPU kernels, where ptxas told them; failed trials' as well
-    program: KernelProgram | None = None  # GPU: on its way to the store, which gives it by ``Store.program``
+    verdict: Verdict | None = None  # in addition to a Measurement
+    resources: tuple[Resources, ...] = ()  # of GPU kernels, as ptxas reported; of failed trials as well
+    program: KernelProgram | None = None  # GPU: until it is stored; then ``Store.program`` returns it
 
     @property
     def status(self) -> str:
@@ -64,15 +64,15 @@ class Record:
 
     @property
     def median_s(self) -> float | None:
-        """Returns the median in seconds; None for anything that was not timed."""
+        """Returns the median in seconds per call; None for a candidate that was not timed."""
         return self.outcome.median_s if isinstance(self.outcome, Measurement) else None
 
     @property
     def correct_verdict(self) -> Verdict | None:
-        """Returns what verification found: the outcome where nothing was timed, else what is beside it."""
+        """Returns the verdict: the outcome itself where nothing was timed, else the field ``verdict``."""
         return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
 
     @property
     def code(self) -> str:
-        """Returns what tells generated code apart: its hash, or for want of one its own candidate."""
+        """Returns a key, equal for equal code: the code's hash, or the candidate where there is no code."""
         return self.artifact_sha256 or self.script_sha256 or self.candidate.text

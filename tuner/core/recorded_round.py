@@ -1,4 +1,4 @@
-"""The round of timing that an exported script's time is from: what a later check compares relative to."""
+"""The timing round of an exported script's time: the reference of a later ``tuner check``."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from tuner.core.dataclass_json import number
 
 SECONDS_LIMIT = 1e6  # of one call: eleven days
-SHARE_LIMIT = 1e6  # of the noise: two timings of the same code, one of them during a pause of all processes
+SHARE_LIMIT = 1e6  # of the noise: two timings of the same code, all processes paused during one of the two
 SECONDS_TEXT = f"seconds, more than 0 and up to {SECONDS_LIMIT:.0f}"
 Seconds = Annotated[float, number(SECONDS_TEXT, lambda found: 0 < found <= SECONDS_LIMIT)]
 Share = Annotated[
@@ -16,9 +16,9 @@ Share = Annotated[
 
 @dataclass(frozen=True)
 class RecordedRound:
-    """Seconds per call of what was timed interleaved in one round; on another day all may be slower."""
+    """Seconds per call of codes timed interleaved in one round; on another day all codes may be slower."""
 
     kernel_s: Seconds  # of the script's kernel: lower quartile of its samples
     noise: Share  # relative difference between two timings of the same code in the round
     library_s: Seconds | None = None  # of the baseline library: lower quartile; None: not timed in the round
-    panel_product_s: Seconds | None = None  # of a product of small panels: lower quartile; None: on a GPU
+    panel_product_s: Seconds | None = None  # lower quartile, a product of small packed panels; None: on a GPU

@@ -1,4 +1,4 @@
-"""What a machine with a GPU found out about candidates that came in a bundle."""
+"""Results of a remote measurement: candidates of a bundle, measured on a machine with a GPU."""
 
 import datetime
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ CUBIN, PTX = "cubin", "ptx"  # what ran: the machine code, or PTX that the drive
 
 @dataclass(frozen=True)
 class MeasuringProvenance:
-    """Where and when results were made, and of what."""
+    """Where and when results were measured, and of which bundle."""
 
-    session: str  # uuid of the measuring
+    session: str  # uuid of the measuring session
     bundle: str  # sha256 of the bundle's manifest
     tuner: str  # version
     started: datetime.datetime  # UTC
     machine: Machine
-    driver: str  # the newest CUDA that it knows
+    driver: str  # the newest CUDA version that the driver supports
 
 
 @dataclass(frozen=True)
 class MeasuredTrial:
-    """What became of one candidate on that machine."""
+    """The outcome of one candidate on the measuring machine."""
 
     origin: Origin
-    id: int  # of the trial where the bundle was exported, for people
+    id: int  # of the trial in the database that exported the bundle, to print
     problem: Problem
     candidate: Candidate
     chip: str
@@ -40,13 +40,13 @@ class MeasuredTrial:
     code: str  # CUBIN or PTX
     finished: datetime.datetime  # UTC
     outcome: Measurement | Failure
-    verdict: Verdict | None = None  # beside a Measurement
+    verdict: Verdict | None = None  # in addition to a Measurement
     stage_s: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class FinalTime:
-    """A finalist of one problem timed again, interleaved with the others."""
+    """A top trial of one problem, timed again, interleaved with the other top trials."""
 
     origin: Origin
     problem: Problem
@@ -55,15 +55,15 @@ class FinalTime:
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """What two timings of the fastest differed by, among the finalists of a problem."""
+    """The A/A noise floor of a problem's final re-measurement: the fastest trial timed twice."""
 
     problem: Problem
-    noise: float  # relative difference that means nothing
+    noise: float  # relative difference of the two timings; smaller differences mean nothing
 
 
 @dataclass(frozen=True)
 class BaselineTime:
-    """The baseline on one problem, there."""
+    """The baseline's time of one problem on the measuring machine."""
 
     problem: Problem
     baseline: Baseline
@@ -71,7 +71,7 @@ class BaselineTime:
 
 @dataclass(frozen=True)
 class RemoteResults:
-    """All that one measuring wrote down."""
+    """All results of one measuring session."""
 
     provenance: MeasuringProvenance
     trials: tuple[MeasuredTrial, ...]

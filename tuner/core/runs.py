@@ -1,4 +1,4 @@
-"""What the results database gives and takes: runs, trials and queries, as values."""
+"""What the results database stores and returns: runs, trials and queries, as values."""
 
 import datetime
 from dataclasses import dataclass, field
@@ -13,29 +13,29 @@ from tuner.core.record import Measurement, Record
 from tuner.core.target_name import TargetName
 
 # Origins of a first point.
-WARM_START = "warm start"  # it was among the best of a problem like this one
-SPACE_FILE = "space file"  # the file lists it under ``first``
-SEED = "seed"  # a cost model of the machine ranks it high
+WARM_START = "warm start"  # among the best of a similar problem
+SPACE_FILE = "space file"  # listed under ``first`` in the search space file
+SEED = "seed"  # ranked high by a cost model of the machine
 ORIGINS = (WARM_START, SPACE_FILE, SEED)
 
 
 @dataclass(frozen=True)
 class FirstPoint:
-    """A feasible candidate and where it comes from."""
+    """A feasible candidate that is proposed before the sampler's, and where it comes from."""
 
     candidate: Candidate
     origin: str  # one of ORIGINS
     source: str = ""  # of a warm start: "512x512x512 (run 3)"
 
     def __post_init__(self) -> None:
-        """Raises ValueError for another origin."""
+        """Raises ValueError for an origin that is not one of ORIGINS."""
         if self.origin not in ORIGINS:
             raise ValueError(f"origin: found {self.origin!r}, allowed {', '.join(ORIGINS)}")
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything that a resumed run must be given again."""
+    """The settings of a run, complete: a resumed run needs nothing else."""
 
     problem: Problem
     target: TargetName
@@ -47,16 +47,16 @@ class RunSettings:
     trials: int | None  # budget; None: no limit
     budget_s: float | None  # budget in seconds; None: no limit
     workers: int
-    fresh: bool = False  # re-run what is known
-    warm_start: bool = False  # begin with what was best for the nearest problems
-    warm_files: tuple[str, ...] = ()  # recordings to learn from as well
-    first: tuple[FirstPoint, ...] | None = None  # proposed before any other; None: not chosen yet
+    fresh: bool = False  # compile and time again what is known
+    warm_start: bool = False  # begin with the best candidates of the nearest problems
+    warm_files: tuple[str, ...] = ()  # recordings to take warm-start points from as well
+    first: tuple[FirstPoint, ...] | None = None  # proposed before any other candidate; None: not chosen yet
     recording: str = ""  # of a replay: the path of its file
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baseline measured beside: in a process of its own, or in turns with the finalists."""
+    """The time of the baseline library: timed in a process of its own, or interleaved with the top trials."""
 
     name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
     threads: int  # 0: on a GPU
@@ -66,18 +66,18 @@ class Baseline:
 
 @dataclass(frozen=True)
 class RemoteMeasurement:
-    """Where the times of a run were taken, when that was not by the tuner that has the run."""
+    """Where the times of a run were measured, if on another machine than the one that stores the run."""
 
-    session: str  # uuid of the measuring
-    bundle: str  # sha256 of the manifest that the candidates came in
+    session: str  # uuid of the measuring session
+    bundle: str  # sha256 of the bundle's manifest
     tuner: str  # version that measured
-    driver: str  # the newest CUDA that the driver there knows
-    source: str  # uuid of the run whose candidates these are, under the same numbers
+    driver: str  # the newest CUDA version that the measuring machine's driver supports
+    source: str  # uuid of the run that proposed the candidates, under the same numbers
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the tuner."""
+    """One run of the tuner: settings, machine, compiler, and figures of the whole run."""
 
     id: int
     settings: RunSettings
@@ -87,19 +87,19 @@ class Run:
     status: str  # "running", "done", "interrupted"
     created: datetime.datetime  # UTC
     seconds: float | None  # wall time of all sessions of the run
-    noise: float | None  # A/A noise floor: relative difference that means nothing
-    load_average: float | None  # at the start
+    noise: float | None  # A/A noise floor: relative differences below it mean nothing
+    load_average: float | None  # at the start of the run
     baseline: Baseline | None
-    search_s: float | None = None  # of ``seconds``, those before the finals; None: not told
-    idle_s: float | None = None  # of ``search_s``, those in which nothing was loaded, verified or timed
-    elsewhere: RemoteMeasurement | None = None  # None: measured by this tuner
-    roofline: Roofline | None = None  # measured with the answer; None: interrupted, or it failed
-    unreliable: str = ""  # why the answer's figures mean nothing; "" where they can be relied on
+    search_s: float | None = None  # part of ``seconds`` before the final re-measurement; None: unknown
+    idle_s: float | None = None  # part of ``search_s`` in which nothing was loaded, verified or timed
+    elsewhere: RemoteMeasurement | None = None  # None: measured on this machine
+    roofline: Roofline | None = None  # measured at the end; None: interrupted, or the measurement failed
+    unreliable: str = ""  # why the final times cannot be relied on; "" where they can
     uuid: str = ""  # the same in every database that the run is merged into
 
     @property
     def idle_share(self) -> float | None:
-        """Returns the part of the search in which the measuring worker had nothing to do; None: not told."""
+        """Returns the share of the search, 0 to 1, with an idle measurement worker; None: unknown."""
         if not self.search_s or self.idle_s is None:
             return None
         return self.idle_s / self.search_s
@@ -107,24 +107,24 @@ class Run:
 
 @dataclass(frozen=True, repr=False)
 class StoredTrial:
-    """A trial whose outcome arrived, as history tells it."""
+    """A trial with an outcome, as read from the results database."""
 
     id: int
     run: int
     number: int
     row: int
     record: Record
-    final: Measurement | None  # re-timed interleaved with the other finalists
+    final: Measurement | None  # of the final re-measurement, interleaved with other trials
     script_text: str
     created: datetime.datetime  # UTC, when it was proposed
     machine: Machine
     threads: int
-    stale: str = ""  # why its time no longer holds: an audit said so
-    unreliable: str = ""  # why its final time means nothing; "" where it can be relied on
-    compile_seconds: CompileSeconds | None = None  # of compiling it again; None: nobody asked
+    stale: str = ""  # why the time no longer holds, from an audit; "" where it holds
+    unreliable: str = ""  # why the final time cannot be relied on; "" where it can
+    compile_seconds: CompileSeconds | None = None  # seconds per pass; None: not measured
 
     def __repr__(self) -> str:
-        """Returns one line: a script and its samples are asked for by name."""
+        """Returns one line without script and samples: problem, target, candidate, status and time."""
         problem = f"{self.record.problem.key}, {self.record.target.text}"
         return (
             f"StoredTrial({self.id} of run {self.run}: {problem}: "
@@ -144,7 +144,7 @@ class StoredTrial:
 
     @property
     def knobs(self) -> dict[str, Value]:
-        """Returns the knobs by name."""
+        """Returns the knobs' values, by the knobs' names."""
         return dict(self.record.candidate.choices)
 
     @property
@@ -154,12 +154,12 @@ class StoredTrial:
 
     @property
     def time_s(self) -> float | None:
-        """Returns the time that counts, as ``best_s``."""
+        """Returns seconds per call: the same as ``best_s``."""
         return self.best_s
 
     @property
     def early_stopped(self) -> Measurement | None:
-        """Returns the measurement that was cut short where the trial has no other: a bound, no result."""
+        """Returns the early-stopped measurement of a trial without a final time: a lower bound; else None."""
         outcome = self.record.outcome
         if self.final is not None or not isinstance(outcome, Measurement) or outcome.is_complete:
             return None
@@ -167,15 +167,15 @@ class StoredTrial:
 
     @property
     def best_s(self) -> float | None:
-        """Returns the final median if there is one, else the first; None when it was not timed."""
+        """Returns the median seconds per call, of the final re-measurement if any; None: not timed."""
         return self.record.median_s if self.final is None else self.final.median_s
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate that a run has proposed, and its trial where the outcome arrived."""
+    """A candidate that a run has proposed, and the trial where the candidate has an outcome."""
 
-    id: int  # of the trial, which it has from the start
+    id: int  # of the trial, known when the candidate is proposed
     number: int
     row: int
     candidate: Candidate
@@ -184,21 +184,21 @@ class Proposal:
 
 @dataclass(frozen=True)
 class TaskQuery:
-    """Which problem, target and machine to ask about; None means any."""
+    """Conditions on problem, target, machine and threads; None means any."""
 
     operation: str | None = None
     shape: str | None = None  # "512x512x512"
     dtype: str | None = None
     layout: str | None = None
     epilogue: str | None = None
-    output: str | None = None  # Problem.output: "" is the natural one
-    target: str | None = None  # "simulator" means every chip
+    output: str | None = None  # Problem.output: "" is the type of the sums
+    target: str | None = None  # "cpu", "simulator:sm_90"; "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None
 
     @classmethod
     def of(cls, problem: Problem, **narrower: Any) -> "TaskQuery":
-        """Asks about one problem; ``narrower`` are further fields."""
+        """Returns the query for one problem; ``narrower`` are further fields."""
         return cls(
             operation=problem.operation,
             shape=problem.shape,
@@ -212,7 +212,7 @@ class TaskQuery:
 
 @dataclass(frozen=True)
 class TrialQuery:
-    """Which trials to list; None means any."""
+    """Conditions on trials; None means any."""
 
     task: TaskQuery = field(default_factory=TaskQuery)
     strategy: str | None = None
@@ -223,20 +223,20 @@ class TrialQuery:
         False  # the best per problem, target, threads and machine: see ``tuner.run_history.best_trials``
     )
     limit: int | None = None
-    sort: str = "created"  # created, median, number; "-" before it reverses
+    sort: str = "created"  # created, median, number; a leading "-" reverses the order
 
     @classmethod
     def measured(
         cls, problem: Problem, target: TargetName, machine: Machine, threads: int, **narrower: Any
     ) -> "TrialQuery":
-        """Asks for the trials whose times compare; ``narrower`` are further fields."""
+        """Returns the query for measured trials with comparable times; ``narrower`` are further fields."""
         task = TaskQuery.of(problem, target=target.text, machine=machine.name, threads=threads)
         return cls(task, status="measured", **narrower)
 
 
 @dataclass(frozen=True)
 class BestGroup:
-    """What a best trial is the best of: times within a group compare."""
+    """A group of trials with comparable times, of which one is the best trial."""
 
     problem: str  # Problem.key
     target: str  # TargetName.text
@@ -246,27 +246,27 @@ class BestGroup:
 
 @dataclass(frozen=True)
 class RunBound:
-    """A run that has times, and a bound of its answer's time."""
+    """A run that has times, and a lower bound of the time of its selected result."""
 
     run: int
     group: BestGroup
-    is_unreliable: bool  # the round that answers is
-    least_s: float  # of the trials asked for: the run's answer is not faster
+    is_unreliable: bool  # True: the timing round of the selected result is unreliable
+    least_s: float  # least seconds of the trials asked for: the run's selected result is not faster
 
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Which runs to list; None means any."""
+    """Conditions on runs; None means any."""
 
     task: TaskQuery = field(default_factory=TaskQuery)
     status: str | None = None  # running, done, interrupted
-    since: datetime.datetime | None = None  # begun since then
-    limit: int | None = None  # the latest
+    since: datetime.datetime | None = None  # started at this moment or later
+    limit: int | None = None  # at most so many, the latest
 
 
 @dataclass(frozen=True)
 class ReuseKey:
-    """Equal keys mean equal outcomes: same code on the same class of machine."""
+    """The key by which outcomes are reused: same problem, target, threads, class of machine and compiler."""
 
     problem: Problem
     target: TargetName
@@ -277,7 +277,7 @@ class ReuseKey:
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of a run's trials."""
+    """Numbers of a run's trials, by outcome."""
 
     proposed: int = 0
     measured: int = 0
@@ -288,25 +288,25 @@ class Counts:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of results that another machine sent."""
+    """How many runs and trials an import of remote results added."""
 
-    runs: int  # that are new here
-    trials: int  # of them, or of runs that came before
-    known: int  # trials that were here already
+    runs: int  # new runs
+    trials: int  # new trials, of new runs or of runs imported before
+    known: int  # trials that were stored already
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was deleted because no answer needs it."""
+    """How many rows were deleted because no selected result needs them."""
 
     trials: int
     scripts: int
-    programs: int  # compiled ones, of GPUs
+    programs: int  # compiled GPU programs
 
 
 @dataclass(frozen=True)
 class DatabaseInfo:
-    """What ``tuner db info`` tells."""
+    """What ``tuner db info`` prints."""
 
     url: str  # password hidden
     revision: str

@@ -1,4 +1,4 @@
-"""The two ports of a kind of machine: one turns scripts into artifacts, one verifies and times these."""
+"""The two ports of a target kind: a compiler (script -> artifact), and an evaluator (verifies and times)."""
 
 import abc
 import hashlib
@@ -14,27 +14,27 @@ from tuner.core.record import Measurement, Verdict
 
 @dataclass(frozen=True)
 class Partition:
-    """A rectangle of C that one thread computes, and the function; of a batch, of some of its matrices."""
+    """A thread's partition of C: a rectangle, its function, and for a batch the matrices it covers."""
 
-    entry: str  # which computes it of one matrix
+    entry: str  # function that computes the rectangle of one matrix
     row: int  # first row of C
     column: int  # first column of C
     m: int  # rows
     n: int  # columns
-    first: int = 0  # matrix of the batch
-    matrices: int = 1  # from the first on
+    first: int = 0  # first matrix of the batch
+    matrices: int = 1  # number of matrices
 
     @property
     def called(self) -> str:
-        """Returns the function that computes it of all its matrices."""
+        """Returns the name of the function that computes the partition for all its matrices."""
         return self.entry if self.matrices == 1 else f"{self.entry}_x{self.matrices}"
 
 
 @dataclass(frozen=True)
 class Script:
-    """A bound transform script: plain MLIR text with no template left.
+    """A bound transform script: plain MLIR text, no template syntax left.
 
-    A script for several threads names its panels in a comment, see ``tuner.payload.cpu.partitions_in``.
+    A script for several threads lists its partitions in a comment, see ``tuner.payload.cpu.partitions_in``.
     """
 
     text: str
@@ -42,86 +42,86 @@ class Script:
 
     @classmethod
     def of(cls, text: str) -> "Script":
-        """Builds the script with its hash."""
+        """Returns the script of a text, with the text's SHA-256."""
         return cls(text, hashlib.sha256(text.encode()).hexdigest())
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """Lowered code, ready to load. Two scripts may give the same ``sha256``."""
+    """Lowered code, ready to load. Two scripts may be lowered to artifacts of the same ``sha256``."""
 
-    host_code: str  # CPU: LLVM-dialect text; "" of a GPU, where ``program`` has the PTX
+    host_code: str  # CPU: LLVM-dialect text; "" for a GPU, where ``program`` has the PTX
     sha256: str  # of what runs: ``host_code`` and ``panels``, or machine code and launches
-    panels: tuple[Partition, ...] = ()  # CPU: calls that together do the whole problem
-    stage_s: tuple[tuple[str, float], ...] = ()  # seconds of the compiler's parts
+    panels: tuple[Partition, ...] = ()  # CPU: thread partitions of C; their calls compute the whole problem
+    stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the compilation
     program: KernelProgram | None = None  # GPU only
-    refusal: Failure | None = None  # why it is not worth loading, known from its resources alone
+    refusal: Failure | None = None  # why the code is not loaded, known from its resources alone
 
     @property
     def code(self) -> str:
-        """Returns the code as text: LLVM dialect, or the PTX of a GPU."""
+        """Returns the code as text: LLVM dialect of a CPU, or PTX of a GPU."""
         return self.host_code if self.program is None else self.program.ptx
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much time a measurement may take, and when it is hopeless."""
+    """How long a measurement may take, and above which time it is early-stopped."""
 
     budget_s: float = 0.08  # seconds of timed calls
     min_samples: int = 5
     max_samples: int = 60
-    stop_above_s: float | None = None  # a candidate whose first samples are all slower stops here
+    stop_above_s: float | None = None  # a candidate whose first samples are all slower is early-stopped
 
 
 class AbstractCompiler(abc.ABC):
-    """Turns scripts into artifacts for one kind of machine. Final subclasses only; no environment read.
+    """Turns scripts into artifacts for one target kind. Final subclasses only; reads no environment.
 
-    Each compile worker builds one and calls it for one script after another; what one keeps, the others do
-    not know. An exception that is no CandidateError, a crash and a hang are this candidate's failures, of
-    stage COMPILE; the other scripts are compiled by other children meanwhile. Which compiler that is, the
-    kind's value says (``tuner.tuning.target_kind``).
+    Each compile worker builds a compiler and calls it for one script after another; workers share no state.
+    An exception other than CandidateError, a crash and a hang are failures of the candidate, at stage
+    COMPILE; other child processes compile the other scripts meanwhile. ``tuner.tuning.target_kind`` says
+    which compiler a target kind has.
     """
 
     @abc.abstractmethod
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Transforms the payload by the script and lowers it. Stages BIND, COMPILE, RESOURCES."""
+        """Returns the payload transformed by the script and lowered. Fails at BIND, COMPILE or RESOURCES."""
 
 
 class AbstractEvaluator(abc.ABC):
-    """Verifies and times artifacts on one kind of machine. Final subclasses only; it needs no compiler.
+    """Verifies and times artifacts on one target kind. Final subclasses only; needs no compiler.
 
-    The one child process that owns the machine builds one (``tuner.workers.services``, for a bundle
+    The one child process that owns the machine builds an evaluator (``tuner.workers.services``, for a bundle
     ``tuner.bundle.measure.service``) and calls it from one thread. In the life of a trial::
 
         loaded = load(problem, artifact)            # not of an artifact that is refused, or known
         verify(problem, loaded, rng)
         measure(problem, loaded, effort, rng)       # once the compile workers stand still; if ``is_timed``
 
-    and at the end of a run, of the finalists, each loaded anew::
+    and at the end of a run, with the top trials, each loaded anew::
 
         measure_together(problem, works, effort, rng)   # again with fewer where it fails
 
-    A child serves one problem, so its arrays may be kept. Each method raises CandidateError when the
-    candidate fails; anything else that it raises, a crash and a hang become failures of stage RUN as well.
-    After one of stage RUN, VERIFY or MEASURE the process is ended, and a new one builds another.
-    ``load`` results are opaque to callers: only the evaluator that made one looks into it.
+    A child process serves one problem, so its arrays may be kept. Each method raises CandidateError when the
+    candidate fails; any other exception, a crash and a hang become failures of stage RUN as well. After a
+    failure of stage RUN, VERIFY or MEASURE the process is ended, and a new process builds another evaluator.
+    Results of ``load`` are opaque to callers: only the evaluator that returned one looks into it.
     """
 
-    is_timed: bool = True  # False: a correct candidate is verified and that is all; nothing is ranked
+    is_timed: bool = True  # False: candidates are only verified; nothing is timed or ranked
 
     @abc.abstractmethod
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        """Makes the artifact callable in this process. Stage LOAD."""
+        """Returns the artifact loaded, callable in this process. Fails at stage LOAD."""
 
     @abc.abstractmethod
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Compares every element with the float64 reference on fresh inputs. Stage VERIFY."""
+        """Compares every element with the float64 reference on fresh inputs. Fails at stage VERIFY."""
 
     @abc.abstractmethod
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times calls on this machine, nothing else of ours running. Stage MEASURE.
+        """Times calls on this machine while tuner runs nothing else here. Fails at stage MEASURE.
 
         Never called, like ``measure_together``, where ``is_timed`` is False.
         """
@@ -130,24 +130,25 @@ class AbstractEvaluator(abc.ABC):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times several loaded artifacts interleaved, sample by sample, in a shuffled order. Stage MEASURE.
+        """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
-        One of them may be what ``load_baseline`` gave.
+        One element of ``loaded`` may be the result of ``load_baseline``. Fails at stage MEASURE.
         """
 
 
 class AbstractBaselineSource(abc.ABC):
-    """An evaluator of a machine whose baseline can take turns with candidates.
+    """An evaluator that can time its baseline library interleaved with candidates.
 
-    ``load_baseline`` is called in the evaluator's process, after the finalists are loaded and before they are
-    timed.
+    ``load_baseline`` is called in the evaluator's process, after the top trials are loaded and before they
+    are timed.
     """
 
-    baseline_threads: int = 0  # that the library uses; 0: on a GPU
+    baseline_threads: int = 0  # threads of the library; 0: on a GPU
 
     @abc.abstractmethod
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        """Returns the library's name, and its matmul for ``measure_together``, checked as candidates are.
+        """Returns the library's name, and its matmul for ``measure_together``, verified as candidates are.
 
-        Raises TunerError where there is none or it is wrong; CandidateError(RUN) where it takes more with it.
+        Raises TunerError where there is no library or its result is wrong, CandidateError(RUN) where its
+        failure also made the candidates unusable.
         """

@@ -1,4 +1,4 @@
-"""Text files as users hand them in: readable, UTF-8, and not without end."""
+"""Text files of users, read with checks: readable, UTF-8, limited in size."""
 
 import sys
 from pathlib import Path
@@ -9,17 +9,17 @@ LIMIT_BYTES = 64 << 20  # of a script or payload
 
 
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
-    """Returns what a file holds. Raises UsageError, which says that ``allowed`` ("MLIR text") was wanted."""
+    """Returns a file's text. Raises UsageError, whose message names ``allowed`` ("MLIR text")."""
     try:
         with path.open("rb") as file:
-            content = file.read(limit_bytes + 1)  # a device has no end
+            content = file.read(limit_bytes + 1)  # /dev/zero has no end
     except OSError as error:
         raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed {allowed}") from error
     return _decoded(str(path), content, allowed, limit_bytes)
 
 
 def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
-    """Does the same, and reads standard input for ``-``."""
+    """Returns a file's text, or that of standard input for ``-``. Raises UsageError as ``read_text`` does."""
     if str(path) != "-":
         return read_text(path, allowed, limit_bytes)
     return _decoded("standard input", sys.stdin.buffer.read(limit_bytes + 1), allowed, limit_bytes)

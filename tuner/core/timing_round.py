@@ -1,4 +1,4 @@
-"""One round of timing: finalists that took turns, and what is known of how quiet the machine was."""
+"""One timing round: top trials timed interleaved, and how quiet the machine was meanwhile."""
 
 import datetime
 from dataclasses import dataclass
@@ -10,28 +10,28 @@ from tuner.core.runs import Baseline
 
 @dataclass(frozen=True)
 class RoundQuality:
-    """How far the times of a round can be relied on."""
+    """How reliable the times of a timing round are."""
 
-    noise: float | None  # A/A noise floor: relative difference that means nothing; None: not known
-    disturbance: float  # relative: the largest of the noise and of what the machine did meanwhile
-    unreliable: str  # why the figures mean nothing; "" where they can be relied on
+    noise: float | None  # A/A noise floor: relative differences below it mean nothing; None: not known
+    disturbance: float  # relative: the largest of the noise, the drifts and the shares of lost processor time
+    unreliable: str  # why the times cannot be relied on; "" where they can
     host: HostConditions | None = None  # CPU
-    is_lost: bool = False  # it gave no times; ``unreliable`` says why
+    is_lost: bool = False  # True: the round gave no times; ``unreliable`` says why
 
     @classmethod
     def lost(cls, reason: str) -> "RoundQuality":
-        """Returns the quality of a round that failed or ran out of time, and so gave no times."""
+        """Returns the quality of a round that failed or timed out, and so gave no times."""
         return cls(None, 0.0, f"the final re-measurement was lost: {reason}", is_lost=True)
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Returns what orders rounds: the least is the quietest, which answers; lost ones come last."""
+        """Returns the sort key of rounds: the least is the quietest, whose times count; lost rounds last."""
         return (self.is_lost, bool(self.unreliable), self.disturbance)
 
 
 @dataclass(frozen=True)
 class TimedRound:
-    """A round as it was timed."""
+    """A timing round with its times, before it is stored."""
 
     quality: RoundQuality
     times: tuple[tuple[int, Measurement], ...]  # by trial
@@ -40,10 +40,10 @@ class TimedRound:
 
 @dataclass(frozen=True)
 class StoredRound:
-    """A round as a run keeps it, beside others."""
+    """A timing round as stored with its run; a run may have several."""
 
-    number: int  # 0: of an older tuner, of which no conditions are known
+    number: int  # 0: of an older tuner, which stored no conditions
     started: datetime.datetime  # UTC
     quality: RoundQuality
-    is_answering: bool  # the quietest of its run
-    of_trials: int = 0  # that the run had by then: an extended run has more
+    is_answering: bool  # True: the quietest of its run, whose times are used
+    of_trials: int = 0  # number of trials of the run at that time: an extended run has more

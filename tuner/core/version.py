@@ -1,3 +1,3 @@
-"""The version of this package, for what must not import the API."""
+"""The version of this package, in a module that imports nothing."""
 
 __version__ = "0.1.0"
