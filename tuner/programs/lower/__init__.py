@@ -1,1 +1,1 @@
-"""A user's whole function: read, split into kernels, lowered for a device or for the host."""
+"""Lowering of a whole function: read, outlined into kernels, lowered for a device or for the host."""

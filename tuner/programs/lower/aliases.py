@@ -1,7 +1,7 @@
-"""The values that may name a buffer, and the ops that use it: a search forwards over def-use chains.
+"""Finds the values that may alias a buffer, and the operations that use them, by following def-use chains.
 
-Followed are views, ``arith.select`` and structured control flow; behind work with a token also that token,
-since the work goes on until it is waited for.
+Followed are views, ``arith.select`` and structured control flow. The token of asynchronous work is followed
+too, because the work may use the buffer until its token is waited for.
 """
 
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ ADDRESS = "memref.extract_aligned_pointer_as_index"
 
 @dataclass(frozen=True)
 class Aliases:
-    """What is known of one buffer."""
+    """The values that may alias one buffer, their users, and whether the buffer is freed or escapes."""
 
-    values: frozenset[Value]  # the memrefs that may be it or a part of it
-    users: frozenset[Op]  # of those, and of the tokens of their work
-    is_freed: bool  # somewhere
+    values: frozenset[Value]  # memrefs that may be the buffer or a part of it
+    users: frozenset[Op]  # users of these memrefs, and of the tokens of asynchronous work on the buffer
+    is_freed: bool  # by any operation
     is_returned: bool  # by the function
-    has_address: bool  # its address is taken, so that uses may be out of sight
+    has_address: bool  # the address is taken, so that there may be uses that no def-use chain shows
 
 
 def aliases_of(buffer: Value) -> Aliases:
-    """Searches from a buffer's definition."""
+    """Returns the aliases of a buffer, searched forward from its definition."""
     values: set[Value] = set()
     users: dict[Op, None] = {}
     open_values = [buffer]
@@ -52,7 +52,7 @@ def _is_returned(users: dict[Op, None], memrefs: frozenset[Value]) -> bool:
 
 
 def _forwarded(user: Op, number: int) -> list[Value]:
-    """Returns the values behind one use that name the same buffer, or work on it that goes on."""
+    """Returns what one use of the buffer results in: aliases, or tokens of work on the buffer."""
     tokens = [result for result in user.results if is_token(result)]
     if user.name in VIEWS:
         return list(user.results)[:1]

@@ -1,4 +1,4 @@
-"""Makes host code assert that what it reads and writes lies in its memory, by upstream's pass.
+"""Makes host code assert that each load and store is in bounds, by an upstream pass.
 
     memref.store %x, %a[%i] : memref<8xf32>
   becomes
@@ -8,7 +8,7 @@
     cf.assert %2, "ERROR: Runtime op verification failed ..."
     memref.store %x, %a[%i] : memref<8xf32>
 
-Not checked: vectors, and code that is LLVM dialect already.
+Not checked: vector accesses, and code that is in the LLVM dialect already.
 """
 
 from tuner.mlir.bindings import ir
@@ -20,5 +20,5 @@ ASSERT_BOUNDS = (
 
 
 def assert_bounds(module: ir.Module) -> None:
-    """Inserts the assertions, in place."""
+    """Inserts bounds assertions into a module in place."""
     run_passes(module, ASSERT_BOUNDS)

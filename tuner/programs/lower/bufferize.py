@@ -1,8 +1,8 @@
-"""Turns the tensors of a program into memrefs that are freed, by upstream's one-shot bufferization.
+"""Converts the tensors of a program to memrefs and frees them, by upstream's one-shot bufferization.
 
-Takes a module with one function on tensors; gives it on memrefs, results included. Arguments that were
-tensors are never written: a tensor is a value, and the caller's stays. Loops and branches whose yields
-upstream rejects, or would free by address at run time, yield copies (``copy_yields.py``).
+Takes a module with one function on tensors; returns it on memrefs, results included. Arguments that were
+tensors are never written: a tensor is a value, and the caller's value does not change. Loops and branches
+whose yields upstream rejects, or would free by address at run time, yield copies (``copy_yields.py``).
 
     func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
       %empty = tensor.empty() : tensor<4xf32>
@@ -27,19 +27,20 @@ from tuner.programs.lower.copy_yields import copy_yields, yields_own_memory
 from tuner.programs.lower.deallocation import deallocate
 from tuner.programs.lower.entry import function_named
 
-ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math on tensors
+ELEMENTWISE = "builtin.module(convert-elementwise-to-linalg)"  # of arith and math operations on tensors
 ONE_SHOT = (
     "one-shot-bufferize{bufferize-function-boundaries"
     " function-boundary-type-conversion=identity-layout-map},canonicalize,cse"
 )
 BUFFERIZE = f"builtin.module(eliminate-empty-tensors,{ONE_SHOT})"
-BUFFERIZE_COPIES = f"builtin.module({ONE_SHOT})"  # the elimination would undo what keeps copies apart
+# eliminate-empty-tensors would merge the buffers that the copies keep separate
+BUFFERIZE_COPIES = f"builtin.module({ONE_SHOT})"
 YIELDS_ANOTHER = "is not equivalent to the corresponding iter bbArg"  # upstream's error for a yield
 TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 
 
 def has_tensors(module: ir.Module) -> bool:
-    """Tells whether any value of a module is a tensor."""
+    """Returns whether any value of a module is a tensor."""
     found: list[Type] = []
 
     def visit(op: Op) -> WalkResult:
@@ -67,7 +68,7 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
 
 
 def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
-    """Bufferizes in place; tells whether that worked as loops and branches are, and all memory is freed."""
+    """Bufferizes in place. True if that succeeded without copies of yields and all memory is freed."""
     try:
         run_passes(module, BUFFERIZE)
         return not yields_own_memory(function_named(module, name)) and deallocate(module)

@@ -1,9 +1,10 @@
-"""Rewrites copies and fills that the runtime has no call for: of views with gaps, and of 8 and 64 bits.
+"""Rewrites copies and fills that the runtime has no call for: of strided views, and fills of 8 and 64 bits.
 
-Takes a host function; ``gpu.memcpy`` of memory with gaps becomes one copy for each part without, and between
-two buffers on the device a loop, which becomes a kernel. So does ``gpu.memset`` but for those of 16 and 32
-bits, as MLIR's runtime has no other. A token of such an op becomes that of a ``gpu.wait``: streams are
-planned anew. ``gpux.memcpy`` becomes one for each part on the same stream, wherever its buffers are.
+Takes a host function. A ``gpu.memcpy`` of non-contiguous memory becomes one copy per contiguous part; between
+two device buffers it becomes a loop, which is later outlined into a kernel. A ``gpu.memset`` also becomes a
+loop, except for 16 and 32 bits, for which MLIR's runtime has a function. A token of such an operation becomes
+the token of a ``gpu.wait``: streams are planned later. A ``gpux.memcpy`` becomes one copy per part on the
+same stream, wherever its buffers are.
 
     gpu.memcpy %a, %b : memref<4x2xf32, strided<[8, 1]>>, memref<4x2xf32>
   becomes
@@ -29,11 +30,11 @@ STREAM_COPY = "gpux.memcpy"
 ANY_SIZE, ANY_OFFSET = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
 
 
-Copy = Callable[[Value, Value], object]  # builds the copy of a part, to the first from the second
+Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: target, source
 
 
 def copy_in_rows(function: Op) -> None:
-    """Rewrites in place, outside of kernels; unranked memrefs stay."""
+    """Rewrites the copies and fills of a function in place, outside kernels; unranked memrefs stay."""
     for op in walk(function, "gpu.memcpy"):
         target, source = _buffers(op)
         if _has_gaps(target, source):
@@ -73,7 +74,7 @@ def _copy_on(stream: Value) -> Copy:
 
 
 def _copy_in_parts(target: Value, source: Value, copy: Copy) -> None:
-    """Builds loops around the copies of parts without gaps."""
+    """Builds loops around the copies of contiguous parts."""
     dimensions = min(contiguous_dimensions(target.type), contiguous_dimensions(source.type))
     _copy_parts(target, source, target.type.rank - dimensions, [], copy)
 
@@ -91,7 +92,7 @@ def _copy_parts(target: Value, source: Value, outer: int, indices: list[Value], 
 
 
 def _part(buffer: Value, indices: list[Value]) -> Value:
-    """Creates the view of what is behind the indices, of the dimensions that are left."""
+    """Creates a rank-reduced subview whose leading dimensions are fixed at ``indices``."""
     kind, outer = buffer.type, len(indices)
     inner = list(range(outer, kind.rank))
     strides = kind.get_strides_and_offset()[0]
@@ -122,7 +123,7 @@ def _buffers(op: Op) -> list[Value]:
 
 
 def _has_gaps(target: Value, source: Value) -> bool:
-    """Tells whether a copy is of ranked memory that is not all in one piece."""
+    """Returns whether a copy is between ranked memrefs of which at least one is not contiguous."""
     is_whole = _is_ranked(target, source) and is_contiguous(target.type) and is_contiguous(source.type)
     return _is_ranked(target, source) and not is_whole
 

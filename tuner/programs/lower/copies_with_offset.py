@@ -1,7 +1,7 @@
-"""Moves the pointer of copied or filled memory to its first element: ``gpu-to-llvm`` forgets the offset.
+"""Moves the pointer of a copied or filled view to its first element, since ``gpu-to-llvm`` drops the offset.
 
-Takes a host function right before ``gpu-to-llvm``; the operand of a ``gpu.memcpy`` or ``gpu.memset`` that is
-contiguous memory behind an offset becomes a memref whose pointer is that of its first element.
+Takes a host function right before ``gpu-to-llvm``. The operand of a ``gpu.memcpy`` or ``gpu.memset`` that is
+contiguous memory with an offset becomes a memref whose pointer is the address of its first element.
 
     gpu.memcpy %a, %view : memref<4xf32>, memref<4xf32, strided<[1], offset: 4>>
   becomes, at its end
@@ -18,7 +18,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def move_pointers_of_copies(module: ir.Module) -> int:
-    """Rewrites in place; returns how many operands it replaced."""
+    """Rewrites copies and fills of a module in place; returns the number of replaced operands."""
     moved = 0
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
         for number, operand in enumerate(op.operands):
@@ -45,7 +45,7 @@ def _moved(buffer: Value) -> Value:
 
 
 def _descriptor(address: Value, sizes: list[Value]) -> Value:
-    """Creates what LLVM has for a memref of these sizes in row-major order, without an offset."""
+    """Creates the LLVM descriptor of a row-major memref of these sizes without an offset."""
     array = f"array<{len(sizes)} x i64>"
     kind = f"!llvm.struct<(ptr, ptr, i64{f', {array}, {array}' if sizes else ''})>"
     described = value("llvm.mlir.poison", ir.Type.parse(kind))

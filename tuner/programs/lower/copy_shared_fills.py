@@ -1,8 +1,8 @@
-"""Copies fills of tensors that several ops use, so that each has its own, before bufferization.
+"""Duplicates fills of tensors that several operations use, before bufferization.
 
-Two matmuls often start from one fill with zeros. As buffers the second would start from a copy of that, and
-nothing would show any more that it starts from zeros. Fills of dynamic shape, or of another tensor than
-``tensor.empty``, stay shared.
+Two matmuls often start from one fill with zeros. After bufferization the second matmul would start from a
+copy of the filled buffer, and nothing would show any more that it starts from zeros. Fills of dynamic shape,
+or of a tensor other than ``tensor.empty``, stay shared.
 
     %f = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
     %g = linalg.exp ins(%a : tensor<4xf32>) outs(%f : tensor<4xf32>) -> tensor<4xf32>
@@ -22,7 +22,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def copy_shared_fills(function: Op) -> None:
-    """Rewrites in place; the last user keeps the old fill."""
+    """Duplicates shared fills of a function in place; the last user keeps the original fill."""
     for fill in walk(function, "linalg.fill"):
         if not fill.results or not _is_of_empty(fill):
             continue

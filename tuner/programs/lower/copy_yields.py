@@ -1,9 +1,9 @@
 """Copies the tensors that loops and branches yield into tensors from outside, before bufferization.
 
-A loop whose iterations each make a new tensor does not bufferize, and a branch would hand on memory that it
-allocated, which device memory cannot mirror. After this pass an iteration or branch ends in a copy: an
-iteration into its own iter_args, a branch into a tensor in front of it. Results of branches of dynamic
-shape stay as they are: nothing in front of them tells their size.
+A loop whose iterations each create a new tensor does not bufferize, and a branch would yield memory that it
+allocated, for which no device buffer can be kept in parallel. After this pass an iteration or branch ends in
+a copy: an iteration into its own iter_args, a branch into a tensor defined before the branch. Results of
+branches of dynamic shape stay unchanged, because no value before the branch gives their size.
 
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (tensor<4xf32>) {
       %y = tensor.empty() : tensor<4xf32>
@@ -31,7 +31,7 @@ ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 
 def yields_own_memory(function: Op) -> bool:
-    """Tells whether a loop or branch on buffers yields memory that it allocated."""
+    """Returns whether a loop or branch on buffers yields memory that it allocated."""
     yields = [
         last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)
     ]
@@ -39,13 +39,13 @@ def yields_own_memory(function: Op) -> bool:
 
 
 def copy_yields(function: Op) -> None:
-    """Rewrites scf.for, scf.while and scf.if in place."""
+    """Inserts copies before the yields of scf.for, scf.while and scf.if, in place."""
     for loop in walk(function, LOOP):
         block = _blocks(loop)[0]
         _copy_iteration(last_of(block), list(block.arguments)[1:], 0)
     for loop in walk(function, WHILE):
         condition, body = _blocks(loop)
-        _copy_iteration(last_of(condition), list(condition.arguments), 1)  # behind the condition
+        _copy_iteration(last_of(condition), list(condition.arguments), 1)  # operand 0 is the condition
         _copy_iteration(last_of(body), list(body.arguments), 0)
     for branch in walk(function, BRANCH):
         with branch.location, ir.InsertionPoint(branch):
@@ -55,7 +55,7 @@ def copy_yields(function: Op) -> None:
 
 
 def _copy_iteration(end: Op, arguments: list[Value], first: int) -> None:
-    """Lets a terminator yield, from operand ``first`` on, copies into the block's own arguments."""
+    """Makes a terminator yield copies into the arguments of its block, from operand ``first`` on."""
     yielded = list(end.operands)[first:]
     fits = [
         _is_tensor(target) and target.type == each.type
@@ -65,7 +65,7 @@ def _copy_iteration(end: Op, arguments: list[Value], first: int) -> None:
     inner = [
         each for each, is_fit in zip(yielded, fits, strict=False) if is_fit and _is_of_control_flow(each)
     ]
-    if sum(fits) > 1 or inner:  # one may be yielded as another, or be its memory: copy all away first
+    if sum(fits) > 1 or inner:  # a yielded value may alias another one's target: copy all values away first
         with end.location, ir.InsertionPoint(end):
             spare = [None if target is None else _empty_like(target) for target in targets]
         _copy_into(end, spare, first)
@@ -103,7 +103,7 @@ def _is_tensor(each: Value) -> bool:
 
 
 def _is_allocated_in(end: Op, operand: Value) -> bool:
-    """Tells whether a value is memory that its block allocated, or a view of that."""
+    """Returns whether a value is memory that its block allocated, or a view of such memory."""
     allocation = op_of(source_of(operand, VIEWS), *ALLOCATIONS)
     return allocation is not None and allocation.block == end.block
 

@@ -1,9 +1,10 @@
-"""Frees the memory that a program on memrefs allocates and leaves to us.
+"""Frees the memory that a program on memrefs allocates and does not free itself.
 
-Takes a module on memrefs; gives it with ``memref.dealloc`` at the end of each buffer's life. Upstream's
-deallocation pipeline does that for an entry that frees nothing and has only ops whose effects upstream knows;
-it also copies each returned argument, since the caller frees results. All others, and those where upstream
-would ask for addresses at run time, are done by ``last_use.py``.
+Takes a module on memrefs; inserts ``memref.dealloc`` at the end of each buffer's lifetime. Upstream's
+deallocation pipeline does so for an entry function that frees nothing and has only operations whose effects
+upstream knows; the pipeline also copies each returned argument, since the caller frees results. All other
+functions, and functions for which upstream would compare addresses at run time, are handled by
+``last_use.py``.
 
     %0 = memref.alloc() : memref<4xf32>
     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
@@ -28,25 +29,27 @@ DEALLOCATE = (
     "builtin.module(func.func(buffer-loop-hoisting),buffer-deallocation-pipeline,"
     "convert-bufferization-to-memref,canonicalize,cse)"
 )
-# Ops of the GPU dialect whose effects upstream knows.
+# Operations of the GPU dialect whose effects upstream knows.
 KNOWN = frozenset(
     f"gpu.{name}"
     for name in (*("launch", "terminator", "thread_id", "block_id", "block_dim", "grid_dim", "global_id"),)
 )
-BY_ADDRESS = "memref.extract_aligned_pointer_as_index"  # how it asks at run time whose memory something is
+# in upstream's output: ownership is decided by address at run time
+BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 
 
 def deallocate(module: ir.Module) -> bool:
-    """Adds deallocations in place; tells whether none of them depends on addresses at run time."""
+    """Adds deallocations in place; True if no deallocation depends on addresses at run time."""
     run_passes(module, DEALLOCATE)
     return not walk(module, BY_ADDRESS)
 
 
 def free_memory(module: ir.Module, name: str) -> ir.Module:
-    """Returns the module with frees of what the function of that name allocates and leaves to us.
+    """Returns the module with deallocations of what its function ``name`` allocates and does not free.
 
-    What it returns counts: a returned argument may become a copy, which the caller may free.
-    Raises CandidateError(COMPILE) where it cannot be decided who frees.
+    Only the returned module is valid: a returned argument may become a copy, which the caller may free.
+
+    Raises CandidateError(COMPILE) where it is undecidable who frees a buffer.
     """
     function = function_named(module, name)
     if _is_for_upstream(function):
@@ -58,7 +61,7 @@ def free_memory(module: ir.Module, name: str) -> ir.Module:
 
 
 def _is_for_upstream(function: Op) -> bool:
-    """Tells whether a function frees nothing itself, and has only ops whose effects upstream knows."""
+    """True if a function frees nothing itself and has only operations whose effects upstream knows."""
     returned = [each for each in last_of(function.regions[0].blocks[0]).operands if is_buffer(each.type)]
     has_memory = bool(returned or walk(function, "memref.alloc"))
     return has_memory and not walk_where(function, _is_unknown_to_upstream)

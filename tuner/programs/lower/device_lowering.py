@@ -1,17 +1,19 @@
-"""Lowers a host function around kernels to LLVM dialect that allocates, copies and launches by itself.
+"""Lowers a host function with kernels to LLVM dialect that allocates, copies and launches on the device.
 
-Takes a module with one function on memrefs, whose work is ``gpu.launch`` or ``gpu.launch_func``; gives LLVM
-dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binary``. Four stages:
+Takes a module with one function on memrefs, whose work is ``gpu.launch`` or ``gpu.launch_func``; produces
+LLVM dialect that calls the ``mgpu*`` functions, with the kernels as ``gpu.binary``. Four stages:
 
-1. Read: the signature as the author wrote it, and which arguments are written.
-2. Outline: kernels are ``gpu.func``, while the host is still on memrefs, so that their effects can be read.
-3. Make asynchronous: a function that names its streams (GPUX) keeps them; any other loses its tokens, gets
-   device memory unless it allocates its own (``gpu.alloc``), and the streams or tokens of a plan. Its own
-   memory that is mixed with the host's (``explicit_memory.py``) is placed anew, on planned streams.
-4. To LLVM: kernels to PTX or machine code, then the host. Nothing is simplified between the asynchronous form
-   and ``gpu-to-llvm``: upstream takes a ``gpu.wait async`` of one token, which is a fork, for that token.
+1. Read: the signature of the source function, and which arguments are written.
+2. Outline: kernels become ``gpu.func`` while the host code is still on memrefs, so that their effects can be
+   read.
+3. Make asynchronous: a function that names its streams (GPUX) keeps them. Any other function loses its
+   tokens, gets device memory unless it allocates device memory itself (``gpu.alloc``), and gets the streams
+   or tokens of a plan. Explicit device memory that is mixed with host memory (``explicit_memory.py``) is
+   placed again, on planned streams.
+4. To LLVM: kernels to PTX or machine code, then the host code. Nothing is simplified between the asynchronous
+   form and ``gpu-to-llvm``: upstream folds a ``gpu.wait async`` of one token, which is a fork, to that token.
 
-Rejected, with op and location, is what upstream's conversions skip silently (``unconverted.py``).
+Operations that upstream's conversions skip silently are rejected with their location (``unconverted.py``).
 """
 
 from dataclasses import dataclass
@@ -52,7 +54,7 @@ from tuner.programs.lower.tensor_map_arguments import create_tensor_maps
 from tuner.programs.lower.unconverted import reject_copies_of_views, reject_what_was_not_converted
 
 CLEAN = "builtin.module(canonicalize,cse)"
-# Like the host's own pipeline, but for gpu-to-llvm; simplified only behind it.
+# Like the host's pipeline, with gpu-to-llvm in addition; simplified only after that pass.
 TO_LLVM = (
     "builtin.module(convert-nvgpu-to-nvvm,func.func(convert-linalg-to-loops),convert-vector-to-scf,expand-strided-metadata,lower-affine,"
     "convert-scf-to-cf,convert-vector-to-llvm,arith-expand,convert-math-to-libm,convert-math-to-llvm,"
@@ -65,12 +67,12 @@ BINARY = 3  # gpu.CompilationTarget: a cubin
 
 @dataclass(frozen=True)
 class _HostFunction:
-    """What the caller of a function must know of it, and its kernels' interface."""
+    """The signature of a host function, its written arguments, its stream count, its kernels' alignment."""
 
     arguments: tuple[ValueType, ...]
     results: tuple[ValueType, ...]
-    written: tuple[bool, ...]  # of each argument
-    stream_slots: int  # streams that it takes as its last arguments
+    written: tuple[bool, ...]  # per argument
+    stream_slots: int  # number of streams that the function takes as its last arguments
     alignment_bytes: int  # of the kernels' dynamic shared memory
 
 
@@ -83,9 +85,14 @@ def lower_device_program(
     *,
     is_checked: bool = False,
 ) -> DeviceProgram:
-    """Lowers in place; other functions must be inlined. Without ``assemble`` the program holds PTX.
+    """Lowers a module in place and returns the program; functions other than ``entry`` must be inlined.
 
-    ``is_checked`` makes the host's loops assert that each access lies in its memory.
+    Args:
+        entry: name of the function to run.
+        chip: the GPU architecture.
+        options: how device work is issued.
+        assemble: converts PTX to machine code; None: the program contains PTX.
+        is_checked: whether the host's loops assert that each access is in bounds.
 
     Raises CandidateError(COMPILE or RESOURCES).
     """
@@ -123,9 +130,9 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
 
 
 def drop_streams_of_mixed_memory(function: Op) -> bool:
-    """Takes a GPUX program's streams where copies are needed, of which the author's streams say nothing.
+    """Removes a GPUX program's streams where copies are needed that the author's streams do not order.
 
-    Returns whether that was so.
+    Returns whether the program mixes host and device memory, so that its streams were removed.
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
@@ -134,7 +141,7 @@ def drop_streams_of_mixed_memory(function: Op) -> bool:
 
 
 def _require_form_of_streams(options: DeviceOptions) -> None:
-    """Raises CandidateError(BIND) for a form that a program which names its streams cannot have."""
+    """Raises CandidateError(BIND) for options that a program which names its streams cannot have."""
     if options.form != "streams":
         found = f"found {options.form!r} for a program that names its streams (GPUX)"
         raise CandidateError(Stage.BIND, f"form: {found}, allowed streams")
@@ -145,7 +152,7 @@ def _require_form_of_streams(options: DeviceOptions) -> None:
 
 
 def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) -> None:
-    """Gives a function without device memory of its own that, and the copies."""
+    """Inserts device buffers and copies into a function that has no explicit device memory."""
     is_explicit = bool(walk(function, "gpu.alloc"))
     if not is_explicit or mixes_memory(function, device_arguments=options.device_arguments):
         reject_tensor_maps(function)
@@ -157,7 +164,7 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
 
 
 def make_asynchronous(module: ir.Module, function: Op, options: DeviceOptions) -> int:
-    """Gives synchronous device work its form; returns how many streams the function takes."""
+    """Makes synchronous device work asynchronous; returns how many streams the function takes."""
     effects = KernelEffects(module)
     if options.form == "streams":
         return use_streams(function, effects, options.max_streams)
@@ -210,7 +217,7 @@ def _function(module: ir.Module, entry: str) -> Op:
 
 
 def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
-    """Tells of each argument whether the function may change it."""
+    """Returns for each argument whether the function may write it."""
     effects = KernelEffects(module)
     block = function.regions[0].blocks[0]
     ops = [op.operation for op in block.operations]
@@ -223,7 +230,7 @@ def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
 
 
 def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> None:
-    """Puts the code into a binary of kernels, without upstream's note of the time that it took to make."""
+    """Stores the code in a binary of kernels, without upstream's properties that record compile time."""
     made = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
     launched = [launch for launch in walk(module, "gpu.launch_func") if module_of(launch) == name_of(binary)]
     names = tuple(sorted(set(map(kernel_of, launched))))
@@ -240,5 +247,5 @@ def _arguments(function: Op) -> list[Value]:
 
 
 def _is_static(kind: Type) -> bool:
-    """Tells whether an address says all about a value: then a kernel can take that alone for a memref."""
+    """Returns whether the address alone describes a value, so that a kernel can take a bare pointer."""
     return not isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) or "?" not in str(kind)

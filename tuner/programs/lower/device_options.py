@@ -1,4 +1,4 @@
-"""How a program's device work is made asynchronous, and whose memory it works on. Needs no MLIR."""
+"""How a program's device work is made asynchronous, and which memory it works on. Needs no MLIR."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -14,15 +14,15 @@ MAX_STREAMS = 8
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """How a host program uses the device."""
+    """Options of a host program's device work: asynchronous form, number of streams, memory."""
 
     form: Form = "streams"
     max_streams: int = MAX_STREAMS
-    device_arguments: bool = False  # buffers that public functions take are device memory already
-    pinned: bool = False  # host memory that is allocated and copied is page-locked: gpu.alloc host_shared
+    device_arguments: bool = False  # buffer arguments of public functions are in device memory already
+    pinned: bool = False  # host memory that is allocated and copied is page-locked (gpu.alloc host_shared)
 
     def __post_init__(self) -> None:
-        """Raises UsageError for an unknown form, and for no stream at all."""
+        """Raises UsageError for an unknown form, or for fewer than one stream."""
         if self.form not in FORMS:
             raise UsageError(f"form: found {self.form!r}, allowed {', '.join(FORMS)}")
         if self.max_streams < 1:

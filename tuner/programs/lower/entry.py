@@ -1,14 +1,17 @@
-"""The functions of a user's module: which one is run, and that no other is seen from outside."""
+"""The functions of a user's module: finds the entry function, and makes the others private."""
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.symbols import name_of
 
-MAIN = "main"  # what mlir-runner runs
+MAIN = "main"  # the function that mlir-runner runs
 
 
 def entry_of(module: ir.Module, entry: str | None) -> str:
-    """Returns the name of the function to run. Raises CandidateError(BIND) when it cannot be told."""
+    """Returns the name of the function to run.
+
+    Raises CandidateError(BIND) where the module leaves a choice.
+    """
     public = [name_of(function) for function in defined_functions(module) if _is_public(function)]
     if entry is not None:
         if entry not in [name_of(function) for function in defined_functions(module)]:
@@ -31,12 +34,12 @@ def defined_functions(module: ir.Module) -> list[Op]:
 
 
 def function_named(module: ir.Module, name: str) -> Op:
-    """Returns the function of that name, which must have a body."""
+    """Returns the function with that name, which must have a body."""
     return next(function for function in defined_functions(module) if name_of(function) == name)
 
 
 def hide_others(module: ir.Module, entry: str) -> None:
-    """Makes every other function private, so that nothing of it is left once it is inlined."""
+    """Makes every function except ``entry`` private, so that none of them remains after inlining."""
     for function in defined_functions(module):
         if name_of(function) != entry:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")

@@ -1,8 +1,8 @@
-"""Explicit device memory: whether a program mixes it with the host's, and the same program without it.
+"""Explicit device memory: whether a program mixes it with host memory, and the program without it.
 
-A program that allocates device memory itself may still give host memory to a kernel, or load on the host
-what it allocated on the device. Its meaning is clear, and no GPU runs it as it stands. Such a program is
-taken back to memory of one kind, for ``host_to_device_memory`` to place and to copy anew.
+A program that allocates device memory itself may still pass host memory to a kernel, or load on the host from
+device memory. Its meaning is clear, but no GPU runs it as written. Such a program is rewritten to host memory
+only, so that ``host_to_device_memory`` inserts device buffers and copies again.
 
     %0 = gpu.alloc () : memref<4xf32>
     gpu.memcpy %0, %a : memref<4xf32>, memref<4xf32>
@@ -12,7 +12,8 @@ taken back to memory of one kind, for ``host_to_device_memory`` to place and to 
     memref.copy %a, %0 : memref<4xf32> to memref<4xf32>
     memref.dealloc %0 : memref<4xf32>
 
-Memory that both can reach stays as it is: ``gpu.alloc host_shared``, and registered memory.
+Memory that both host and device can access is left unchanged: ``gpu.alloc host_shared``, and registered
+memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,13 +30,13 @@ from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.streams.async_ops import is_token
 
 ALLOCATIONS = ("gpu.alloc", "gpux.alloc")
-# Of gpu, gpux and nvgpu: their memory is the device's.
+# Operations of gpu, gpux and nvgpu whose operands must be in device memory.
 DEVICE_WORK = frozenset({"launch_func", "memset", "tma.create.descriptor"})
 EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
-    """Tells whether device work takes memory that only the host has, or the host's takes the device's."""
+    """Returns whether device work accesses memory of the host only, or host code accesses device memory."""
     ops = list(_outside_of_kernels(function))
     registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}
 
@@ -55,7 +56,7 @@ def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
 
 
 def reject_tensor_maps(function: Op) -> None:
-    """Raises CandidateError(COMPILE) for a tensor map, which memory that is placed anew leaves behind."""
+    """Raises CandidateError(COMPILE) for a tensor map, since its memory cannot be placed again."""
     for op in walk(function, DESCRIPTOR):
         found = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
         allowed = "tensors in gpu.alloc, where the program itself copies all that its kernels take"
@@ -63,7 +64,7 @@ def reject_tensor_maps(function: Op) -> None:
 
 
 def without_explicit_memory(function: Op) -> None:
-    """Rewrites synchronous GPU dialect in place; what is shared stays."""
+    """Rewrites device memory to host memory in place, except ``host_shared``; takes synchronous work."""
     dead = []
     for op in list(_outside_of_kernels(function)):
         if op.name in EXPLICIT and not _is_of_shared(op):
@@ -74,7 +75,7 @@ def without_explicit_memory(function: Op) -> None:
 
 
 def use_host_memory(op: Op) -> None:
-    """Builds what an op does with memory of the host, in front of it; the caller erases it."""
+    """Creates the host equivalent of a device memory operation before the operation; the caller erases it."""
     kept = [each for each in op.operands if not is_token(each)]
     kinds = [each.type for each in op.results if not is_token(each)]
     with op.location, ir.InsertionPoint(op):
@@ -91,7 +92,7 @@ def use_host_memory(op: Op) -> None:
 
 
 def _outside_of_kernels(op: Op) -> Iterator[Op]:
-    """Yields an op and those in its regions but for those of gpu.launch, in pre-order."""
+    """Yields an operation and its nested operations in pre-order, without the bodies of gpu.launch."""
     yield op
     if op.name == "gpu.launch":
         return
@@ -102,7 +103,7 @@ def _outside_of_kernels(op: Op) -> Iterator[Op]:
 
 
 def _of_host(op: Op) -> set[Value]:
-    """Returns the buffers that an op of the host, without those in it, touches or returns."""
+    """Returns the buffers that a host operation, without its nested operations, accesses or returns."""
     if op.name == "func.return":
         return _roots(op.operands)
     if list(op.regions) and not op.name.startswith("linalg."):
@@ -124,7 +125,7 @@ def _is_shared(root: Value) -> bool:
 
 
 def _is_of_shared(op: Op) -> bool:
-    """Tells whether an op allocates or frees memory that is shared; copies of it are like any other."""
+    """Returns whether an operation allocates or frees (not copies) ``host_shared`` memory."""
     if op.name == "gpu.alloc":
         return SHARED in op.attributes
     roots = _roots(op.operands) if op.name == "gpu.dealloc" else set()

@@ -1,8 +1,8 @@
-"""Lowers a whole program for the host alone: launches become loops, and everything LLVM dialect for the JIT.
+"""Lowers a whole program for the host alone: launches become loops, everything becomes LLVM dialect.
 
-Takes the same payload as ``device_lowering.py``; gives code that calls no device, to run on a machine
-without a GPU and to compare a device's results with. Matmuls with a script become calls of its CPU kernel.
-Rejected: kernels whose threads work together (``on_host/launches_as_loops.py``).
+Takes the same payload as ``device_lowering.py``; produces code that calls no device, to run on a machine
+without a GPU and to compare a device's results with. Matmuls with a script become calls of the script's CPU
+kernel. Rejected: kernels whose threads cooperate (``on_host/launches_as_loops.py``).
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ from tuner.programs.lower.streams.drop_tokens import drop_tokens
 
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining)"
 TO_LOOPS = "builtin.module(func.func(convert-linalg-to-loops,scf-forall-to-parallel),lower-affine)"
-# Descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.
+# Memref descriptors, not bare pointers: sizes may be known only at run time, and buffers are returned.
 TO_LLVM = (
     "builtin.module(convert-vector-to-scf,"
     "expand-strided-metadata,lower-affine,canonicalize,cse,convert-scf-to-cf,convert-vector-to-llvm,"
@@ -44,9 +44,13 @@ NO_SCRIPTS: Mapping[Problem, Script] = {}
 def lower_host_program(
     payload: ProgramPayload, scripts: Mapping[Problem, Script] = NO_SCRIPTS, *, is_checked: bool = False
 ) -> DeviceProgram:
-    """Lowers in place; matmuls with a script become its kernel, the result calls no device.
+    """Lowers a payload in place for the host; matmuls with a script become calls of the script's kernel.
 
-    ``is_checked`` makes the loops assert that each access lies in its memory. Raises CandidateError.
+    Args:
+        scripts: the bound script per matmul; matmuls without a script become loops.
+        is_checked: whether the loops assert that each access is in bounds.
+
+    Raises CandidateError.
     """
     module = payload.module
     function = payload.function
@@ -66,14 +70,15 @@ def lower_host_program(
 
 
 def _make_loops(payload: ProgramPayload) -> str:
-    """Rewrites in place; returns the text of kernels that are interpreted."""
+    """Lowers kernels and linalg to loops in place; returns the text of the kernels to interpret."""
     module = payload.module
     drop_streams(payload.function)
     run_passes(module, OUTLINE)
     drop_tokens(payload.function)
-    merge_gpu_modules(module)  # kernels then have names of their own
+    merge_gpu_modules(module)  # kernel names are then unique
     interpreted = run_kernels_on_host(module)
-    run_passes(module, INLINE)  # the kernels: only exported functions keep their loops, see ``lowering``
+    # inlines the kernels: only exported functions keep their loops, see ``lowering``
+    run_passes(module, INLINE)
     copy_by_loops(module)
     run_passes(module, TO_LOOPS)
     reject_linalg(payload.function)

@@ -1,6 +1,6 @@
-"""Makes ``scf.parallel`` around launches nested ``scf.for`` of the host: no kernel can launch another.
+"""Converts ``scf.parallel`` around launches to nested ``scf.for`` on the host: no kernel launches another.
 
-Takes a host function before its other loops become kernels. Loops that reduce to a value stay.
+Takes a host function before its other loops become kernels. Loops that reduce to a value stay unchanged.
 
     scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
       gpu.launch ...
@@ -20,7 +20,7 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 
 
 def make_host_loops(function: Op) -> int:
-    """Rewrites in place, inner loops first; returns how many loops it rewrote."""
+    """Rewrites loops around launches in place, inner loops first; returns the number of rewritten loops."""
     loops = [loop for loop in walk(function, "scf.parallel") if _launches(loop) and not loop.results]
     for loop in loops:
         _make_for(loop)

@@ -1,9 +1,9 @@
-"""Frees memory after its last use: what a program allocates, does not free itself, and does not return.
+"""Frees memory after its last use: memory that a program allocates, does not free, and does not return.
 
-Ownership is decided for each allocation, by escape. Returned memory, through views and control flow, belongs
-to the caller; memory that the program frees anywhere is its own business; all else is freed where its block
-has no later use. Work that has a token uses its memory until that token is waited for. Takes one function
-with structured control flow, GPU dialect and GPUX included; other functions are left alone.
+Ownership is decided per allocation, by escape analysis. Memory that is returned, through views and control
+flow, belongs to the caller. Memory that the program frees anywhere is left to the program. All other memory
+is freed after the last use in its block. Work with a token uses its memory until the token is waited for.
+Takes one function with structured control flow, GPU dialect and GPUX included; other functions are unchanged.
 
     %0 = gpu.alloc () : memref<4xf32>
     %t = gpu.launch_func async [%s] @m::@k ... args(%0 : memref<4xf32>)
@@ -16,9 +16,9 @@ with structured control flow, GPU dialect and GPUX included; other functions are
     gpu.dealloc %0 : memref<4xf32>
     return
 
-A branch's allocation that leaves the branch is made in front of it. Where a result may be one of several
-allocations, it becomes a copy. Rejected: memory that leaves an iteration of a loop, which only its author
-could free, and memory on several streams of GPUX.
+An allocation in a branch that escapes the branch is moved before the branch. Where a result may be one of
+several allocations, the result becomes a copy. Rejected: memory that escapes an iteration of a loop, which
+only its author could free, and memory used on several streams of GPUX.
 """
 
 from tuner.mlir.bindings import Block, Op, Value, ir
@@ -31,7 +31,7 @@ from tuner.mlir.rewrite.memref_copies import copy_buffer
 from tuner.mlir.rewrite.walking import holder_of, parents_of, walk
 from tuner.programs.lower.aliases import Aliases, aliases_of
 
-# Allocation -> what frees it.
+# Allocation -> the operation that frees its memory.
 FREES = {"memref.alloc": "memref.dealloc", "gpu.alloc": "gpu.dealloc", "gpux.alloc": "gpux.dealloc"}
 ALLOCATES = frozenset(FREES)
 RETURN = "func.return"
@@ -39,7 +39,7 @@ END_OF_STREAM = "gpux.destroy_stream"
 
 
 def free_after_last_use(function: Op) -> None:
-    """Adds frees in place. Raises CandidateError(COMPILE) where it cannot be decided who frees."""
+    """Inserts deallocations in place. Raises CandidateError(COMPILE) where it is undecidable who frees."""
     if len(function.regions[0].blocks) != 1:
         return
     _leave_branches(function)
@@ -51,13 +51,13 @@ def free_after_last_use(function: Op) -> None:
 
 
 def _allocations(function: Op) -> list[Op]:
-    """Returns the allocations outside of kernels."""
+    """Returns the allocations outside kernels."""
     found = walk(function, *ALLOCATES)
     return [op for op in found if not any(each.name == "gpu.launch" for each in parents_of(op))]
 
 
 def _leave_branches(function: Op) -> None:
-    """Moves allocations in front of the branches that hand them on, from the innermost outwards."""
+    """Moves allocations that escape a branch before the branch, innermost branches first."""
     for allocation in _allocations(function):
         while _leaves(allocation) and allocation.parent.operation.name in BRANCHES:
             branch = allocation.parent.operation
@@ -69,7 +69,7 @@ def _leave_branches(function: Op) -> None:
 
 
 def _leaves(allocation: Op) -> bool:
-    """Tells whether memory that nobody frees leaves the block of its allocation, by its terminator."""
+    """True if memory that is never freed escapes its allocation's block through the block's terminator."""
     aliases = aliases_of(allocation.results[0])
     end = last_of(allocation.block)
     hands_on = end.name != RETURN and any(each in aliases.values for each in end.operands)
@@ -77,7 +77,7 @@ def _leaves(allocation: Op) -> bool:
 
 
 def _copy_ambiguous_results(function: Op) -> None:
-    """Returns a copy where a result may be one of several buffers, one of which the program allocates."""
+    """Copies a returned value that may be one of several buffers, if the program allocates one of them."""
     end = last_of(function.regions[0].blocks[0])
     for number, result in enumerate(list(end.operands)):
         if not is_buffer(result.type):
@@ -112,7 +112,7 @@ def _free(allocation: Op, aliases: Aliases) -> None:
 
 
 def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> Op:
-    """Returns the op of the block in front of which nothing uses the memory any more."""
+    """Returns the operation of the allocation's block after the last use of the memory."""
     users = set(aliases.users)
     for stream in streams:
         users |= _waits_for_streams(allocation, aliases, stream)
@@ -125,7 +125,7 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
 
 
 def _waits_for_streams(allocation: Op, aliases: Aliases, own: Value) -> set[Op]:
-    """Returns the waits, and the end, of the stream of an allocation. Raises for uses on another stream."""
+    """Returns the waits and the destruction of an allocation's stream. Raises for uses on another stream."""
     for user in aliases.users:
         is_outside = user.name.startswith("gpux.") and user.operands[0] != own
         if is_outside:

@@ -1,8 +1,9 @@
-"""Turns every outermost ``scf.parallel`` of a host function into ``gpu.launch``, a thread for each iteration.
+"""Converts every outermost ``scf.parallel`` of a host function to ``gpu.launch``, one thread per iteration.
 
-Iterations are numbered in row-major order and cut into blocks, so neighbouring threads take neighbours along
-the last dimension: their accesses coalesce. Upstream's ``gpu-map-parallel-loops`` gives the first dimension
-to neighbouring threads, which then are a row apart. Loops that reduce to a value stay with the host.
+Iterations are numbered in row-major order and split into blocks, so that neighbouring threads take neighbours
+along the last dimension: their accesses coalesce. Upstream's ``gpu-map-parallel-loops`` maps the first
+dimension to neighbouring threads, whose accesses are then a row apart. Loops that reduce to a value stay on
+the host.
 
     scf.parallel (%i) = (%c0) to (%c1000) step (%c1) {
       memref.store %v, %a[%i] : memref<1000xf32>
@@ -32,12 +33,13 @@ from tuner.mlir.rewrite.parallel_loops import delinearized
 from tuner.mlir.rewrite.walking import parents_of, walk
 
 BLOCK_THREADS = 256
-BLOCKS_LIMIT = 2**31 - 1  # of a grid's x: CUDA C programming guide, compute capabilities
-LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]  # grid and block; no tokens, clusters, dynamic memory
+BLOCKS_LIMIT = 2**31 - 1  # of a grid's x dimension: CUDA C programming guide, compute capabilities
+# grid and block sizes; no tokens, clusters, dynamic shared memory
+LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 
 
 def launch_parallel_loops(function: Op) -> None:
-    """Rewrites in place; loops inside of kernels stay as they are.
+    """Converts the parallel loops of a function in place; loops inside kernels stay as they are.
 
     Raises CandidateError(COMPILE) for more iterations than a grid has threads.
     """
@@ -64,7 +66,7 @@ def _launch(loop: Op) -> None:
             attributes={SEGMENTS: ir.DenseI32ArrayAttr.get(LAUNCH_SEGMENTS)},
             regions=1,
         )
-    types = [ir.IndexType.get()] * 12  # indices and sizes of blocks and threads
+    types = [ir.IndexType.get()] * 12  # block and thread indices, grid and block sizes
     body = launch.regions[0].blocks.append(*types, arg_locs=[loop.location] * 12)
     with loop.location, ir.InsertionPoint(body):
         number = value("arith.addi", types[0], _times(body.arguments[0], threads), body.arguments[3])
@@ -103,7 +105,7 @@ def _trip_count(low: Value, high: Value, step: Value) -> Value:
 
 
 def _blocks(total: Value) -> Value:
-    """Returns the blocks for so many threads, at least one: CUDA refuses an empty grid."""
+    """Returns the number of blocks for ``total`` threads, at least one: CUDA refuses an empty grid."""
     known = constant_of(total)
     if known is not None:
         if known > BLOCK_THREADS * BLOCKS_LIMIT:
@@ -116,7 +118,7 @@ def _blocks(total: Value) -> Value:
 
 
 def _ceil_divided(whole: Value, size: Value) -> Value:
-    """Returns the quotient, rounded up; 0 or less where nothing is to be divided."""
+    """Returns ``whole / size``, rounded up; 0 or less where ``whole`` is not positive."""
     last = value("arith.subi", whole.type, size, index(1))
     return value("arith.divsi", whole.type, value("arith.addi", whole.type, whole, last), size)
 

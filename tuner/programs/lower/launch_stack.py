@@ -1,7 +1,7 @@
-"""Frees the stack that a launch takes, so that a loop of launches does not fill it.
+"""Releases the stack memory of a launch, so that a loop of launches does not exhaust the stack.
 
-Translation to LLVM allocates a kernel's arguments on the stack where the launch is, and in a loop anew in
-each iteration. The driver copies the arguments before the call returns.
+Translation to LLVM IR allocates a kernel's arguments on the stack at the launch; in a loop, again in each
+iteration. The driver copies the arguments before the call returns.
 
     gpu.launch_func @m::@k blocks in (...) threads in (...) : i64 args(...)
   becomes
@@ -16,7 +16,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def give_stack_back(module: ir.Module) -> None:
-    """Puts every launch of a module in LLVM dialect between ``stacksave`` and ``stackrestore``."""
+    """Inserts ``stacksave`` before and ``stackrestore`` after every launch of a module in LLVM dialect."""
     for launch in walk(module, "gpu.launch_func"):
         with launch.location, ir.InsertionPoint(launch):
             stack = value("llvm.intr.stacksave", ir.Type.parse("!llvm.ptr"))

@@ -1,8 +1,8 @@
-"""Gives the IR of a program after one of the steps in which ``device_lowering.py`` lowers it.
+"""Returns the IR of a program after one of the steps in which ``device_lowering.py`` lowers it.
 
-Takes kernels in a host function, as ``work_to_kernels.py`` leaves it; gives text. Each step stands on those
-before it, but for ``async``, ``streams`` and ``gpux``: three forms of the same. Rejected: device memory for a
-program that names its streams (GPUX), since those have it.
+Takes kernels in a host function, as ``work_to_kernels.py`` produces; returns text. Each step builds on the
+steps before it, except that ``async``, ``streams`` and ``gpux`` are three forms of the same step. Rejected:
+``device-memory`` for a program that names its streams (GPUX), since such a program has device memory already.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,10 @@ from tuner.programs.lower.streams.to_gpux import write_as_gpux
 
 
 def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:
-    """Lowers in place; returns MLIR, or PTX. Raises CandidateError as the lowering does."""
+    """Lowers a payload in place up to a step; returns MLIR or PTX.
+
+    Raises CandidateError as the lowering does.
+    """
     module, function = payload.module, payload.function
     if step in ("llvm", "ptx"):
         program = lower_device_program(module, payload.entry, chip, options)
@@ -50,7 +53,7 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
 
 
 def _write_own_streams(step: LoweringStep, module: ir.Module, function: Op, chip: Chip) -> None:
-    """Lowers a program that names its streams; as GPUX it stays as it was read."""
+    """Lowers a program that names its streams; the ``gpux`` step leaves its streams as they were read."""
     if step == "device-memory":
         allowed = "async, streams, gpux, llvm, ptx"
         raise CandidateError(
@@ -81,7 +84,10 @@ FORMS: dict[str, Callable[[ir.Module, Op, DeviceOptions], object]] = {
 
 
 def _ptx(module: ir.Module) -> str:
-    """Returns the PTX of each binary of a lowered module. Raises CandidateError(COMPILE) for none."""
+    """Returns the PTX of all binaries of a lowered module.
+
+    Raises CandidateError(COMPILE) without a binary.
+    """
     texts = [_code(binary) for binary in walk(module, "gpu.binary")]
     if not texts:
         raise CandidateError(Stage.COMPILE, "payload: found no kernel, allowed work for a device")

@@ -1,4 +1,4 @@
-"""Checks of a user's program that no pass of MLIR makes: calls, names, memory spaces, linalg that stays."""
+"""Checks of a user's program that no MLIR pass makes: calls, names, memory spaces, unlowered linalg."""
 
 import re
 
@@ -13,14 +13,14 @@ from tuner.mlir.rewrite.walking import walk, walk_where
 from tuner.programs.lower.entry import defined_functions
 
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a kernel: PTX ISA, identifiers; . becomes $
-# A constant whose data stand behind the module: 'dense_resource<name>', and 'name: "0x...' there
+# A constant whose data follow the module: 'dense_resource<name>' in it, and 'name: "0x...' after it
 RESOURCE = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[^>\s]+)>')
-RESOURCES = "\n{-#"  # where they begin
-RUNTIME = "mgpu"  # begins the names of what host code calls
+RESOURCES = "\n{-#"  # where the section of resources begins
+RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
 
 
 def require_resources(text: str) -> None:
-    """Raises CandidateError(BIND) for a constant whose data the text leaves out, as torch-mlir prints it."""
+    """Raises CandidateError(BIND) for a constant without its data, as torch-mlir prints by default."""
     module, _, data = text.rpartition(RESOURCES)
     for name in dict.fromkeys(RESOURCE.findall(module or text)):
         if not module or f'{name}: "0x' not in data:
@@ -32,9 +32,10 @@ def require_resources(text: str) -> None:
 
 
 def reject_calls(module: ir.Module) -> None:
-    """Raises CandidateError(BIND) for calls of functions without a body, but the runner's, and for recursion.
+    """Raises CandidateError(BIND) for recursion, and for calls of functions without a body.
 
-    Neither can be inlined. Recursion is a cycle of the call graph: what Kahn's topological sort leaves over.
+    Neither can be inlined. Allowed without a body are MLIR's runner functions. Recursion is a cycle of the
+    call graph: the functions that remain after Kahn's topological sort.
     """
     functions = defined_functions(module)
     callees = {name_of(function): _callees(function) for function in functions}
@@ -56,7 +57,7 @@ def reject_calls(module: ir.Module) -> None:
 
 
 def require_names(module: ir.Module) -> None:
-    """Raises CandidateError(BIND) for names that the linker or PTX cannot have, or that the runtime has."""
+    """Raises CandidateError(BIND) for names that PTX or the linker does not allow, or the runtime uses."""
     for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
         name = name_of(function)
         if not NAME.fullmatch(name):
@@ -66,7 +67,7 @@ def require_names(module: ir.Module) -> None:
 
 
 def require_default_memory(function: Op) -> None:
-    """Raises CandidateError(BIND) for host memory in a memory space: host code has one kind of address."""
+    """Raises CandidateError(BIND) for host memory in a memory space: host code has one address space."""
     found: list[tuple[Op, Type]] = []
 
     def visit(op: Op) -> WalkResult:
@@ -83,7 +84,7 @@ def require_default_memory(function: Op) -> None:
 
 
 def reject_linalg(function: Op) -> None:
-    """Raises CandidateError(COMPILE) for linalg that became no loop, such as softmax: nothing lowers it."""
+    """Raises CandidateError(COMPILE) for linalg operations that no pass lowers to loops, such as softmax."""
     found = walk_where(function, lambda op: op.name.startswith("linalg."))
     if found:
         raise unsupported(found[0], "no loops for it", "linalg ops that become loops")

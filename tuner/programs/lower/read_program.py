@@ -1,8 +1,8 @@
-"""Reads a user's whole program: MLIR text with one function to run, brought to memrefs that are freed.
+"""Reads a user's whole program: MLIR text with one entry function, converted to memrefs that are freed.
 
-Takes MLIR on tensors or memrefs, GPUX included; gives a module whose only function is the entry: calls are
-inlined, tensors are memrefs, results included, and memory that the program leaves to us is freed. Matmuls,
-other linalg ops, loops and launches stay as they are.
+Takes MLIR on tensors or memrefs, GPUX included; produces a module whose only function is the entry: calls are
+inlined, tensors are memrefs, results included, and memory that the program does not free itself is freed.
+Matmuls, other linalg operations, loops and launches are unchanged.
 """
 
 from dataclasses import dataclass
@@ -40,14 +40,19 @@ class ProgramPayload:
 
     @property
     def function(self) -> Op:
-        """Returns the function that is run."""
+        """Returns the entry function."""
         return function_named(self.module, self.entry)
 
 
 def read_program(text: str, entry: str | None = None) -> ProgramPayload:
-    """Parses and bufferizes. Raises CandidateError: BIND for no program, COMPILE for what does not fit.
+    """Parses and bufferizes a program.
 
-    ``entry`` may be left out where the module has one public function, or one that is called main.
+    Args:
+        text: MLIR text.
+        entry: the function to run; may be None if the module has one public function, or one named ``main``.
+
+    Raises CandidateError: at stage BIND for text that is no valid program, at stage COMPILE for unsupported
+    programs.
     """
     module = parse_with_gpux(text, "payload")
     require_resources(text)

@@ -1,8 +1,8 @@
-"""Keeps the kernels of a program as they were written, so that an interpreter can tell what they should do.
+"""Keeps the source of a program's kernels, so that an interpreter can compute what they should do.
 
-Takes a module before its kernels are outlined and changes nothing; gives the text of the kernels that
-``tuner.programs.interpret`` knows, under the names and with the parameters that they have on a device. Left
-out are kernels that have another reference, and what uses instructions of one target.
+Takes a module before its kernels are outlined and does not change it; returns the text of the kernels that
+``tuner.programs.interpret`` supports, with the names and parameters that they have on a device. Omitted are
+kernels with another reference, and kernels with instructions of one target.
 """
 
 from tuner.core.errors import CandidateError
@@ -18,7 +18,11 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 
 
 def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
-    """Returns MLIR text, "" where no kernel is known."""
+    """Returns the MLIR text of the kernels that can be interpreted; "" if there are none.
+
+    Args:
+        left_out: names of kernels to omit.
+    """
     copy = copy_of(module)
     outline_launches(copy)
     run_passes(copy, LOWER_AFFINE)

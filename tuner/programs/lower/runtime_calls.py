@@ -1,8 +1,8 @@
-"""Replaces calls of MLIR's CUDA runtime that a program makes by itself.
+"""Replaces calls of MLIR's CUDA runtime that a program makes itself.
 
-Takes a module with functions without a body; gives it without the calls that this runtime answers in another
-way. A program runs on the device that it was given, and registration is an op of the GPU dialect. Rejected: a
-device other than number 0.
+Takes a module with functions without a body; removes the calls that this runtime implements differently. A
+program runs on the device that it was given, and registration becomes an operation of the GPU dialect.
+Rejected: a device other than number 0.
 
     call @mgpuSetDefaultDevice(%c0_i32) : (i32) -> ()
     call @mgpuMemHostRegisterFloat(%a) : (memref<*xf32>) -> ()
@@ -19,12 +19,12 @@ from tuner.mlir.rewrite.symbols import callee_of
 from tuner.mlir.rewrite.walking import walk
 
 SET_DEVICE = "mgpuSetDefaultDevice"
-# Of an unranked memref: by the names of CudaRuntimeWrappers.cpp until 2021.
+# Functions on an unranked memref, with the names of CudaRuntimeWrappers.cpp until 2021.
 REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
 
 
 def replace_runtime_calls(module: ir.Module) -> None:
-    """Rewrites in place. Raises CandidateError(BIND) for a device that is not the first one."""
+    """Replaces the calls in place. Raises CandidateError(BIND) for a device other than number 0."""
     calls = [call for call in walk(module, "func.call") if callee_of(call) in {SET_DEVICE, *REGISTRATIONS}]
     for call in calls:
         if callee_of(call) == SET_DEVICE:

@@ -1,4 +1,4 @@
-"""The signature of a host function, as values that need no compiler."""
+"""Reads the signature of a host function into values that need no MLIR."""
 
 from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import CandidateError, Stage
@@ -18,18 +18,18 @@ def arguments_of(function: Op) -> tuple[ValueType, ...]:
 
 
 def results_of(function: Op) -> tuple[ValueType, ...]:
-    """Returns the types of the results of a func.func. Raises CandidateError(COMPILE) as ``arguments_of``."""
+    """Returns the types of the results of a func.func. Raises CandidateError(COMPILE)."""
     return tuple(_value_type(kind, "result") for kind in function_type(function).results)
 
 
 def written_arguments(function: Op) -> tuple[bool, ...]:
-    """Tells of each argument of a function on loops whether it may be written."""
+    """Returns for each argument of a function with loops whether it may be written."""
     arguments = function.regions[0].blocks[0].arguments
     return tuple(is_buffer(argument.type) and effect_of(argument).writes for argument in arguments)
 
 
 def _require_row_major(kind: Type) -> None:
-    """Raises CandidateError(COMPILE) for a layout that no C-contiguous array has: callers pass those."""
+    """Raises CandidateError(COMPILE) for a layout other than C-contiguous, which callers' arrays have."""
     strides, offset = kind.get_strides_and_offset()
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     expected: int | None = 1

@@ -1,7 +1,8 @@
-"""Tensor maps that a script's kernels take, made again by the host part of a program.
+"""Creates the tensor maps of a script's kernels in a program's host code.
 
-Until a program's buffers lie in device memory, kernels of compiled code and their launches take the tensors
-themselves, with a note of the maps' types. Then the maps are made where launches stand, as an author would.
+Until a program's buffers are in device memory, compiled kernels and their launches take the tensors
+themselves, and an attribute of the launch records the types of the tensor maps. Then the tensor maps are
+created before the launches, as in hand-written code.
 
     gpu.launch_func @m::@k ... args(%a : memref<64x64xf16>) {tuner.maps = [!nvgpu.tensormap.descriptor<...>]}
   becomes
@@ -23,7 +24,8 @@ from tuner.mlir.rewrite.symbols import function_type, name_of
 from tuner.mlir.rewrite.type_sizes import element_bytes
 from tuner.mlir.rewrite.walking import walk
 
-NOTE = "tuner.maps"  # of a launch, by argument: the type of the map that the kernel takes, or unit
+# attribute of a launch; per argument: the type of the tensor map that the kernel takes, or unit
+NOTE = "tuner.maps"
 CAST, POINTER = "builtin.unrealized_conversion_cast", "!llvm.ptr"
 KIND = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{box}x{element}, 3>, swizzle = {swizzle}, "
@@ -33,7 +35,7 @@ BOX = re.compile(r"memref<((?:\d+x)+)")
 
 
 def take_tensors(function: Op, launch: Launch) -> None:
-    """Lets a kernel whose code is compiled take tensors in place of their maps."""
+    """Replaces the tensor-map parameters of a compiled kernel by the tensors themselves."""
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
         if tensor_map is not None:
@@ -41,7 +43,10 @@ def take_tensors(function: Op, launch: Launch) -> None:
 
 
 def note_of(launch: Launch) -> dict[str, Attribute]:
-    """Returns the attributes of a launch that takes tensors in place of maps."""
+    """Returns attributes that record, per argument, the tensor-map type that the kernel expects.
+
+    Returns {} for a launch without tensor maps.
+    """
     maps = [launch.tensor_map(name) for name in launch.arguments]
     if not any(maps):
         return {}
@@ -51,7 +56,7 @@ def note_of(launch: Launch) -> dict[str, Attribute]:
 
 
 def create_tensor_maps(module: ir.Module) -> None:
-    """Lets noted launches, and their kernels, take tensor maps of the tensors that they took."""
+    """Creates tensor maps for launches with the attribute, and makes their kernels take the maps."""
     for function in walk(module, "gpu.func"):
         noted = [launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes]
         for launch in noted:
@@ -87,7 +92,7 @@ def _address(tensor: Value, kind: Type, *, is_tf32: bool) -> Value:
 
 
 def _retype(function: Op, number: int, kind: Type) -> None:
-    """Gives a parameter another type; the body keeps what it was, behind a cast."""
+    """Changes the type of a parameter; the body uses a cast of the parameter to the old type."""
     block = function.regions[0].blocks[0]
     argument = block.arguments[number]
     old, uses = argument.type, [(use.owner, use.operand_number) for use in argument.uses]

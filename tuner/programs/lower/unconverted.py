@@ -1,6 +1,6 @@
-"""Rejects what upstream's lowering of a host program skips silently, or lowers wrongly.
+"""Rejects operations that upstream's lowering of a host program skips silently, or lowers wrongly.
 
-``reject_copies_of_views`` comes before ``gpu-to-llvm``, ``reject_what_was_not_converted`` behind all
+``reject_copies_of_views`` runs before ``gpu-to-llvm``, ``reject_what_was_not_converted`` after all
 conversions. Nothing is rewritten.
 """
 
@@ -11,8 +11,8 @@ from tuner.mlir.rewrite.type_sizes import is_row_major
 from tuner.mlir.rewrite.walking import walk
 
 ALLOWED = ("llvm.", "gpu.binary", "builtin.module")
-LAUNCH = "gpu.launch_func"  # becomes calls in LLVM IR, if its operands are LLVM's
-# What stays when something else was not converted; it is named only where there is nothing else.
+LAUNCH = "gpu.launch_func"  # translated to calls in LLVM IR, if its operands have LLVM types
+# Remains when something else was not converted; named only where nothing else remains.
 CAST = "builtin.unrealized_conversion_cast"
 REASONS = {
     "gpu.memcpy": "copies of contiguous memory, with a token",
@@ -26,7 +26,7 @@ REASONS = {
 def reject_copies_of_views(module: ir.Module) -> None:
     """Raises CandidateError(COMPILE) for a copy or a fill of a view with an offset or with gaps.
 
-    ``gpu-to-llvm`` takes the buffer behind the view, and its first bytes.
+    For such a view ``gpu-to-llvm`` copies the first bytes of the underlying buffer.
     """
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
         for operand in op.operands:
@@ -36,9 +36,9 @@ def reject_copies_of_views(module: ir.Module) -> None:
 
 
 def reject_what_was_not_converted(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for the first op that is not LLVM dialect, with its location.
+    """Raises CandidateError(COMPILE) for the first operation that is not LLVM dialect, with its location.
 
-    Kernels as ``gpu.binary`` and ``gpu.launch_func`` on LLVM's types are allowed too.
+    Kernels as ``gpu.binary`` and ``gpu.launch_func`` on LLVM types are allowed too.
     """
     left: list[Op] = []
 

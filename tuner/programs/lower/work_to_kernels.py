@@ -1,10 +1,10 @@
-"""Turns the work of a program on buffers into kernels.
+"""Converts the work of a program on buffers to kernels.
 
-Takes linalg, scf.forall and scf.parallel on memrefs; gives a host function of launches. A matmul with a
-script becomes ``gpu.launch_func`` of its tuned kernels, all other work ``gpu.launch`` with one thread for
-each element; a loop with ``#gpu.loop_dim_map`` gets the blocks and threads that it asks for, by upstream's
-pass. Loops that reduce to a value, and loops around launches, stay with the host. Rejected: linalg ops that
-do not become loops, such as softmax.
+Takes linalg, scf.forall and scf.parallel on memrefs; produces a host function of launches. A matmul with a
+script becomes ``gpu.launch_func`` of its tuned kernels, all other work ``gpu.launch`` with one thread per
+element. A loop with ``#gpu.loop_dim_map`` gets the blocks and threads that the attribute requests, by
+upstream's pass. Loops that reduce to a value, and loops around launches, stay on the host. Rejected: linalg
+operations that do not become loops, such as softmax.
 """
 
 from tuner.core.chips import Chip
@@ -25,21 +25,21 @@ TO_PARALLEL = (
     "builtin.module(func.func(convert-linalg-to-parallel-loops,scf-forall-to-parallel),"
     "lower-affine,canonicalize,cse)"
 )
-MAPPING = "mapping"  # of a loop to blocks and threads: #gpu.loop_dim_map
+MAPPING = "mapping"  # attribute that maps a loop to blocks and threads: #gpu.loop_dim_map
 MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lower-affine,canonicalize,cse)"
 
 
 def problems_of(payload: ProgramPayload) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls of a program, in the order they are met."""
+    """Returns the distinct matmuls of a program, in program order."""
     return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload)))
 
 
 def launch_kernels(
     payload: ProgramPayload, scripts: dict[Problem, Script], chip: Chip
 ) -> tuple[MatmulKernel, ...]:
-    """Rewrites in place; matmuls without a script become loops as well. Raises CandidateError.
+    """Converts a payload's work to kernels in place; matmuls without a script become loops, then kernels.
 
-    Returns the kernels of which one launch does a whole matmul.
+    Returns the kernels whose single launch computes a whole matmul. Raises CandidateError.
     """
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)

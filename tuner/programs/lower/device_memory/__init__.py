@@ -1,1 +1,1 @@
-"""Which copies between host and device a function needs, and their insertion."""
+"""Determines which copies between host and device memory a function needs, and inserts the copies."""

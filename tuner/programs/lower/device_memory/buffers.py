@@ -1,8 +1,9 @@
 """A buffer in host memory and its mirror in device memory: how the mirror is allocated, filled and freed.
 
-A host buffer without gaps has a mirror of the same type. One with gaps has flat device memory up to its last
-element, and ``device`` is a view of that. ``gpu-to-llvm`` cannot copy such a view, so copies pass
-through staging memory on the host: the host buffer is copied to it by loops, and it to the device at once.
+A contiguous host buffer has a mirror of the same type. A non-contiguous buffer has flat device memory up to
+its last element, and ``device`` is a view of the flat memory. ``gpu-to-llvm`` cannot copy such a view, so
+copies pass through staging memory on the host: loops copy between the host buffer and the staging memory, and
+one ``gpu.memcpy`` copies between the staging memory and the device.
 
     func.func @f(%a: memref<4x8xf32, strided<[16, 1]>>)
   gets
@@ -27,36 +28,36 @@ ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca"})
 
 
 class BufferKind(enum.Enum):
-    """The origin of a buffer, which decides where its contents must be when the function returns."""
+    """The origin of a buffer, which determines where its contents must be when the function returns."""
 
-    ARGUMENT = "argument"  # in host memory, the caller's
-    DEVICE_ARGUMENT = (
-        "device argument"  # in device memory, the caller's; its host memory is the function's own
-    )
-    CONSTANT = "constant"  # global that nobody writes
+    ARGUMENT = "argument"  # host memory of the caller
+    DEVICE_ARGUMENT = "device argument"  # device memory of the caller; the function allocates the host memory
+    CONSTANT = "constant"  # memref.global that is never written
     GLOBAL = "global"
     ALLOCATION = "allocation"
 
 
 @dataclass
 class MirroredBuffer:
-    """One buffer in both memories."""
+    """One buffer in host and device memory."""
 
     kind: BufferKind
     alias_set: int
     host: Value  # memref
     device: Value  # memref of the same type
-    block: Block  # at whose end it goes out of scope
-    flat: Value  # device memory as it is allocated and copied: ``device``, or what that is a view of
-    staging: tuple[Value, Value] | None = None  # host memory like ``flat`` and a view of it like ``host``
+    block: Block  # the buffer goes out of scope at the end of this block
+    # device memory as it is allocated and copied: ``device``, or the memory of which ``device`` is a view
+    flat: Value
+    # host memory like ``flat``, and a view of this memory like ``host``
+    staging: tuple[Value, Value] | None = None
     deallocations: list[Op] = field(default_factory=list)  # of host memory
-    is_freed_late: bool = False  # the program frees it in an inner block
+    is_freed_late: bool = False  # the program frees the buffer in an inner block
     is_returned: bool = False
 
     def copy_to(self, side: Side) -> None:
-        """Builds the copy of the whole buffer to one side, at the current insertion point.
+        """Creates a copy of the whole buffer to one side, at the current insertion point.
 
-        Raises CandidateError(COMPILE) for a device argument with gaps, which the caller's memory has.
+        Raises CandidateError(COMPILE) for a non-contiguous device argument, since its memory is the caller's.
         """
         if self.kind is BufferKind.DEVICE_ARGUMENT and not is_row_major(self.host.type):
             found = f"found {self.host.type} in device memory, used on the host"
@@ -64,7 +65,8 @@ class MirroredBuffer:
                 Stage.COMPILE, f"{described(self.device)}: {found}, allowed a row-major order"
             )
         if self.kind is BufferKind.CONSTANT and side is Side.HOST:
-            return  # nobody writes it there, whatever happens to others of its alias set
+            # a constant is never written on the device, whatever happens to other buffers of its alias set
+            return
         source, target = (self.host, self.flat) if side is Side.DEVICE else (self.flat, self.host)
         if self.flat == self.device:
             create("gpu.memcpy", [], [target, source])
@@ -78,7 +80,7 @@ class MirroredBuffer:
             copy_buffer(self.host, view)
 
     def free(self) -> None:
-        """Builds the frees of what was allocated for the mirror, at the current insertion point."""
+        """Creates deallocations of what was allocated for the mirror, at the current insertion point."""
         if self.kind is BufferKind.DEVICE_ARGUMENT:
             if not self.is_returned:
                 self.deallocations.append(create("memref.dealloc", [], [self.host]))
@@ -102,10 +104,13 @@ class MirroredBuffer:
 
 
 def allocate_like(host: Value) -> tuple[Value, Value]:
-    """Allocates device memory for a memref, here; returns it flat, and its view of the memref's type.
+    """Allocates device memory for a memref; returns the flat memory, and its view of the memref's type.
 
-    The view has the strides and the static offset of the memref; a dynamic offset becomes 0.
-    Raises CandidateError(COMPILE) for an unranked memref, and for gaps in an allocation of dynamic size.
+    The view has the strides and the static offset of the memref; a dynamic offset becomes 0. The operations
+    are created at the current insertion point.
+
+    Raises CandidateError(COMPILE) for an unranked memref, and for a non-contiguous allocation of dynamic
+    size.
     """
     kind = host.type
     if not isinstance(kind, ir.MemRefType):
@@ -122,7 +127,7 @@ def allocate_host_like(device: Value) -> Value:
 
 
 def _sizes_of(buffer: Value) -> list[Value]:
-    """Returns the dynamic sizes of a memref: operands of its allocation, else memref.dim."""
+    """Returns the dynamic sizes of a memref: the operands of its allocation, else memref.dim."""
     allocation = op_of(buffer, *ALLOCATIONS)
     return dynamic_sizes(buffer) if allocation is None else list(allocation.operands)
 
@@ -133,7 +138,7 @@ def _allocate(name: str, kind: Type, sizes: list[Value]) -> Value:
 
 
 def _allocate_span(host: Value, kind: Type) -> tuple[Value, Value]:
-    """Allocates from the first to the last element, and views it with the host's strides."""
+    """Allocates memory up to the last element, and returns it with a view that has the host's strides."""
     if not isinstance(host.owner, ir.Block) and len(host.owner.operands):
         found = f"found {kind} of dynamic size"
         raise CandidateError(
@@ -171,7 +176,7 @@ def _shape(host: Value, kind: Type, first: int) -> tuple[list[Value], list[Value
     for size, stride in zip(sizes, strides, strict=True):
         last = value("arith.subi", number, size, index(1))
         span = value("arith.addi", number, span, value("arith.muli", number, last, stride))
-    span = value("arith.maxsi", number, span, index(0))  # a size of 0 may make it negative
+    span = value("arith.maxsi", number, span, index(0))  # a size of 0 may make the span negative
     any_stride = ir.ShapedType.get_dynamic_stride_or_offset()
     known = kind.get_strides_and_offset()[0]
     dynamic = [size for axis, size in enumerate(sizes) if kind.is_dynamic_dim(axis)]

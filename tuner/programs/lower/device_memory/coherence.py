@@ -1,17 +1,16 @@
-"""Finds which copies between host and device memory a function needs: a forward data-flow analysis.
+"""Determines which copies between host and device memory a function needs, by forward data-flow analysis.
 
-Takes a function whose buffers are known in both memories; tells ``AbstractActions`` what to do where, in the
-order of execution. A state says where each alias set is valid (``validity.py``); the methods here are its
-transfer functions, one for each kind of operation. Loops and branches are walked twice: first by a recorder,
-to choose the state that they start and end with, then by the actions.
+Takes a function whose buffers are known in both memories; calls the methods of ``AbstractActions`` in the
+order of execution. A state contains where each alias set is valid (``validity.py``); the methods here are the
+transfer functions, one per kind of operation. Loops and branches are walked twice: first with a recorder, to
+choose the state at their start and end, then with the actions.
 
     gpu.launch_func @m::@write ... args(%a : memref<4xf32>)
     %v = memref.load %a[%c0] : memref<4xf32>
-  tells, for an argument %a of the caller
-    fetch(%a on the device, in front of it), launch, touch_on_host(%a), fetch(%a on the host, before the load)
+  calls, for an argument %a of the caller
+    fetch(%a on the device, before launch), launch, touch_on_host(%a), fetch(%a on the host, before load)
 
-Not handled: unstructured control flow, device work that is asynchronous. Both are rejected by
-``host_to_device_memory``.
+Not handled: unstructured control flow, and asynchronous device work. ``host_to_device_memory`` rejects both.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -30,7 +29,7 @@ from tuner.programs.lower.device_memory.coherence_actions import AbstractActions
 from tuner.programs.lower.device_memory.validity import Side, Valid, after_branches, at_loop, written
 
 ANYWHERE = (Side.HOST, Side.DEVICE)
-# Where buffers that outlive the call are valid when it begins and when it returns.
+# Where buffers that outlive the call are valid at its beginning and at its return.
 OUTSIDE = {
     BufferKind.ARGUMENT: Side.HOST,
     BufferKind.DEVICE_ARGUMENT: Side.DEVICE,
@@ -40,19 +39,20 @@ OUTSIDE = {
 
 
 class CoherenceWalk:
-    """The data-flow analysis of one function."""
+    """The data-flow analysis of one function: a state per operation, and the actions that make it true."""
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], effects: KernelEffects
     ) -> None:
-        """Takes the buffers by their host memrefs; alias sets of no buffer here stay in host memory."""
+        """Takes the buffers by their host memrefs; alias sets without a buffer here stay in host memory."""
         self._alias_sets, self._buffers, self._effects = alias_sets, buffers, effects
         self._managed = {buffer.alias_set for buffer in buffers.values()}
-        self._starts: dict[tuple[Op, Valid], Valid] = {}  # (loop, state before it) -> state of an iteration
+        # (loop, state before the loop) -> state at the start of an iteration
+        self._starts: dict[tuple[Op, Valid], Valid] = {}
         self._globals = {buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.GLOBAL}
 
     def function(self, function: Op, actions: AbstractActions) -> None:
-        """Walks through a function; at its end arguments and globals are valid where they came from."""
+        """Walks a function; at its end, arguments and globals are valid in the memory that they came from."""
         block = function.regions[0].blocks[0]
         valid = self._outside(OUTSIDE.keys())
         valid = self._inside(block, valid, actions)
@@ -65,18 +65,18 @@ class CoherenceWalk:
         actions.leave(block)
 
     def _outside(self, kinds: Collection[BufferKind]) -> Valid:
-        """Returns where the buffers of these kinds are valid when the function is not running."""
+        """Returns where the buffers of these kinds are valid while the function is not running."""
         outer = [buffer for buffer in self._buffers.values() if buffer.kind in kinds]
         return frozenset((buffer.alias_set, OUTSIDE[buffer.kind]) for buffer in outer)
 
     def _inside(self, block: Block, valid: Valid, actions: AbstractActions) -> Valid:
-        """Walks through a block up to its terminator; returns the state there."""
+        """Walks a block up to its terminator; returns the state before the terminator."""
         for op in list(block.operations)[:-1]:
             valid = self._operation(op.operation, valid, actions)
         return valid
 
     def _until(self, block: Block, valid: Valid, wanted: Valid, actions: AbstractActions) -> None:
-        """Walks through a block, and fetches at its end what the state wanted there lacks."""
+        """Walks a block; at its end, fetches the locations of ``wanted`` that are not valid."""
         valid = self._inside(block, valid, actions)
         self._settle(valid, wanted, last_of(block), actions)
         actions.leave(block)
@@ -85,7 +85,8 @@ class CoherenceWalk:
         for location in sorted(wanted - valid, key=lambda location: (location[0], location[1].value)):
             actions.fetch(location, before)
 
-    # Transfer functions: each returns the state after an operation, and tells the actions what it needs.
+    # Transfer functions: each returns the state after an operation, and calls the actions that the operation
+    # needs.
 
     def _operation(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
         if op.name == "gpu.launch_func":
@@ -111,7 +112,7 @@ class CoherenceWalk:
         return self._write(accesses, Side.DEVICE, valid)
 
     def _is_overwritten(self, launch: Op, value: Value) -> bool:
-        """Tells whether a kernel leaves no element as it is; one that writes may leave some."""
+        """Returns whether a kernel overwrites every element, instead of leaving some unchanged."""
         return self._is_all_of_alias_set(value) and self._effects.overwrites(launch, value)
 
     def _on_host(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
@@ -124,7 +125,7 @@ class CoherenceWalk:
         return self._called(op, valid, actions)
 
     def _called(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        """Fetches globals to the host for calls in an op: the callee may read and write them."""
+        """Fetches globals to the host for calls in an operation: the callee may read and write globals."""
         if not walk(op, "func.call"):
             return valid
         for alias_set in sorted(self._globals):
@@ -161,7 +162,7 @@ class CoherenceWalk:
         )
 
     def _sides_of_copy(self, source: Value, target: Value, valid: Valid) -> tuple[Side, Side]:
-        """Chooses (source, target) of a copy so that nothing need be fetched for it; of two, the device."""
+        """Returns the sides (source, target) of a copy that need no fetch, preferring the device."""
         sources = [side for side in (Side.DEVICE, Side.HOST) if self._is_valid(source, side, valid)]
         if not self._on_device([target]):
             return (Side.HOST if Side.HOST in sources else Side.DEVICE), Side.HOST
@@ -210,13 +211,13 @@ class CoherenceWalk:
         return after
 
     def _start(self, op: Op, valid: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
-        """Returns the state at the start of an iteration, found once: an outer loop asks many times."""
+        """Returns the state at the start of an iteration, cached because an outer loop asks repeatedly."""
         if (op, valid) not in self._starts:
             self._starts[op, valid] = at_loop(valid, iteration)
         return self._starts[op, valid]
 
     def _define(self, op: Op, valid: Valid, actions: AbstractActions) -> Valid:
-        """Makes new memory valid on both sides: its contents are undefined on both."""
+        """Makes new memory valid on both sides, since its contents are undefined on both."""
         actions.define(op)
         alias_set = self._buffers[op.results[0]].alias_set
         is_known = any(number == alias_set for number, _ in valid)
@@ -237,7 +238,7 @@ class CoherenceWalk:
         return valid
 
     def _on_device(self, values: Iterable[Value]) -> list[Value]:
-        """Returns the memrefs among them that are managed: that have device memory."""
+        """Returns the memrefs among ``values`` that are managed, so that device memory exists for them."""
         return [value for value in values if is_buffer(value.type) and self._is_managed(value)]
 
     def _is_managed(self, value: Value) -> bool:
@@ -252,5 +253,5 @@ class CoherenceWalk:
         return value in self._buffers and self._buffers[value].kind is BufferKind.ALLOCATION
 
     def _is_all_of_alias_set(self, value: Value) -> bool:
-        """Tells whether a memref is a whole buffer, and the only one of its alias set."""
+        """Returns whether a memref is a whole buffer, and the only buffer of its alias set."""
         return value in self._buffers and self._alias_sets.is_singleton(value)

@@ -1,4 +1,4 @@
-"""What ``CoherenceWalk`` tells of a function, in the order of its execution."""
+"""The actions that ``CoherenceWalk`` calls while it walks a function in the order of execution."""
 
 import abc
 
@@ -7,39 +7,39 @@ from tuner.programs.lower.device_memory.validity import Location, Side
 
 
 class AbstractActions(abc.ABC):
-    """What is done at each point where the walk finds something to do."""
+    """The actions at each operation that the walk visits: copies, launches, allocations, deallocations."""
 
     @abc.abstractmethod
     def fetch(self, location: Location, before: Op) -> None:
-        """Makes an alias set valid on one side, in front of an operation."""
+        """Makes an alias set valid on one side, before an operation."""
 
     @abc.abstractmethod
     def launch(self, launch: Op) -> None:
-        """Lets a ``gpu.launch_func`` take its operands from device memory."""
+        """Makes a ``gpu.launch_func`` take its operands from device memory."""
 
     @abc.abstractmethod
     def copy(self, copy: Op, source: Side, target: Side) -> None:
-        """Lets a ``memref.copy`` copy between these memories, one of which is the device's."""
+        """Makes a ``memref.copy`` copy between these two sides, of which at least one is the device."""
 
     @abc.abstractmethod
     def touch_on_host(self, alias_set: int) -> None:
-        """Notes that host memory of an alias set is used."""
+        """Records that the host memory of an alias set is used."""
 
     @abc.abstractmethod
     def define(self, allocation: Op) -> None:
-        """Notes that a buffer begins to exist."""
+        """Records that an allocation defines a buffer."""
 
     @abc.abstractmethod
     def release(self, deallocation: Op) -> None:
-        """Frees a buffer where the program does."""
+        """Frees a buffer where the program frees it."""
 
     @abc.abstractmethod
     def leave(self, block: Block) -> None:
-        """Frees what goes out of scope at the end of a block."""
+        """Frees the buffers that go out of scope at the end of a block."""
 
 
 class FetchRecorder(AbstractActions):
-    """Does nothing but record what would be fetched: so the walk looks ahead into loops and branches."""
+    """Records the locations that would be fetched, without changes: lookahead for loops and branches."""
 
     def __init__(self) -> None:
         self.fetched: set[Location] = set()

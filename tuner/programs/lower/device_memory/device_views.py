@@ -1,8 +1,8 @@
-"""Gives each memref of the host its device view: the same part of the same buffer in device memory.
+"""Creates a device view for each memref on the host: the same part of the same buffer in device memory.
 
-Takes a function on host memrefs, and the device memory of whole buffers one by one; gives a device view to
-each view of such a buffer, and to each memref that structured control flow hands on (as extra iter_args).
-Views made by other ops than ``VIEWS`` and ``arith.select`` get none.
+Takes a function on host memrefs, and the device memory of each whole buffer; creates a device view for each
+view of such a buffer, and for each memref that structured control flow forwards (as extra iter_args). Views
+by operations other than ``VIEWS`` and ``arith.select`` get no device view.
 
     %s = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
   is followed by, for %a_device = gpu.alloc
@@ -16,14 +16,15 @@ from tuner.mlir.effects.alias_sets import STRUCTURED, structured_operations
 from tuner.mlir.effects.buffer_roots import VIEWS, is_buffer
 from tuner.programs.lower.device_memory.extra_iter_args import IterArgOperand, add_iter_args
 
-DERIVED = VIEWS | {"arith.select"}  # ops whose device view is a clone of them on device views
+# operations whose device view is a clone of the operation with device views as operands
+DERIVED = VIEWS | {"arith.select"}
 
 
 class DeviceViews:
-    """The device view of each memref that has one: first ``set_root`` of all buffers, then ``connect``."""
+    """The device view of each memref that has one: call ``set_root`` for all buffers, then ``connect``."""
 
     def __init__(self, function: Op, is_wanted: Callable[[Value], bool]) -> None:
-        """Adds iter_args for the device views of wanted memrefs; up to ``connect`` they hold the memrefs."""
+        """Adds iter_args for the device views of wanted memrefs; up to ``connect`` they hold host memrefs."""
         self._block = function.regions[0].blocks[0]
         self._views: dict[Value, Value] = {}
         self._operands: list[IterArgOperand] = []
@@ -39,11 +40,11 @@ class DeviceViews:
         self._views[host] = device
 
     def of(self, value: Value) -> Value:
-        """Returns the device view of a memref; the value itself where it has none."""
+        """Returns the device view of a memref, or the memref itself if it has no device view."""
         return self._views.get(value, value)
 
     def connect(self) -> None:
-        """Creates the device views of views, and puts device views into the operands of extra iter_args."""
+        """Creates the device views of views, and sets the operands of the extra iter_args to device views."""
         own = set(self._views.values())
         for op in list(structured_operations(self._block)):
             if op.name in DERIVED and not own & set(op.results):
@@ -52,13 +53,13 @@ class DeviceViews:
             each.op.operands[each.number] = self.of(each.op.operands[each.number])
 
     def erase_unused(self) -> None:
-        """Erases views, on either side, that nothing uses."""
+        """Erases unused views, of host and of device memory."""
         for op in reversed(self._clones):
             if not any(list(result.uses) for result in op.results):
                 op.erase()
 
     def _derive(self, op: Op) -> None:
-        """Clones a view of a buffer behind it, on device views."""
+        """Clones a view right after it, with device views as operands."""
         if all(self.of(operand) == operand for operand in op.operands):
             return
         with ir.InsertionPoint.after(op):

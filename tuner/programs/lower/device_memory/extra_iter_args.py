@@ -1,8 +1,9 @@
-"""Gives structured control flow extra iter_args: for each wanted value that it hands on, a second one.
+"""Adds iter_args to structured control flow: a second value for each wanted value that is forwarded.
 
-Takes scf.for, scf.while, scf.if or scf.index_switch; gives the op anew with operands, block arguments, yields
-and results for the second values behind the old ones. Each starts as the value it stands beside, and whoever
-asked puts another value into its operand. Other ops, and values in unstructured blocks, are not handled.
+Takes scf.for, scf.while, scf.if or scf.index_switch; replaces the operation by one whose operands, block
+arguments, yields and results have the second values after the original values. Each second value starts as a
+copy of the original operand; the caller sets the operand to another value. Other operations, and values in
+unstructured blocks, are not handled.
 
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %a) -> (memref<4xf32>) {
       scf.yield %b : memref<4xf32>
@@ -23,7 +24,7 @@ from tuner.mlir.rewrite.definitions import attributes_of
 
 @dataclass(frozen=True)
 class IterArgOperand:
-    """An operand, of the op or of a terminator in it, through which an extra value flows."""
+    """An operand, of the operation or of a terminator in it, through which an extra value flows."""
 
     op: Op
     number: int
@@ -31,15 +32,15 @@ class IterArgOperand:
 
 @dataclass(frozen=True)
 class AddedIterArgs:
-    """What was added to one operation."""
+    """The iter_args that were added to one operation."""
 
-    pairs: tuple[tuple[Value, Value], ...]  # block argument or result, and the extra one beside it
-    operands: tuple[IterArgOperand, ...]  # each holds the value whose second belongs there
+    pairs: tuple[tuple[Value, Value], ...]  # block argument or result, and the extra value added for it
+    operands: tuple[IterArgOperand, ...]  # each holds the original value, to be replaced by the second value
 
 
 @dataclass(frozen=True)
 class _Ports:
-    """The numbers of the wanted values among operands, block arguments, yields and results of an op."""
+    """Positions of the wanted values among an operation's operands, block arguments, yields, results."""
 
     operands: list[int]
     arguments: list[list[int]]  # of the block of each region
@@ -48,7 +49,7 @@ class _Ports:
 
 
 def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
-    """Replaces an operation by one that hands on its wanted values twice."""
+    """Replaces an operation by a copy that forwards each wanted value twice."""
     ports = _ports(op, is_wanted)
     if not any((ports.operands, ports.results, *ports.arguments)):
         return AddedIterArgs((), ())
@@ -90,7 +91,7 @@ def _ports(op: Op, is_wanted: Callable[[Value], bool]) -> _Ports:
 
 
 def _move_body(op: Op, new: Op, region: int, doubled: list[int]) -> list[tuple[Value, Value]]:
-    """Moves a region's block over, with extra arguments; returns each doubled argument with its extra one."""
+    """Moves a region's block, with extra arguments; returns each doubled argument with its extra argument."""
     old = op.regions[region].blocks[0]
     types = [argument.type for argument in old.arguments]
     types += [types[number] for number in doubled]

@@ -1,8 +1,8 @@
-"""Makes host programs launch their kernels on device memory.
+"""Rewrites host programs so that their kernels work on device memory.
 
-Takes functions whose ``gpu.launch_func`` operands are host memory, after ``gpu-kernel-outlining``. Gives each
-buffer that a kernel takes a mirror in device memory, filled by ``gpu.memcpy`` where that is out of date, and
-read back where the host is. All of it is synchronous: no tokens, no streams.
+Takes functions whose ``gpu.launch_func`` operands are host memory, after ``gpu-kernel-outlining``. Allocates
+a mirror in device memory for each buffer that a kernel takes; ``gpu.memcpy`` copies to the mirror where it is
+out of date, and back where the host memory is out of date. Everything is synchronous: no tokens, no streams.
 
     func.func @main(%a: memref<4xf32>) {
       gpu.launch_func @m::@k blocks in (...) threads in (...) args(%a : memref<4xf32>)
@@ -18,10 +18,10 @@ read back where the host is. All of it is synchronous: no tokens, no streams.
       return
     }
 
-What the caller sees stays the same: arguments that kernels write, and globals, are host memory that is up to
-date when the function returns, and results are host memory. Written arguments must not overlap others.
+The caller sees no difference: arguments that kernels write, and globals, are host memory that is up to date
+when the function returns, and results are host memory. Written arguments must not overlap other arguments.
 Rejected: several blocks, device work other than plain launches, buffers of unknown origin, and memory that
-leaves the iteration or branch that allocated it.
+escapes the iteration or branch that allocated it.
 """
 
 from tuner.core.errors import CandidateError, Stage
@@ -49,11 +49,11 @@ from tuner.programs.lower.device_memory.insert_copies import CopyInsertion
 from tuner.programs.lower.device_memory.pinned_memory import pin
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 
-DEVICE_ATTRIBUTE = "tuner.device"  # of an argument: it is device memory already
+DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device memory already
 
 
 def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) -> None:
-    """Rewrites every function in place. Arguments with the attribute ``tuner.device`` are device memory.
+    """Rewrites every function of a module in place. Arguments with ``tuner.device`` are device memory.
 
     Raises CandidateError(COMPILE) for a program whose buffers cannot be followed.
     """
@@ -82,10 +82,11 @@ class _FunctionRewrite:
     def __init__(self, function: Op, options: DeviceOptions, constants: dict[str, bool]) -> None:
         self._function, self._options, self._constants = function, options, constants
         self._block = function.regions[0].blocks[0]
-        self._device_arguments: dict[Value, Value] = {}  # host memory in its place -> the argument
+        # host memory that replaces an argument -> the argument
+        self._device_arguments: dict[Value, Value] = {}
 
     def rewrite(self, effects: KernelEffects, numbers: list[int]) -> None:
-        """Rewrites, if the function has launches, or arguments (of these numbers) in device memory."""
+        """Rewrites the function, if it has launches, or arguments (with these numbers) in device memory."""
         if not walk(self._function, "gpu.launch_func") and not numbers:
             return
         _refuse_blocks(self._function)
@@ -108,7 +109,7 @@ class _FunctionRewrite:
             pin([buffer for buffer in buffers.values() if buffer.alias_set in actions.used_on_host])
 
     def _gather_globals(self) -> None:
-        """Keeps one ``memref.get_global`` of each global, at the start, so that it is one value."""
+        """Keeps one memref.get_global per global, at the start, so that each global is one value."""
         first: dict[str, Op] = {}
         start = self._block.operations[0].operation
         for op in walk(self._function, "memref.get_global"):
@@ -122,7 +123,7 @@ class _FunctionRewrite:
                 op.erase()
 
     def _replace_by_host_memory(self, argument: Value) -> None:
-        """Lets the function use host memory whose mirror is an argument in device memory."""
+        """Replaces an argument in device memory by host memory whose mirror is the argument."""
         uses = [(use.owner.operation, use.operand_number) for use in argument.uses]
         with self._function.location, ir.InsertionPoint.at_block_begin(self._block):
             host = allocate_host_like(argument)
@@ -136,7 +137,7 @@ class _FunctionRewrite:
         return DeviceViews(self._function, lambda value: alias_sets.of(value) in managed)
 
     def _managed(self, alias_sets: AliasSets) -> set[int]:
-        """Returns the alias sets that need device memory: those with memory that kernels cannot reach."""
+        """Returns the alias sets that need device memory: sets with memory that kernels cannot access."""
         launched = [value for op in walk(self._function, "gpu.launch_func") for value in op.operands]
         values = [value for value in [*launched, *self._device_arguments] if is_buffer(value.type)]
         return {
@@ -219,12 +220,12 @@ class _FunctionRewrite:
 
 
 def is_shared(root: Value) -> bool:
-    """Tells whether a buffer is memory that both the host and kernels reach."""
+    """Returns whether a buffer is memory that both the host and kernels can access."""
     return op_of(root, "gpu.alloc") is not None
 
 
 def _take_device_arguments(function: Op, options: DeviceOptions) -> list[int]:
-    """Returns the numbers of the arguments in device memory, and drops their attribute."""
+    """Returns the numbers of the arguments in device memory, and removes their attribute."""
     inputs = function_type(function).inputs
     buffers = [number for number, kind in enumerate(inputs) if is_buffer(kind)]
     is_public = "private" not in str(function.attributes.get("sym_visibility", "public"))
@@ -264,7 +265,7 @@ def _refuse_blocks(function: Op) -> None:
 
 
 def _refuse_escape(buffer: MirroredBuffer, alias_sets: AliasSets) -> None:
-    """Rejects an allocation that leaves the iteration or branch it is made in: nothing could free it."""
+    """Rejects an allocation that escapes its iteration or branch: no place in the function could free it."""
     end = last_of(buffer.block)
     if end.name == "func.return" or buffer.kind is not BufferKind.ALLOCATION:
         return

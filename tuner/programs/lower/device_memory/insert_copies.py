@@ -1,8 +1,9 @@
-"""Inserts the copies, and the frees of device memory, that ``CoherenceWalk`` asks for.
+"""Inserts the copies, and the deallocations of device memory, that ``CoherenceWalk`` requests.
 
-Takes a function whose buffers have device memory that nothing uses yet; gives it with ``gpu.memcpy`` where an
-alias set is fetched, kernels on device memory, and ``gpu.dealloc`` where a buffer is freed or goes out of
-scope. A buffer that is freed in an inner block lives to the end of its own. Copies are of whole buffers.
+Takes a function whose buffers have unused device memory; inserts ``gpu.memcpy`` where an alias set is
+fetched, makes kernels use device memory, and inserts ``gpu.dealloc`` where a buffer is freed or goes out of
+scope. A buffer that is freed in an inner block lives to the end of its own block. Copies are of whole
+buffers.
 """
 
 from tuner.core.errors import CandidateError, Stage
@@ -18,12 +19,12 @@ from tuner.programs.lower.device_memory.validity import Location, Side
 
 
 class CopyInsertion(AbstractActions):
-    """Rewrites a function while it is walked; ``finish`` ends it."""
+    """Rewrites a function while it is walked; ``finish`` must be called after the walk."""
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
     ) -> None:
-        """Starts where the function does: what it allocates does not exist yet."""
+        """Starts at the function's entry, where none of its allocations exists yet."""
         self._alias_sets, self._buffers, self._device_views = alias_sets, buffers, device_views
         self._alive = [buffer for buffer in buffers.values() if buffer.kind is not BufferKind.ALLOCATION]
         self._dead: list[Op] = []
@@ -81,12 +82,12 @@ class CopyInsertion(AbstractActions):
                 self._alive.remove(buffer)
 
     def finish(self) -> None:
-        """Erases the copies and frees that were replaced."""
+        """Erases the copies and deallocations that were replaced."""
         for op in reversed(self._dead):
             op.erase()
 
     def _release_late(self, deallocation: Op, buffer: MirroredBuffer) -> None:
-        """Lets a buffer that only some iterations or branches free live to the end of its block."""
+        """Keeps a buffer that only some iterations or branches free alive to the end of its block."""
         if buffer.is_returned:
             found = f"found {described(buffer.host)}, which is returned as well"
             raise CandidateError(

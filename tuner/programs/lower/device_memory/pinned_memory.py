@@ -1,9 +1,9 @@
-"""Takes host memory that is copied to or from a device from page-locked memory.
+"""Allocates host memory that is copied to or from a device as page-locked memory.
 
-Copies of it are faster and truly asynchronous. ``memref.alloc`` and its ``memref.dealloc`` become
-``gpu.alloc host_shared`` and ``gpu.dealloc``, which lower to ``mgpuMemAlloc(size, stream, 1)`` and
-``mgpuMemFree``. Not handled, and left as they are: results, since the caller frees them; the caller's own
-memory; the stack; memrefs with gaps.
+Copies of page-locked memory are faster and truly asynchronous. ``memref.alloc`` and its ``memref.dealloc``
+become ``gpu.alloc host_shared`` and ``gpu.dealloc``, which lower to ``mgpuMemAlloc(size, stream, 1)`` and
+``mgpuMemFree``. Not handled, and left unchanged: results, since the caller frees them; the caller's memory;
+the stack; non-contiguous memrefs.
 """
 
 from tuner.mlir.bindings import Op, ir
@@ -22,7 +22,7 @@ def pin(buffers: list[MirroredBuffer]) -> None:
 
 
 def forget_registrations(function: Op) -> None:
-    """Erases ``gpu.host_register`` and its like: kernels get copies, so they need not reach host memory."""
+    """Erases gpu.host_register and gpu.host_unregister: kernels take device copies, not host memory."""
     for name in ("gpu.host_register", "gpu.host_unregister"):
         for op in walk(function, name):
             cast = op_of(op.operands[0], "memref.cast")

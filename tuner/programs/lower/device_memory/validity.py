@@ -1,27 +1,28 @@
 """Where buffers hold their current contents: in host memory, in device memory, or in both.
 
-The states of a forward data-flow analysis, and its meet and loop rules; ``coherence.py`` has the transfer
+The states of a forward data-flow analysis, with its meet and loop rules; ``coherence.py`` has the transfer
 functions. An alias set, whose buffers control flow may exchange, has one state. A copy makes the other side
-valid too, a write leaves one side valid. Where control-flow paths join, valid is what is valid on all paths.
+valid too; a write leaves only the written side valid. Where control-flow paths join, a location is valid if
+it is valid on all paths.
 """
 
 import enum
 from collections.abc import Callable, Sequence
 
-# Iterations of the search for a fixed point. Any state is correct, since copies make it true; a fixed point
-# saves copies.
+# Maximum number of iterations of the search for a fixed point. Any state is correct, since copies make it
+# true; a fixed point saves copies.
 ITERATIONS_LIMIT = 4
 
 
 class Side(enum.Enum):
-    """The two memories."""
+    """The host memory or the device memory."""
 
     HOST = "host"
     DEVICE = "device"
 
     @property
     def other(self) -> "Side":
-        """Returns the side that a copy to this one comes from."""
+        """Returns the other memory."""
         return Side.DEVICE if self is Side.HOST else Side.HOST
 
 
@@ -40,10 +41,10 @@ def sides_of(valid: Valid, alias_set: int) -> set[Side]:
 
 
 def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid:
-    """Returns the state where control-flow paths join: the intersection of theirs.
+    """Returns the state where control-flow paths join: the intersection of the states of the paths.
 
-    An alias set that is valid on every path, but nowhere on all of them, gets its preferred sides: a copy at
-    the end of the other paths makes that true.
+    An alias set that is valid on every path, but on no side common to all paths, gets its preferred sides: a
+    copy at the end of the other paths makes these sides valid.
     """
     common = frozenset.intersection(*paths)
     known = frozenset.intersection(*(frozenset(alias_set for alias_set, _ in path) for path in paths))
@@ -52,10 +53,10 @@ def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid
 
 
 def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
-    """Returns the state after a branch, given that of each path at its end.
+    """Returns the state after a branch, given the state at the end of each path.
 
-    Where no side is common, an alias set goes back to where it was before the branch, so that a path that
-    does not touch it copies nothing; to the device if it was in both.
+    Where no side is common, an alias set returns to the side where it was valid before the branch, so that a
+    path that does not access the alias set copies nothing; to the device if it was valid on both sides.
     """
 
     def preferred(alias_set: int) -> set[Side]:
@@ -68,8 +69,13 @@ def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
 def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
     """Returns the state at the start of every iteration of a loop, by forward data flow to a fixed point.
 
-    ``iteration`` maps a state to the state after one iteration, and to the locations that were fetched in it.
-    The search begins with what the first iteration fetches: a copy in front of the loop serves them all.
+    The search begins with the locations that the first iteration fetches: a copy before the loop serves all
+    iterations.
+
+    Args:
+        before: the state before the loop.
+        iteration: maps a state to the state after one iteration, and to the locations that were fetched in
+        it.
     """
     _, fetched = iteration(before)
     known = {alias_set for alias_set, _ in before}

@@ -1,9 +1,9 @@
 """Finds the matmuls of a function on memrefs: contractions that a ``Problem`` can describe.
 
-Takes linalg on memrefs; gives the ops whose indexing maps, iterator types and body match ``C += A B`` in a
-known layout. Named ops are generalized first, so that one matcher serves ``linalg.matmul`` with any maps,
-``linalg.contract`` and a ``linalg.generic`` written by hand. Not matched, so that they become loops:
-batched or dynamic shapes, other element types, other layouts than nn, nt and tn, and matmuls inside of
+Takes linalg on memrefs; returns the operations whose indexing maps, iterator types and body match ``C += A
+B`` in a known layout. Named operations are generalized first, so that one matcher handles ``linalg.matmul``
+with any maps, ``linalg.contract`` and a hand-written ``linalg.generic``. Not matched, and therefore lowered
+to loops: batched or dynamic shapes, other element types, layouts other than nn, nt and tn, and matmuls inside
 kernels.
 """
 
@@ -20,27 +20,28 @@ from tuner.programs.lower.matmuls.zero_fills import zero_fill_before
 from tuner.programs.lower.read_program import ProgramPayload
 
 GENERALIZE = "builtin.module(func.func(linalg-generalize-named-ops))"
-DTYPES = ("f32", "f64", "f16", "bf16")  # tf32 is f32 that somebody chose to round: no payload says so
+DTYPES = ("f32", "f64", "f16", "bf16")  # tf32 is f32 that a user chose to round; no payload states this
 LAYOUTS = {("mk", "kn"): "nn", ("mk", "nk"): "nt", ("km", "kn"): "tn"}
 ITERATORS = {"m": "parallel", "n": "parallel", "k": "reduction"}
 
 
 @dataclass(frozen=True)
 class MatmulMatch:
-    """One contraction, its operands and the problem that it is."""
+    """One contraction: its operation, its operands and the problem that it computes."""
 
     op: Op  # linalg.generic: C += A B
     problem: Problem
     a: Value
     b: Value
     c: Value
-    zero_fill: Op | None  # the fill of C in front of it that makes ``+=`` an ``=``
+    zero_fill: Op | None  # the fill of C before ``op``, which turns ``+=`` into ``=``
 
 
 def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
-    """Generalizes named ops in place and returns the entry's matmuls in order, those inside of loops too.
+    """Generalizes named operations in place; returns the entry's matmuls in program order, also in loops.
 
-    Raises CandidateError(COMPILE) for one into its own factor: its result depends on the order of iterations.
+    Raises CandidateError(COMPILE) for a matmul whose output is one of its factors: the result would depend on
+    the order of iterations.
     """
     run_passes(payload.module, GENERALIZE)
     matches = (_match(op) for op in walk(payload.function, "linalg.generic") if not _is_in_kernel(op))
@@ -82,7 +83,7 @@ def _problem(a: Type, b: Type, c: Type, letters: tuple[str, str]) -> Problem | N
 
 
 def _letters(op: Op) -> tuple[str, str] | None:
-    """Names the dimensions of A and B: "mk", "kn"; None unless each operand has two of three."""
+    """Names the dimensions of A and B, as in ("mk", "kn"); None if an operand has not two of the three."""
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
     if any(each.n_dims != 3 or len(list(each.results)) != 2 for each in maps):
         return None
@@ -99,7 +100,7 @@ def _letters(op: Op) -> tuple[str, str] | None:
 
 
 def _positions(mapping: ir.AffineMap) -> list[int] | None:
-    """Returns the loop dimension behind each result of a map; None where a result is no plain dimension."""
+    """Returns the loop dimension of each result of a map; None where a result is not a plain dimension."""
     results = list(mapping.results)
     if not all(isinstance(each, ir.AffineDimExpr) for each in results):
         return None
@@ -111,7 +112,7 @@ def _iterator(attribute: Attribute) -> str:
 
 
 def _is_sum_of_products(op: Op) -> bool:
-    """Tells whether the body yields ``c + a * b``, both factors perhaps widened first."""
+    """Returns whether the body yields ``c + a * b``, with or without extending the factors first."""
     if len(op.regions[0].blocks) != 1:
         return False
     block = op.regions[0].blocks[0]
@@ -128,6 +129,6 @@ def _is_sum_of_products(op: Op) -> bool:
 
 
 def _widened(value: Value) -> Value:
-    """Returns the operand of the ``arith.extf`` that a value comes from, else the value itself."""
+    """Returns the operand of the ``arith.extf`` that defines a value, else the value itself."""
     extension = op_of(value, "arith.extf")
     return value if extension is None else extension.operands[0]

@@ -1,8 +1,8 @@
-"""Replaces a program's matmuls by calls of tuned CPU kernels, with the addresses of their arrays.
+"""Replaces a program's matmuls by calls of tuned CPU kernels, which take the addresses of their arrays.
 
-Takes matches of ``find_matmuls.py`` and a bound script for each problem. ``call_kernels`` gives calls of
-functions that are declared only: the kernels have their own pipeline and calling convention. ``link`` puts
-their LLVM dialect in, when the program is LLVM dialect as well.
+Takes the matches of ``find_matmuls.py`` and a bound script per problem. ``call_kernels`` inserts calls of
+functions that are declared only, because the kernels have their own pipeline and calling convention. ``link``
+adds the LLVM dialect of the kernels when the program is in LLVM dialect as well.
 
     linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
   becomes, where C was filled with zeros
@@ -37,16 +37,16 @@ POINTER = "!llvm.ptr"
 
 @dataclass(frozen=True)
 class LinkedKernel:
-    """The kernel of one problem, and the calls that together compute it."""
+    """The compiled kernel of one problem, and the partitions of C that its calls compute."""
 
     problem: Problem
-    llvm: str  # module of LLVM dialect; its own symbols end in ``suffix``
+    llvm: str  # module in LLVM dialect; symbols that it defines end in ``suffix``
     suffix: str
     panels: tuple[Partition, ...]
 
 
 def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
-    """Replaces matmuls by calls, in place, of functions that ``link`` adds later. Raises CandidateError."""
+    """Replaces matmuls by calls of functions that ``link`` adds later, in place. Raises CandidateError."""
     kernels: dict[Problem, LinkedKernel] = {}
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     for problem in dict.fromkeys(match.problem for match in matches):
@@ -57,7 +57,7 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
 
 
 def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
-    """Adds the kernels to a module that is LLVM dialect by now, in place of their declarations."""
+    """Replaces the declarations of kernels by their definitions, in a module in LLVM dialect."""
     for kernel in kernels:
         own = parse(kernel.llvm, "kernel")
         names = {name_of(op.operation) for op in own.body.operations if _has_body(op.operation)}
@@ -124,7 +124,7 @@ def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
 
 
 def _pointer(array: Value, offset: int, *, is_read_only: bool) -> Value:
-    """Returns the address of an element of a plain memref."""
+    """Returns the address of an element of a row-major memref."""
     wide = ir.IntegerType.get_signless(64)
     words = {READ_ONLY_ATTRIBUTE: ir.UnitAttr.get()} if is_read_only else {}
     start = value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), array, **words)

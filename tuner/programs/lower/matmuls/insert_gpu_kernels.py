@@ -1,8 +1,8 @@
 """Replaces a program's matmuls by launches of tuned GPU kernels.
 
-Takes matches of ``find_matmuls.py`` and a bound script for each problem; gives a ``gpu.module`` for each
-problem, and for each match the launches that the script's own host function has. The kernels of a problem
-are compiled once, by the pipeline of a trial, whatever the number of its matmuls.
+Takes the matches of ``find_matmuls.py`` and a bound script per problem; inserts one ``gpu.module`` per
+problem, and for each match the launches of the script's host function. The kernels of a problem are compiled
+once, by the pipeline of a trial, whatever the number of its matmuls.
 
     linalg.generic ... ins(%a, %b : ...) outs(%c : memref<512x512xf32>)
   becomes, where C was filled with zeros
@@ -39,19 +39,19 @@ CONTAINER = "gpu.container_module"
 
 @dataclass(frozen=True)
 class InsertedKernels:
-    """The kernels of one problem inside of a program's module, and how they are launched."""
+    """The kernels of one problem in a program's module, and the sequence that launches them."""
 
-    module: str  # symbol of their gpu.module
+    module: str  # symbol of the gpu.module with the kernels
     host: LaunchSequence
-    types: dict[str, tuple[Type, ...]]  # kernel -> types of its parameters
+    types: dict[str, tuple[Type, ...]]  # kernel name -> types of its parameters
 
 
 def insert_gpu_kernels(
     module: ir.Module, matches: list[MatmulMatch], scripts: dict[Problem, Script], chip: Chip
 ) -> tuple[MatmulKernel, ...]:
-    """Replaces the matmuls in place; returns the kernels of which one launch does a whole matmul.
+    """Replaces matmuls by launches in place; returns the kernels whose single launch computes a whole matmul.
 
-    Raises CandidateError for a script that makes no kernels.
+    Raises CandidateError for a script that produces no kernels.
     """
     kernels: dict[Problem, InsertedKernels] = {}
     for match in matches:
@@ -62,7 +62,7 @@ def insert_gpu_kernels(
 
 
 def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
-    """Compiles a script's kernels as a trial does and moves them into the module, with their bodies."""
+    """Compiles a script's kernels as a trial does, and moves their gpu.module into ``module``."""
     with failing_at(Stage.BIND):
         views = views_in(script.text, problem)
     own = parse(gpu_payload_mlir(problem, views), "payload")
@@ -86,7 +86,7 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
 
 
 def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ...]:
-    """Returns the only kernel of a problem where it takes the matrices alone and overwrites C."""
+    """Returns a problem's only kernel if it takes just the matrices and overwrites C; else ()."""
     launches, buffers = kernels.host.launches, kernels.host.buffers
     if len(launches) != 1 or any(buffer.is_zeroed for buffer in buffers):
         return ()
@@ -96,7 +96,7 @@ def _whole(problem: Problem, kernels: InsertedKernels) -> tuple[MatmulKernel, ..
 
 
 def _suffix(problem: Problem) -> str:
-    """Returns the suffix of a problem's kernel names, in letters that PTX allows."""
+    """Returns the suffix of a problem's kernel names, of characters that PTX allows."""
     return "_".join(part for part in (problem.shape, problem.dtype, problem.output, problem.layout) if part)
 
 
@@ -105,7 +105,7 @@ def _multiply(kernels: InsertedKernels) -> Multiply:
 
 
 def _launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
-    """Builds scratch buffers, fills with zeros where they are asked for, and the launches."""
+    """Creates scratch buffers, fills with zeros where required, and the launches."""
     suffix = kernels.module.removeprefix("kernels")
     scratch = [buffer for buffer in kernels.host.buffers if buffer.role == "scratch"]
     arrays = arrays | {buffer.name: _scratch(buffer, kernels, suffix) for buffer in scratch}
@@ -119,7 +119,7 @@ def _launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
 
 
 def _scratch(buffer: KernelBuffer, kernels: InsertedKernels, suffix: str) -> Value:
-    """Creates a flat buffer of the elements that the kernels take it for."""
+    """Creates a flat scratch buffer with the element type of the kernels' parameter."""
     elements = {
         kind.element_type
         for launch in kernels.host.launches
@@ -155,11 +155,11 @@ def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[st
 
 
 def _buffer(launch: Launch, argument: str) -> str:
-    """Returns the name of the buffer that an argument is, or is a tensor map of."""
+    """Returns the name of the buffer that an argument passes, directly or as a tensor map."""
     tensor_map = launch.tensor_map(argument)
     return argument if tensor_map is None else tensor_map.buffer
 
 
 def _view(array: Value, kind: Type) -> Value:
-    """Returns the array under a kernel's type, whose sizes may be padded beyond the array's end."""
+    """Returns the array as the kernel's type, whose sizes may be padded beyond the end of the array."""
     return array if array.type == kind else reinterpreted(array, kind)

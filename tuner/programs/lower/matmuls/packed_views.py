@@ -1,8 +1,9 @@
-"""Packs the factors of matmuls that have gaps: equal views once, as long as nobody writes their memory.
+"""Packs non-contiguous factors of matmuls: equal views once, while their memory is not written.
 
 Takes the matches of a function before any is replaced. Two factors share a copy if both are the same view in
-one block, and no op between them may write the view's buffer, be it through another view. Not shared is what
-cannot be followed: views of globals, of what control flow chooses, and of a buffer whose address is taken.
+one block, and no operation between them may write the view's buffer, directly or through another view. Not
+shared are views that cannot be followed: of globals, of values that control flow selects, and of a buffer
+whose address is taken.
 
     linalg.generic ... ins(%view, %b : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%c : ...)
     linalg.generic ... ins(%view, %d : memref<4x8xf32, strided<[16, 1]>>, ...) outs(%e : ...)
@@ -33,16 +34,22 @@ ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
 
 
 class PackedViews:
-    """The packed copies that are in use where matches are replaced, one after the other."""
+    """The packed copies in use while matches are replaced in program order."""
 
     def __init__(self, matches: Sequence[MatmulMatch]) -> None:
-        """Decides which factors share a copy."""
-        self._copies = _copies(matches)  # match -> numbers of the copies of A and B
+        """Determines which factors share a copy."""
+        self._copies = _copies(matches)  # per match: numbers of the copies of A and B
         self._uses_left = Counter(copy for pair in self._copies for copy in pair)
-        self._packed: dict[int, Value] = {}  # copy -> its memory
+        self._packed: dict[int, Value] = {}  # number of a copy -> its buffer
 
     def take(self, match: int, factor: int, view: Value) -> Value:
-        """Returns a factor without gaps, packed at the current insertion point if that is not done yet."""
+        """Returns a contiguous factor, packed at the current insertion point unless packed before.
+
+        Args:
+            match: number of the matmul.
+            factor: 0 for A, 1 for B.
+            view: the factor.
+        """
         copy = self._copies[match][factor]
         self._uses_left[copy] -= 1
         if is_row_major(view.type):
@@ -53,13 +60,13 @@ class PackedViews:
         return self._packed[copy]
 
     def free_unused(self) -> None:
-        """Builds, here, the frees of copies that no later match takes."""
+        """Creates deallocations, at the current insertion point, of copies that no later match uses."""
         for copy in [copy for copy in self._packed if not self._uses_left[copy]]:
             create("memref.dealloc", [], [self._packed.pop(copy)])
 
 
 def allocate(kind: ir.MemRefType) -> Value:
-    """Creates a buffer of a static memref type."""
+    """Creates a memref.alloc of a static memref type."""
     return value("memref.alloc", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
 
 
@@ -79,7 +86,7 @@ def _copies(matches: Sequence[MatmulMatch]) -> list[tuple[int, int]]:
 
 
 def is_same_view(one: Value, other: Value) -> bool:
-    """Tells whether two values are one, or the same view of the same memory."""
+    """Returns whether two values are equal, or equal views of the same memory."""
     if one == other:
         return True
     if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:
@@ -96,7 +103,7 @@ def is_same_view(one: Value, other: Value) -> bool:
 
 
 def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
-    """Tells whether it is known that nothing writes a view's buffer from an op on, up to another one."""
+    """True if no operation from ``first`` up to ``last`` can write the view's buffer."""
     buffer = source_of(view, VIEWS)
     if first.block != last.block or not _can_be_followed(buffer):
         return False
@@ -108,7 +115,7 @@ def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
 
 
 def _can_be_followed(buffer: Value) -> bool:
-    """Tells whether a buffer is an argument of the function or an allocation: no other value begins there."""
+    """True if a buffer is an argument or an allocation, so that def-use chains show all aliases."""
     if isinstance(buffer.owner, ir.Block):
         return bool(buffer.owner.owner.operation.name == "func.func")
     return buffer.owner.name in ALLOCATIONS

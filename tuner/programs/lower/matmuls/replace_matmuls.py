@@ -1,7 +1,7 @@
-"""Replaces matmuls of a program by code that takes row-major arrays without gaps and writes all of C.
+"""Replaces matmuls of a program by code that takes contiguous row-major arrays and overwrites C.
 
-Takes matches of ``find_matmuls.py``. Factors with gaps are copied first (``packed_views.py``). Where the
-matmul adds to what C holds, the product goes to a buffer of its own, which is added afterwards.
+Takes the matches of ``find_matmuls.py``. Non-contiguous factors are copied first (``packed_views.py``). Where
+the matmul accumulates into C, the product goes to a separate buffer, which is added to C afterwards.
 
     linalg.generic ... ins(%a, %b : ...) outs(%c : memref<4x16xf32>)    // C += A B
   becomes
@@ -20,11 +20,11 @@ from tuner.mlir.rewrite.type_sizes import is_row_major
 from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
 from tuner.programs.lower.matmuls.packed_views import PackedViews, allocate
 
-Multiply = Callable[[Value, Value, Value], None]  # builds ``C = A B`` of three plain memrefs
+Multiply = Callable[[Value, Value, Value], None]  # creates ``C = A B`` of three contiguous row-major memrefs
 
 
 def replace_matmuls(matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMatch], Multiply]) -> None:
-    """Rewrites all matches of a function in place; ``multiply`` tells how each multiplies."""
+    """Rewrites all matches of a function in place; ``multiply`` returns the code generator of each match."""
     views = PackedViews(matches)
     for number, match in enumerate(matches):
         _replace(match, number, views, multiply(match))

@@ -1,7 +1,8 @@
-"""Finds the fill with zeros that lets a ``C += A B`` be a ``C = A B``.
+"""Finds the fill with zeros that turns ``C += A B`` into ``C = A B``.
 
-Looks backwards through one block of linalg on memrefs, up to the first op that may touch C or a view of it. A
-fill in another block, or by another op than a ``linalg.generic`` of a constant, is not found.
+Searches backwards through one block of linalg on memrefs, up to the first operation that may access C or a
+view of C. A fill in another block, or by an operation other than a ``linalg.generic`` of a constant, is not
+found.
 """
 
 from tuner.mlir.bindings import Op, Value, WalkResult, ir
@@ -12,7 +13,7 @@ from tuner.programs.lower.aliases import aliases_of
 
 
 def zero_fill_before(op: Op, c: Value) -> Op | None:
-    """Returns the fill of C with zeros in front of an op, if only ops that leave C alone lie between them."""
+    """Returns the zero fill of C before ``op`` if no operation between the two accesses C; else None."""
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
     aliases = {each for origin in origins_of(c) for each in aliases_of(origin).values}
@@ -39,7 +40,7 @@ def _may_touch(op: Op, aliases: set[Value]) -> bool:
 
 
 def _is_zero_fill(op: Op) -> bool:
-    """Tells whether a generic writes zero to every element of its only buffer."""
+    """Returns whether a linalg.generic writes zero to every element of its only buffer."""
     if op.name != "linalg.generic" or len(op.operands) != 2 or isinstance(op.operands[0].type, ir.MemRefType):
         return False
     block, constant = op.regions[0].blocks[0], op_of(op.operands[0], "arith.constant")

@@ -1,1 +1,1 @@
-"""The same program without a GPU: launches as loops, streams dropped."""
+"""Lowering of a program for a machine without a GPU: launches become loops, streams are dropped."""

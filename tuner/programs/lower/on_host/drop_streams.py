@@ -1,7 +1,7 @@
-"""Drops the streams of GPUX, so that a program runs on the host in the order of its text.
+"""Removes the streams of GPUX, so that a program runs on the host in program order.
 
-Takes GPUX (``streams/gpux_ops.py``); gives synchronous GPU dialect. The order of the text is one that streams
-allow. Rejected: what is no GPUX, as on a device.
+Takes GPUX (``streams/gpux_ops.py``); produces synchronous GPU dialect. Program order is one of the orders
+that streams allow. Rejected, as on a device: operations of the ``gpux`` prefix that are not valid GPUX.
 
     %s = "gpux.create_stream"() : () -> !gpux.StreamType
     "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
@@ -20,7 +20,7 @@ from tuner.programs.lower.streams.stream_values import chosen_streams, make_poin
 
 
 def drop_streams(function: Op) -> None:
-    """Makes GPU dialect of GPUX, in place. Raises CandidateError(COMPILE) for what is no GPUX."""
+    """Converts GPUX to GPU dialect in place. Raises CandidateError(COMPILE) for invalid GPUX."""
     lower_tokens(function)
     ops = checked_gpux_ops(function)
     for op in ops:
@@ -33,7 +33,7 @@ def drop_streams(function: Op) -> None:
 
 
 def _forget_choices(function: Op, ops: list[Op]) -> None:
-    """Lets control flow choose among null pointers, in place of streams."""
+    """Replaces streams that control flow selects by null pointers."""
     chosen = chosen_streams(function)
     for op in ops if chosen else []:
         if op.name == CREATE:

@@ -1,7 +1,8 @@
-"""Launches of kernels whose threads wait for one another or share memory: calls of the interpreter.
+"""Converts launches of kernels whose threads synchronize or share memory to calls of the interpreter.
 
-A launch becomes a call of a function that nobody has defined: the runtime gives it, and interprets the kernel
-from its text. Every parameter crosses as a memref, a number as one of rank 0, behind one with the sizes::
+A launch becomes a call of a declared function, which the runtime defines: it interprets the text of the
+kernel. Every parameter is passed as a memref, a number as a memref of rank 0; the first argument is a memref
+with the sizes of the launch::
 
     gpu.launch_func @m::@k blocks in (%g, %1, %1) threads in (%t, %1, %1) args(%a : memref<4xf32>, %n : index)
 
@@ -25,16 +26,16 @@ from tuner.mlir.rewrite.symbols import name_of, private_function
 from tuner.mlir.rewrite.walking import parents_of, walk
 from tuner.programs.interpret.kernels import decode_kernels
 
-PREFIX = "interpret_"  # of the functions that the runtime defines
-UNKNOWN_SIZE = -1  # bytes of dynamic shared memory of a launch that does not say
+PREFIX = "interpret_"  # prefix of the functions that the runtime defines
+UNKNOWN_SIZE = -1  # bytes of dynamic shared memory of a launch that does not specify the number
 SIZES = 7
 LOWER_AFFINE = "builtin.module(lower-affine)"
 
 
 def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
-    """Replaces the launches of some kernels, which are erased; returns their text.
+    """Replaces the launches of some kernels by calls; erases these kernels and returns their text.
 
-    Raises CandidateError(COMPILE) for what the interpreter does not know.
+    Raises CandidateError(COMPILE) for operations that the interpreter does not support.
     """
     if not kernels:
         return ""
@@ -47,7 +48,7 @@ def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
 
 
 def _taken_out(module: ir.Module, kernels: frozenset[str]) -> str:
-    """Erases kernels and returns the text of a module that holds them and what lies beside them."""
+    """Erases kernels; returns the text of a module with these kernels and the rest of their gpu.modules."""
     kept = copy_of(module)
     for op in list(kept.body.operations):
         if op.operation.name != "gpu.module":
@@ -84,7 +85,7 @@ def _declare(module: ir.Module, name: str, kinds: list[Type]) -> None:
 
 
 def _sizes(launch: Op) -> Value:
-    """Returns a buffer of the sizes of a launch."""
+    """Returns a buffer with the sizes of a launch."""
     kind = ir.IndexType.get()
     buffer = _room(launch, ir.MemRefType.get([SIZES], kind))
     sizes = [operands(launch, number)[0] for part in (GRID, BLOCK) for number in range(part.start, part.stop)]
@@ -98,7 +99,7 @@ def _sizes(launch: Op) -> Value:
 
 
 def _as_buffer(launch: Op, argument: Value) -> Value:
-    """Returns an argument that is a buffer, or a buffer that holds it. Raises CandidateError(COMPILE)."""
+    """Returns an argument that is a buffer, or a buffer that contains it. Raises CandidateError(COMPILE)."""
     if is_buffer(argument.type):
         return argument
     if not is_number(argument.type):
@@ -111,7 +112,7 @@ def _as_buffer(launch: Op, argument: Value) -> Value:
 
 
 def _room(launch: Op, kind: Type) -> Value:
-    """Returns a buffer on the stack, made once for a function, not once for an iteration."""
+    """Returns a stack buffer, allocated once per function instead of once per iteration."""
     function = next(each for each in parents_of(launch) if each.name == "func.func")
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         segments = ir.DenseI32ArrayAttr.get([0, 0])

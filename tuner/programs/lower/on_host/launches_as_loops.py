@@ -1,9 +1,9 @@
-"""Turns launches into loops, so that a program for GPUs runs on the host: for comparison, not for speed.
+"""Converts launches to loops, so that a GPU program runs on the host: for comparison, not for speed.
 
-Takes outlined kernels and their launches; gives a function for each kernel, of its parameters, its indices
-and the sizes of its launch, and a nest of loops for each launch. Device memory becomes host memory, tokens
-vanish. Threads run one after another, which is right only where they do not wait for one another or share
-memory: other kernels are interpreted, see ``interpreted_kernels``.
+Takes outlined kernels and their launches; creates a function per kernel, which takes the kernel's parameters,
+its indices and the sizes of its launch, and a loop nest per launch. Device memory becomes host memory, tokens
+are removed. Threads run one after another, which is correct only where they neither synchronize nor share
+memory; other kernels are interpreted, see ``interpreted_kernels``.
 
     gpu.launch_func @m::@k blocks in (%c4, %c1, %c1) threads in (%c256, %c1, %c1) args(%a : memref<1000xf32>)
   becomes
@@ -24,7 +24,7 @@ from tuner.mlir.rewrite.walking import walk, walk_where
 from tuner.programs.lower.explicit_memory import use_host_memory
 from tuner.programs.lower.on_host.interpreted_kernels import call_interpreter
 
-# Op of a kernel -> where its three values begin among the 12 indices that are passed.
+# Operation in a kernel -> position of its x value among the 12 index arguments.
 INDICES = {"gpu.block_id": 0, "gpu.thread_id": 3, "gpu.grid_dim": 6, "gpu.block_dim": 9}
 ALLOWED = frozenset({*INDICES, "gpu.return", "gpu.global_id"})
 HOST_OPS = frozenset(
@@ -37,7 +37,7 @@ HOST_OPS = frozenset(
 
 
 def run_kernels_on_host(module: ir.Module) -> str:
-    """Rewrites in place; returns the text of kernels that are interpreted. Raises CandidateError(COMPILE)."""
+    """Converts launches in place; returns the text of interpreted kernels. Raises CandidateError(COMPILE)."""
     kernels = [kernel for holder in walk(module, "gpu.module") for kernel in walk(holder, "gpu.func")]
     together = frozenset(name_of(kernel) for kernel in kernels if not has_independent_threads(kernel))
     interpreted = call_interpreter(module, together)
@@ -45,7 +45,7 @@ def run_kernels_on_host(module: ir.Module) -> str:
     for holder in walk(module, "gpu.module"):
         for kernel in walk(holder, "gpu.func"):
             names[name_of(kernel)] = _to_function(module, kernel)
-    for op in reversed(_host_ops(module)):  # users of a token before the op that returns it
+    for op in reversed(_host_ops(module)):  # users of a token before the operation that returns it
         if op.name == "gpu.launch_func" and kernel_of(op) in together:
             _erase(op)
         elif op.name == "gpu.launch_func":
@@ -88,7 +88,7 @@ def _to_function(module: ir.Module, kernel: Op) -> str:
 
 
 def has_independent_threads(kernel: Op) -> bool:
-    """Tells whether a kernel is a plain function of its indices: no branches, no waits, no shared memory."""
+    """True if a kernel is a plain function of its indices: no branches, barriers or shared memory."""
     blocks = kernel.regions[0].blocks
     if len(blocks) != 1 or len(function_type(kernel).inputs) != len(blocks[0].arguments):
         return False
@@ -142,7 +142,10 @@ def _to_loops(launch: Op, names: dict[str, str]) -> None:
 
 
 def _erase(op: Op) -> None:
-    """Erases an op. Raises CandidateError(COMPILE) where another op than GPU dialect's uses its token."""
+    """Erases an operation.
+
+    Raises CandidateError(COMPILE) where an operation outside GPU dialect uses its token.
+    """
     for result in op.results:
         for use in result.uses:
             raise CandidateError(Stage.COMPILE, f"{use.owner.name}: found a token, allowed for gpu ops alone")

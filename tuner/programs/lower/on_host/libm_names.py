@@ -1,4 +1,4 @@
-"""Names of the C math library that JIT-compiled host code calls."""
+"""Names of the C math library's functions that JIT-compiled host code calls."""
 
 import re
 
@@ -6,12 +6,12 @@ from tuner.mlir.cpu.jit_guards import DECLARATION, RESOLVABLE
 from tuner.mlir.effects.runner_names import is_runner_function
 from tuner.programs.lower.payload_checks import RUNTIME
 
-CALLBACK = "_mlir_ciface_"  # begins the C names of functions that the runtime gives
-MATH_PREFIX = "math_"  # of functions of the C library that ``tuner.programs.run.libm_symbols`` finds
+CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtime defines
+MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run.libm_symbols`` resolves
 
 
 def with_bundled_math(text: str) -> str:
-    """Renames what is declared of the math library: LLVM knows those names, the JIT has them wrong."""
+    """Renames declared math functions, since the JIT resolves the names that LLVM knows wrongly."""
     for name in set(DECLARATION.findall(text)) - RESOLVABLE:
         if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):
             text = re.sub(rf"@{re.escape(name)}\b", f"@{MATH_PREFIX}{name}", text)

@@ -1,7 +1,8 @@
-"""Lowers math on the host for which ``convert-math-to-libm`` finds no function of the C library, as formulas.
+"""Expands math operations on the host for which ``convert-math-to-libm`` knows no C library function.
 
-Takes host code with math dialect; gives arith for ``math.rsqrt``, ``math.fpowi`` and the tests such as
-``math.isnan``, and for ``math.copysign``. Powers of float64 with integer exponents stay: no formula has them.
+Takes host code with math dialect; produces arith for ``math.rsqrt``, ``math.fpowi``, the classification
+operations such as ``math.isnan``, and ``math.copysign``. Powers of float64 with integer exponents are left
+unchanged: there is no formula for them.
 
     %0 = math.copysign %x, %y : f32
   becomes
@@ -22,11 +23,11 @@ MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
 
 
 def lower_missing_math(module: ir.Module) -> None:
-    """Rewrites host code in place."""
+    """Expands the math operations of host code in place."""
     for op in [op for name in MISSING for op in walk(module, name)]:
         if op.name != "math.fpowi" or str(Term(op.operands[0]).element) != "f64":
             compute(op)
-    for op in walk(module, "math.copysign"):  # formulas have made some
+    for op in walk(module, "math.copysign"):  # some are created by the expansions above
         _copy_sign(op)
 
 
