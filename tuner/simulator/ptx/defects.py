@@ -1,4 +1,4 @@
-"""Defects of a kernel: faults, which end its simulation, and hazards, which are collected."""
+"""Defects of a kernel: faults, which end the simulation, and hazards, which are collected."""
 
 import enum
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from tuner.simulator.ptx.instruction import Instruction
 class Defect(enum.Enum):
     """A kind of defect in a kernel or its launch."""
 
-    # these end the simulation as a SimulationError
+    # Faults: end the simulation with a SimulationError.
     SYNTAX = "syntax"
     UNSUPPORTED = "unsupported instruction"
-    ILLEGAL = "illegal operand"  # a value the instruction does not allow: a shape, a size, a mask
+    ILLEGAL = "illegal operand"  # a value that the instruction does not allow: a shape, a size, a mask
     OUT_OF_BOUNDS = "out of bounds"
     MISALIGNED = "misaligned access"
-    DIVERGENCE = "divergent warp"  # an instruction that needs the whole warp is run by a part of it
-    BARRIER = "barrier misused"  # too many arrivals, a barrier in memory that was never initialised
+    DIVERGENCE = "divergent warp"  # an instruction that needs the whole warp is executed by a part of it
+    BARRIER = "barrier misused"  # too many arrivals, an mbarrier that was never initialised
     DEADLOCK = "deadlock"
     ENDLESS = "endless"
     TRAP = "trap"
-    # these are collected as Hazards
+    # Hazards: collected as Hazard.
     SHARED_RACE = "race in shared memory"
     GLOBAL_RACE = "race in global memory"  # between threads of one block or cluster
     BLOCK_RACE = "race between blocks"  # in global memory
@@ -30,9 +30,9 @@ class Defect(enum.Enum):
     MISSING_FENCE = "missing proxy fence"
     ENDED_BLOCK = "shared memory of a block that may have ended"
     UNFINISHED = "asynchronous operation not waited for"
-    # these as well, but they do no harm
-    SAME_VALUE = "same value written twice"  # unordered, yet every order gives the same memory
-    LATE_ACCUMULATOR = "accumulator written after wgmma.fence"  # ptxas repairs it: C7517, C7519
+    # Benign hazards: collected, but do not change the result.
+    SAME_VALUE = "same value written twice"  # unordered, but every order leaves the same memory
+    LATE_ACCUMULATOR = "accumulator written after wgmma.fence"  # ptxas repairs this: warnings C7517, C7519
 
 
 BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
@@ -40,12 +40,12 @@ BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
 
 @dataclass(frozen=True)
 class Hazard:
-    """A kind of unordered or undefined access at one instruction: the first example, and their count."""
+    """An unordered or undefined access of one kind at one instruction: the first example, and the count."""
 
     kind: Defect
     line: int  # of the PTX
     instruction: str
-    example: str  # who did what where, the first time
+    example: str  # thread, access and address of the first occurrence
     count: int
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Hazard:
 
 
 class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
-    """A defect found below the engine, which adds the instruction to it."""
+    """A defect raised by an instruction's step; the engine converts it to a SimulationError (see ``at``)."""
 
     def __init__(self, kind: Defect, reason: str) -> None:
         super().__init__(reason)
@@ -62,7 +62,7 @@ class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
 
 
 class SimulationError(TunerError):
-    """A kernel that has no defined result; ``line`` is 0 where no single instruction is the cause."""
+    """A kernel without a defined result; ``line`` is 0 where no single instruction is the cause."""
 
     def __init__(self, kind: Defect, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -71,16 +71,16 @@ class SimulationError(TunerError):
         self.reason = reason
 
     def __reduce__(self) -> tuple[type["SimulationError"], tuple[Defect, int, str]]:
-        """Pickles by its fields: it crosses process borders."""
+        """Pickles by field, since the error crosses process boundaries."""
         return (type(self), (self.kind, self.line, self.reason))
 
 
 class UnsupportedInstruction(SimulationError):  # noqa: N818 - named after what is found
-    """An instruction that the simulator does not implement, or not with these modifiers."""
+    """An instruction, or a combination of modifiers, that the simulator does not implement."""
 
 
 def at(instruction: Instruction, fault: Fault) -> SimulationError:
-    """Returns the error for a fault at an instruction."""
+    """Returns the SimulationError for a fault at an instruction."""
     line = instruction.line
     reason = f"line {line}: {instruction.short_text}: {fault.kind.value}: {fault.reason}"
     return SimulationError(fault.kind, line, reason)

@@ -1,4 +1,4 @@
-"""Types of PTX as numpy types (PTX ISA, "Types"). Registers hold bits; an instruction gives them a type."""
+"""PTX types as numpy types (PTX ISA, "Types"). Registers hold bits; the instruction determines the type."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[Any]  # one value per lane, or one for all
+Array: TypeAlias = npt.NDArray[Any]  # one value per lane, or one for all lanes
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Indices: TypeAlias = npt.NDArray[np.int64]
 
@@ -37,11 +37,11 @@ class PtxType:
 
     name: str
     dtype: "np.dtype[Any]"  # of one element
-    elements: int = 1  # 2 for f16x2 and its like
+    elements: int = 1  # 2 for packed types such as f16x2
 
     @property
     def bytes(self) -> int:
-        """Returns the size of the whole value."""
+        """Returns the size of the whole value in bytes, all elements included."""
         return self.dtype.itemsize * self.elements
 
     @property
@@ -61,7 +61,7 @@ class PtxType:
 
     @property
     def raw(self) -> "np.dtype[Any]":
-        """Returns the unsigned numpy type of the whole value."""
+        """Returns the unsigned numpy type of the size of the whole value."""
         return UNSIGNED[self.bytes]
 
 
@@ -81,7 +81,7 @@ TYPES = _types()
 
 
 def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
-    """Returns the bits of a register as values; of a packed type the elements of all lanes in a row."""
+    """Returns the bits of a register as values of a type; packed elements are adjacent: [lane * elements]."""
     if type_.dtype == BOOL:
         return bits
     if bits.dtype.itemsize > type_.bytes:
@@ -92,7 +92,7 @@ def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
 
 
 def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Array:
-    """Returns values as the bits of a register; in a wider one they are sign- or zero-extended."""
+    """Returns values as the bits of a register; sign- or zero-extended where the register is wider."""
     if register == BOOL:
         return values
     bits = np.ascontiguousarray(values).view(type_.raw) if type_.elements > 1 else values.view(type_.raw)

@@ -1,4 +1,4 @@
-"""Executes decoded basic blocks over the lanes of resident thread blocks until every thread has ended."""
+"""Executes decoded basic blocks over the lanes of resident thread blocks until all threads have ended."""
 
 from dataclasses import dataclass
 
@@ -12,22 +12,23 @@ from tuner.simulator.ptx.instruction import PtxKernel
 from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 from tuner.simulator.ptx.state.thread_states import ENDED, RUNS, Threads
 
-STEPS_LIMIT = 20_000_000  # basic blocks that resident thread blocks may execute: more is an endless loop
+STEPS_LIMIT = 20_000_000  # basic blocks that resident thread blocks may execute; above: an endless loop
 
 
 @dataclass
 class ExecutionCounts:
-    """What a launch has executed."""
+    """Counts of what a launch executed."""
 
-    instructions: int = 0  # of warps
+    instructions: int = 0  # warp-level instructions
 
 
 class Engine:
     """Schedules the threads of resident thread blocks.
 
-    Without a random generator all lanes at the lowest basic block in reverse post-order run together, so that
-    diverged lanes reconverge where their paths meet: the thread frontiers of Diamos et al. (MICRO 2011). With
-    one, a random warp runs up to its next branch; one block of each cluster may run ahead.
+    Without a random generator, all lanes at the lowest basic block in reverse post-order run together, so
+    that diverged lanes reconverge where their paths meet: the thread frontiers of Diamos et al. (MICRO 2011).
+    With a random generator, a random warp runs up to its next branch, and one block of each cluster may run
+    ahead of the others.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Engine:
         resident: ResidentBlocks,
         counts: ExecutionCounts,
         rng: np.random.Generator | None,
-        unit_lanes: int = WARP_LANES,  # that a random schedule runs together
+        unit_lanes: int = WARP_LANES,  # lanes that a random schedule runs together
     ) -> None:
         self._kernel = kernel
         self._program = program
@@ -49,9 +50,9 @@ class Engine:
         self._is_ahead = self._blocks_ahead()
 
     def run(self, instructions: int | None = None) -> None:
-        """Executes until every thread has ended. Raises SimulationError where no result is defined.
+        """Executes until all threads have ended. Raises SimulationError where no result is defined.
 
-        With ``instructions``, executed by any number of lanes together, it ends after about so many.
+        With ``instructions``, stops after about this many instructions, each counted once for all its lanes.
         """
         for _ in range(STEPS_LIMIT):
             if instructions is not None and self._resident.time >= instructions:
@@ -65,7 +66,7 @@ class Engine:
         self._resident.report_unfinished()
 
     def _next(self) -> Bools | None:
-        """Returns the lanes that run next, all at the same basic block; None when every thread has ended."""
+        """Returns the mask of lanes to run next, all at one basic block; None when all threads ended."""
         threads = self._threads
         try:
             threads.release()
@@ -91,7 +92,7 @@ class Engine:
         return found
 
     def _blocks_ahead(self) -> Bools:
-        """Draws the block of each cluster that a random schedule lets run ahead of the others, or none."""
+        """Returns the mask of lanes that a random schedule prefers: one random block per cluster, or none."""
         geometry = self._resident.geometry
         count = geometry.cluster_blocks
         if self._rng is None or count == 1:

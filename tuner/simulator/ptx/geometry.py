@@ -1,4 +1,4 @@
-"""The thread and the thread block of each lane, and the special registers that hold them."""
+"""The thread and thread block of each lane, and the special registers that describe them."""
 
 import math
 from collections.abc import Iterable
@@ -26,19 +26,19 @@ def unravel(number: int, extent: Index3) -> Index3:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Thread blocks of a grid, side by side, each padded to whole warps by lanes that are no thread."""
+    """Resident thread blocks of a grid in sequence, each padded with inactive lanes to whole warps."""
 
     grid: Index3  # blocks
     block: Index3  # threads
-    blocks: tuple[int, ...]  # their numbers in the grid; those of a cluster stand together
+    blocks: tuple[int, ...]  # linear numbers in the grid; blocks of one cluster are adjacent
     cluster: Index3 = (1, 1, 1)  # blocks
     lanes: int = field(init=False)
     block_lanes: int = field(init=False)  # lanes of one block
     threads: int = field(init=False)  # threads of one block
-    thread: Indices = field(init=False)  # number in its block, of each lane
-    block_index: Indices = field(init=False)  # into ``blocks``, of each lane
-    cluster_index: Indices = field(init=False)  # number of its cluster among the resident ones
-    member: Indices = field(init=False)  # number in its cluster, of each lane
+    thread: Indices = field(init=False)  # per lane: thread number in its block
+    block_index: Indices = field(init=False)  # per lane: index into ``blocks``
+    cluster_index: Indices = field(init=False)  # per lane: number of its cluster among the resident clusters
+    member: Indices = field(init=False)  # per lane: number in its cluster
 
     def __post_init__(self) -> None:
         threads = math.prod(self.block)
@@ -54,43 +54,43 @@ class Geometry:
 
     @property
     def warps(self) -> int:
-        """Returns the warps of one block."""
+        """Returns the number of warps of one block."""
         return self.block_lanes // WARP_LANES
 
     @property
     def cluster_blocks(self) -> int:
-        """Returns the blocks of one cluster."""
+        """Returns the number of blocks of one cluster."""
         return math.prod(self.cluster)
 
     @property
     def cluster_lanes(self) -> int:
-        """Returns the lanes of one cluster."""
+        """Returns the number of lanes of one cluster."""
         return self.block_lanes * self.cluster_blocks
 
     @property
     def cluster_warps(self) -> int:
-        """Returns the warps of one cluster."""
+        """Returns the number of warps of one cluster."""
         return self.cluster_lanes // WARP_LANES
 
     def first_of_cluster(self, block_index: Indices) -> Indices:
-        """Returns the index of the first block of the clusters that blocks are in."""
+        """Returns per block index the index of the first block of the same cluster."""
         return block_index // self.cluster_blocks * self.cluster_blocks
 
     def lanes_of_cluster(self, number: int) -> slice:
-        """Returns the lanes of a cluster, by its number among the resident ones."""
+        """Returns the lanes of a cluster by its number among the resident clusters."""
         return slice(number * self.cluster_lanes, (number + 1) * self.cluster_lanes)
 
     def lanes_of(self, block_index: int) -> slice:
-        """Returns the lanes of a block, by its index into ``blocks``."""
+        """Returns the lanes of a block by its index into ``blocks``."""
         return slice(block_index * self.block_lanes, (block_index + 1) * self.block_lanes)
 
     def who(self, lane: int) -> str:
-        """Returns the thread and block of a lane, for a message."""
+        """Returns the thread and block of a lane as text for messages."""
         block = unravel(self.blocks[int(self.block_index[lane])], self.grid)
         return f"thread {unravel(int(self.thread[lane]), self.block)} of block {block}"
 
     def special_registers(self) -> dict[str, Array]:
-        """Returns values of all lanes by name. PTX ISA, "Special Registers"."""
+        """Returns the values of the special registers in all lanes, by name. PTX ISA, "Special Registers"."""
         number = np.asarray(self.blocks)[self.block_index]
         lane = self.thread % WARP_LANES
         found: dict[str, Array] = {"%laneid": lane, "%warpid": self.thread // WARP_LANES}
@@ -117,7 +117,7 @@ class Geometry:
 
 
 def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
-    """Returns the blocks of all clusters that some blocks are in, cluster by cluster, by rank."""
+    """Returns all blocks of the clusters that contain ``blocks``, cluster by cluster, by rank."""
     width, height, depth = cluster
     corners = dict.fromkeys((x - x % width, y - y % height, z - z % depth) for x, y, z in blocks)
     within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]

@@ -1,4 +1,4 @@
-"""The syntax tree of PTX that ``tuner.simulator.ptx.parse.parser`` makes: modules, kernels, instructions."""
+"""Syntax tree of PTX, which ``tuner.simulator.ptx.parse.parser`` creates: modules, kernels, instructions."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,14 +8,14 @@ TEXT_LIMIT = 120  # characters of an instruction in a message
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register or special register: ``%r1``, ``%tid.x``; ``_`` discards a result."""
+    """A register or special register: ``%r1``, ``%tid.x``; the name ``_`` discards a result."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A constant; ``bits`` of a floating-point one are its IEEE 754 encoding."""
+    """A constant; ``bits`` of a floating-point constant are its IEEE 754 encoding."""
 
     bits: int
     is_f32: bool = False
@@ -73,14 +73,14 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction and its line in the text."""
+    """An instruction with its line in the PTX text."""
 
     opcode: str  # "ld.global.v4.b32"
     operands: tuple[Operand, ...]
     guard: Guard | None
     line: int
     text: str  # as written, on one line
-    place: str = ""  # line and column of what it was compiled from, as the last .loc says: "14:12"
+    place: str = ""  # source line and column by the last .loc directive: "14:12"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -89,14 +89,14 @@ class Instruction:
 
     @property
     def short_text(self) -> str:
-        """Returns the text, cut to TEXT_LIMIT, and its place in the payload."""
+        """Returns the instruction's text, cut to TEXT_LIMIT characters, and its place in the payload."""
         text = self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
         return f"{text} (at line {self.place})" if self.place else text
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The target of a branch."""
+    """A label: the target of a branch."""
 
     name: str
     line: int
@@ -142,7 +142,7 @@ class PtxKernel:
     parameters: tuple[Parameter, ...]
     body: tuple[Instruction | Label, ...]
     registers: tuple[RegisterBank, ...]
-    variables: tuple[Variable, ...]  # of its own
+    variables: tuple[Variable, ...]  # declared in the kernel's body
     max_threads: tuple[int, ...] | None  # .maxntid, x y z
     required_threads: tuple[int, ...] | None  # .reqntid
     cluster: tuple[int, ...] | None  # .reqnctapercluster

@@ -1,4 +1,4 @@
-"""The public functions: simulate a kernel of PTX text; a program of kernels needs a device."""
+"""Public functions: simulate one launch of a kernel of PTX text. Programs run on a SimulatedDevice."""
 
 import math
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from tuner.simulator.ptx.state.arguments import (
 )
 from tuner.simulator.ptx.state.launch_state import LaunchState, random_unit_lanes
 
-LANES_LIMIT = 2048  # of resident blocks: more need more memory, fewer have more overhead
+LANES_LIMIT = 2048  # lanes of resident blocks: more lanes need more memory, fewer have more overhead
 
 
 def simulate(
@@ -45,11 +45,15 @@ def simulate(
 ) -> Simulation:
     """Executes a kernel of PTX text; arrays among the arguments are its buffers, changed in place.
 
-    Arrays must be C-contiguous; numbers are converted to the parameter's type, bytes passed as they are; a
-    ``TensorMap`` stands for a CUtensorMap. ``blocks`` are the thread blocks to execute, with those of their
-    clusters, None all of the grid. Threads run in a fixed order, or in a random one by the seed; the races
-    reported do not depend on it.
-    Raises SimulationError for a fault (its ``kind`` says which) and for text that is no PTX,
+    Args:
+    - arguments: one per parameter. Arrays must be C-contiguous; numbers are converted to the parameter's
+      type;
+      bytes are passed unchanged; a ``TensorMap`` stands for a CUtensorMap.
+    - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
+    - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. The reported races do not
+      depend on the schedule.
+
+    Raises SimulationError for a fault (``kind`` holds the defect) and for text that is not PTX,
     UnsupportedInstruction for an instruction that is not simulated, UsageError for a launch that does not fit
     the kernel.
     """
@@ -70,9 +74,10 @@ def simulate_module(
     schedule_seed: int | None = None,
     variables: ModuleVariables | None = None,
 ) -> Simulation:
-    """Does what ``simulate`` does, with PTX that is already parsed.
+    """Same as ``simulate`` for a PTX module that is already parsed.
 
-    ``variables`` are the module's, which keep their content from launch to launch; None: as it is loaded.
+    ``variables`` holds the module's global and constant variables, which keep their content between launches;
+    None: the initial content.
     """
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
@@ -82,7 +87,7 @@ def simulate_module(
 
 @dataclass(frozen=True, eq=False)
 class PreparedKernel:
-    """A kernel that is laid out and decoded, once for any number of launches."""
+    """A kernel that is laid out and decoded once, for any number of launches."""
 
     module: PtxModule
     layout: Layout
@@ -98,7 +103,7 @@ class PreparedKernel:
         schedule_seed: int | None = None,
         variables: ModuleVariables | None = None,
     ) -> Simulation:
-        """Executes a launch that ``check_launch`` allows."""
+        """Executes a launch that ``check_launch`` accepts; the arguments are those of ``simulate_module``."""
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)
         launch = self._launch(arguments, dynamic_shared_bytes, variables)
@@ -124,7 +129,7 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
-        """Returns what the lanes of the first blocks ask memory for, in the first instructions.
+        """Returns the memory accesses of block (0, 0, 0) and its cluster in the first ``instructions``.
 
         Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
         """
@@ -153,18 +158,23 @@ class PreparedKernel:
 
 
 def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
-    """Lays out and decodes a kernel. Raises UnsupportedInstruction, SimulationError for a bad branch."""
+    """Lays out and decodes a kernel.
+
+    Raises UnsupportedInstruction for an instruction that is not simulated, SimulationError for an invalid
+    branch.
+    """
     layout = layout_of(module, kernel)
     symbols = {name: slot.address for name, slot in layout.slots.items()}
-    # variables are placed first in each launch's global memory, so that their addresses are always the same
+    # variables come first in each launch's global memory, so that their addresses never change
     symbols |= place_variables(module, first_content(module), GlobalMemory())
     return PreparedKernel(module, layout, decode(layout, symbols))
 
 
 def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
-    """Returns for each launch what the lanes of its first blocks ask memory for; all buffers hold zeros.
+    """Returns per launch the memory accesses of the first blocks, see ``PreparedKernel.accesses``.
 
-    Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+    All buffers hold zeros. Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate``
+    does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
     module = parse(program.ptx)
@@ -177,13 +187,13 @@ def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[
 
 
 def _arguments(launch: Launch, arrays: dict[str, Array]) -> tuple[Argument, ...]:
-    """Returns the arguments of a launch: arrays, and tensor maps of arrays."""
+    """Returns the arguments of a launch: arrays, and tensor maps over arrays."""
     maps = {each.name: tensor_of(each.layout, arrays[each.buffer]) for each in launch.tensor_maps}
     return tuple(maps[name] if name in maps else arrays[name] for name in launch.arguments)
 
 
 def kernel_of(module: PtxModule, name: str) -> PtxKernel:
-    """Returns a kernel by its name. Raises UsageError."""
+    """Returns a kernel of a module by name. Raises UsageError for an unknown name."""
     names = [kernel.name for kernel in module.kernels]
     if name not in names:
         raise UsageError(f"{module.name}: found no kernel {name!r}, allowed {', '.join(names) or 'none'}")

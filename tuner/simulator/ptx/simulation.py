@@ -17,13 +17,13 @@ class Simulation:
     """The result of one launch that ran to its end."""
 
     kernel: str
-    blocks: int  # simulated
-    instructions: int  # of warps
-    conflicts: tuple[BankConflict, ...]  # of every instruction that touches shared memory
+    blocks: int  # simulated thread blocks
+    instructions: int  # warp-level instructions
+    conflicts: tuple[BankConflict, ...]  # of every instruction that accesses shared memory
     hazards: tuple[Hazard, ...]
-    printed: str = ""  # by vprintf
-    touched: tuple[Touched, ...] = field(default=(), repr=False, compare=False)  # of each array
-    cluster: Index3 = (1, 1, 1)  # blocks that ran with each that was asked for
+    printed: str = ""  # output of vprintf
+    touched: tuple[Touched, ...] = field(default=(), repr=False, compare=False)  # per array
+    cluster: Index3 = (1, 1, 1)  # blocks of a cluster along x, y and z
 
     @property
     def races(self) -> tuple[Hazard, ...]:
@@ -37,7 +37,7 @@ class Simulation:
 
     @property
     def conflict_ratio(self) -> float:
-        """Returns the shared-memory wavefronts over those without bank conflicts; 1.0 has none."""
+        """Returns the shared-memory wavefronts divided by those without bank conflicts; 1.0: no conflicts."""
         ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
         return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
 

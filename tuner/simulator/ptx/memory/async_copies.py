@@ -1,4 +1,4 @@
-"""cp.async: copies that take effect when they are waited for. PTX ISA, "Async-group mechanism"."""
+"""cp.async: copies that take effect when a thread waits for them. PTX ISA, "Async-group mechanism"."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ from tuner.simulator.ptx.races.access_watch import Watch
 
 @dataclass
 class Copy:
-    """One cp.async instruction in flight, of many threads; each thread has its own async-groups."""
+    """A cp.async instruction in flight, for all its threads; each thread has its own async-groups."""
 
     lanes: Indices
-    starts: Indices  # in the shared memory of all blocks
+    starts: Indices  # offsets in the shared memory of all resident blocks
     content: Array  # [lane, byte]
-    groups: Indices  # number of the async-group of each thread, from 0
+    groups: Indices  # per lane: number of its async-group, from 0
     is_done: Bools
-    reads_global: bool  # False: every thread only fills with zeros
-    who: str  # for a message
+    reads_global: bool  # False: all threads only zero-fill
+    who: str  # the first thread, for messages
 
 
 class Copies:
@@ -32,12 +32,12 @@ class Copies:
         self._global = global_
         self._shared = shared
         self._flying: list[Copy] = []
-        self._groups = np.zeros(watch.geometry.lanes, np.int64)  # committed by each thread
+        self._groups = np.zeros(watch.geometry.lanes, np.int64)  # committed async-groups per thread
 
     def begin(
         self, lanes: Indices, targets: Indices, sources: Indices, size_bytes: int, source_bytes: Indices
     ) -> None:
-        """Begins a copy of ``source_bytes`` by each lane; the rest of ``size_bytes`` is zero-filled."""
+        """Begins a copy of ``source_bytes`` per lane; fills the rest of ``size_bytes`` with zeros."""
         if (source_bytes > size_bytes).any():
             raise Fault(
                 Defect.ILLEGAL, f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
@@ -60,7 +60,7 @@ class Copies:
         self._groups[lanes] += 1
 
     def wait(self, mask: Bools, newest: int) -> None:
-        """Completes the copies of lanes but for those in their ``newest`` async-groups."""
+        """Completes the copies of masked lanes, except in each lane's ``newest`` latest async-groups."""
         for copy in self._flying:
             is_old = copy.groups < self._groups[copy.lanes] - newest
             lands = mask[copy.lanes] & ~copy.is_done & is_old
@@ -70,12 +70,12 @@ class Copies:
         self._flying = [copy for copy in self._flying if not copy.is_done.all()]
 
     def wait_all(self, mask: Bools) -> None:
-        """Completes all copies of lanes, committed or not."""
+        """Completes all copies of the lanes in ``mask``, committed or not."""
         self.commit(np.flatnonzero(mask))
         self.wait(mask, 0)
 
     def report_unfinished(self) -> None:
-        """Reports copies that no thread waited for, but for mere zero fills: surplus stages of a pipeline."""
+        """Reports copies that no thread waited for, except pure zero fills: surplus stages of a pipeline."""
         unfinished = [copy for copy in self._flying if copy.reads_global]
         if unfinished:
             example = f"{unfinished[0].who} ends with a cp.async in flight"

@@ -1,9 +1,9 @@
 """Bulk copies (TMA): loads complete at an mbarrier, stores in bulk async-groups.
 
-The bytes of a load are NaN from its issue until a thread waits at the mbarrier. A store reads at its issue;
-its source is compared when the store is waited for. It writes when it is waited for without ``.read``, which
-only frees the source, or when the launch ends. PTX ISA, "Completion Mechanisms for Asynchronous Copy
-Operations", "cp.async.bulk.wait_group".
+The destination of a load is NaN from the load's issue until a thread waits at the mbarrier. A store reads its
+source at issue; the source is compared again when a thread waits for the store, to detect changes in between.
+A store writes when a thread waits for it without ``.read`` (which only releases the source), or when the
+launch ends. PTX ISA, "Completion Mechanisms for Asynchronous Copy Operations", "cp.async.bulk.wait_group".
 """
 
 import itertools
@@ -24,20 +24,20 @@ from tuner.simulator.ptx.races.access_watch import Watch
 class BulkLoad:
     """A bulk load in flight."""
 
-    offsets: Indices  # of each byte in the shared memory of all blocks
+    offsets: Indices  # of each byte, in the shared memory of all resident blocks
     content: Array
-    clock: int  # of its mbarrier, in the vector clocks
+    clock: int  # component of the load's mbarrier in the vector clocks
 
 
 @dataclass
 class BulkStore:
-    """A bulk store in flight: the bytes it read, and the function that writes them."""
+    """A bulk store in flight: the bytes that were read, and the function that writes them."""
 
     offsets: Indices
     content: Array
     clock: int
     write: Callable[[Array], None]
-    is_read: bool = False  # its source is free again
+    is_read: bool = False  # a thread waited for the read: the source may be overwritten
 
 
 @dataclass
@@ -47,9 +47,9 @@ class BulkCopies:
     watch: Watch
     shared: SharedMemory
     mbarriers: MBarriers
-    store_column: int  # component of the vector clocks for the reads of a cluster's first block's stores
-    rng: np.random.Generator | None  # delays loads where there is one
-    fenced: Array = field(init=False)  # clock of each lane's last proxy fence
+    store_column: int  # first column of the vector clocks for reads by stores, one per block of a cluster
+    rng: np.random.Generator | None  # delays loads at random; None: no delays
+    fenced: Array = field(init=False)  # per lane: clock of its last proxy fence
     _loads: dict[tuple[int, int], list[BulkLoad]] = field(default_factory=dict)  # (block, mbarrier address)
     _open_stores: dict[int, list[BulkStore]] = field(default_factory=dict)  # by lane
     _store_groups: dict[int, list[list[BulkStore]]] = field(default_factory=dict)
@@ -59,16 +59,16 @@ class BulkCopies:
 
     @property
     def has_loads(self) -> bool:
-        """Returns whether loads are in flight."""
+        """Returns whether any bulk load is in flight."""
         return bool(self._loads)
 
     def fence(self, lanes: Indices) -> None:
-        """Makes writes of lanes visible to the async proxy: bulk copies and wgmma. PTX ISA, "Async proxy"."""
+        """Makes lanes' writes visible to the async proxy: bulk copies and wgmma. PTX ISA, "Async proxy"."""
         self.fenced[lanes] = self.watch.clocks.own(lanes)
         self.watch.clocks.tick(lanes)
 
     def multicast(self, lane: int, addresses: Indices, content: Array, mbarrier: int, mask: int) -> None:
-        """Begins a load by a lane to the same addresses of each block of its cluster that a mask names."""
+        """Begins a load to each block of the lane's cluster whose rank is set in ``mask``."""
         count = self.watch.geometry.cluster_blocks
         if not 0 < mask < 1 << count:
             raise Fault(Defect.ILLEGAL, f"found mask {mask:#x}, allowed ranks of a cluster of {count} blocks")
@@ -79,7 +79,7 @@ class BulkCopies:
     def load(
         self, lane: int, addresses: Indices, content: Array, mbarrier: int, rank: int | None = None
     ) -> None:
-        """Begins a load by a lane to shared addresses of its block, or of one of its cluster."""
+        """Begins a load to shared addresses of the lane's block, or of block ``rank`` of its cluster."""
         block = int(self.watch.geometry.block_index[lane])
         if rank is not None:
             block = int(self.watch.geometry.first_of_cluster(np.array([block]))[0]) + rank
@@ -96,7 +96,7 @@ class BulkCopies:
         self.mbarriers.has_progress = True
 
     def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
-        """Completes the loads of an mbarrier; a random schedule may delay them, unless ``must`` is set."""
+        """Completes the loads of an mbarrier; a random schedule may delay these, unless ``must`` is set."""
         if (block, mbarrier) not in self._loads:
             return
         if not must and self.rng is not None and self.rng.random() < 0.5:
@@ -106,7 +106,7 @@ class BulkCopies:
             self.mbarriers.deliver(barrier, len(load.content), load.clock)
 
     def store(self, lane: int, addresses: Indices, write: Callable[[Array], None]) -> None:
-        """Begins a store by a lane from shared addresses of its block."""
+        """Begins a store from shared addresses of the lane's block; ``write`` stores the bytes later."""
         whole = self._in_memory(lane, addresses, int(self.watch.geometry.block_index[lane]))
         cells = np.unique(whole // self.shared.races.cell_bytes)
         races = self.shared.races
@@ -121,7 +121,10 @@ class BulkCopies:
             self._store_groups.setdefault(lane, []).append(self._open_stores.pop(lane, []))
 
     def wait(self, lanes: Indices, newest: int, *, is_for_reads: bool) -> None:
-        """Completes the stores of lanes, or only their reads, but for those in their ``newest`` groups."""
+        """Completes the stores of lanes, except in each lane's ``newest`` latest bulk async-groups.
+
+        With ``is_for_reads``, completes only the reads of the sources.
+        """
         for lane in lanes.tolist():
             groups = self._store_groups.get(lane, [])
             count = max(len(groups) - newest, 0)
@@ -150,14 +153,14 @@ class BulkCopies:
         return self.store_column + int(geometry.block_index[lane]) % geometry.cluster_blocks
 
     def _in_memory(self, lane: int, addresses: Indices, block: int) -> Indices:
-        """Returns shared addresses of a block as offsets into the memory of all resident blocks."""
+        """Returns shared addresses of a block as offsets in the array of all blocks. Raises Fault."""
         if addresses.min() < 0 or addresses.max() >= self.shared.limit_bytes:
             reason = f"found a bulk copy at shared bytes {addresses.min()} to {addresses.max()}"
             raise self.watch.out_of_bounds(lane, f"{reason}, allowed up to {self.shared.limit_bytes}")
         return addresses + block * self.shared.stride_bytes
 
     def end(self) -> None:
-        """Completes stores at the end of their blocks; reports bulk copies that no thread waited for."""
+        """Completes stores at the end of the blocks; reports bulk copies that no thread waited for."""
         left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
         for store in left:
             if store.is_read:

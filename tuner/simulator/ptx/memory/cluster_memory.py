@@ -1,7 +1,7 @@
-"""Distributed shared memory: addresses in the blocks of a cluster, and who may still be there to be accessed.
+"""Distributed shared memory: addresses in other blocks of a cluster, and accesses to blocks that have ended.
 
-A shared address with a rank in its upper bits is in the block of that rank, as ``mapa`` makes it; one without
-is in the thread's own block. PTX ISA, "shared::cluster" and "mapa".
+``mapa`` puts a block's rank into the upper bits of a shared address; an address without a rank is in the
+thread's own block. PTX ISA, "shared::cluster" and "mapa".
 """
 
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from tuner.simulator.ptx.defects import Defect
 from tuner.simulator.ptx.dtypes import Indices
 from tuner.simulator.ptx.races.access_watch import Watch
 
-RANK_BIT = 26  # above every shared address and every generic one that was cut to 32 bits
+RANK_BIT = 26  # above every shared address and every generic address truncated to 32 bits
 RANKS_LIMIT = 16  # blocks of a cluster; CUDA C programming guide, non-portable cluster size
 
 
 @dataclass
 class ClusterMemory:
-    """The accesses of threads to shared memory of other blocks."""
+    """Accesses of threads to shared memory of other blocks of their cluster."""
 
     watch: Watch
     _touched: dict[tuple[int, int], int] = field(default_factory=dict)  # (block, lane) -> clock
 
     def located(self, lanes: Indices, addresses: Indices) -> tuple[Indices, Indices]:
-        """Returns the index of the block that each address is in, and the address there. Raises Fault."""
+        """Returns per address the index of its block and the address inside the block. Raises Fault."""
         geometry = self.watch.geometry
         own, ranks = geometry.block_index[lanes], (addresses >> RANK_BIT) - 1
         is_away = (ranks >= 0) & (ranks < RANKS_LIMIT)
@@ -50,7 +50,7 @@ class ClusterMemory:
             self._touched[block, lane] = clock
 
     def report_ended(self) -> None:
-        """Reports blocks none of whose threads knew of an access to their memory when they ended."""
+        """Reports blocks that ended before an access by another block to their shared memory was ordered."""
         geometry, clocks = self.watch.geometry, self.watch.clocks
         for (block, lane), clock in self._touched.items():
             known = clocks.known[geometry.lanes_of(block), geometry.member[lane]]

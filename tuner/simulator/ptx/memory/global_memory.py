@@ -1,4 +1,4 @@
-"""Global memory: the buffers of a launch at addresses far apart, each with race detection."""
+"""Global memory: the buffers of a launch, at widely spaced addresses, each with race detection."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from tuner.simulator.ptx.races.access_watch import Watch
 from tuner.simulator.ptx.races.global_races import GlobalRaces
 from tuner.simulator.ptx.races.unordered import SilentStores, Unordered
 
-# Every buffer has a tebibyte of addresses and begins in its middle, so that no overrun reaches another one.
+# Every buffer has a tebibyte of addresses and begins in the middle: no overrun reaches another buffer.
 SLOT_BITS = 40
 FIRST_BYTE = 1 << (SLOT_BITS - 1)
 
 
 class GlobalBuffer:
-    """One array in global memory, which is read and written in place."""
+    """An array in global memory, read and written in place."""
 
     def __init__(self, name: str, array: Array, cell_bytes: int, is_read_only: bool = False) -> None:
         self.name = name
@@ -27,25 +27,28 @@ class GlobalBuffer:
         }
 
     def view(self, item_bytes: int) -> Array:
-        """Returns the buffer as unsigned integers of a size."""
+        """Returns the buffer as unsigned integers of ``item_bytes`` bytes."""
         return self._views[item_bytes]
 
 
 class GlobalMemory:
-    """All buffers of a launch, by address."""
+    """All buffers of a launch, found by address."""
 
     def __init__(self) -> None:
         self._buffers: list[GlobalBuffer] = []
 
     def add(self, buffer: GlobalBuffer) -> int:
-        """Adds a buffer; returns its address."""
+        """Adds a buffer; returns the buffer's address."""
         self._buffers.append(buffer)
         return len(self._buffers) << SLOT_BITS | FIRST_BYTE
 
     def parts(
         self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0
     ) -> Iterator[tuple[GlobalBuffer, Bools | slice, Indices]]:
-        """Yields each buffer, the accesses to it, and their offsets in it. Raises Fault for a bad address."""
+        """Yields (buffer, mask or slice of the accesses to it, their offsets in bytes). Raises Fault.
+
+        Faults: an address in no buffer, an access beyond a buffer, a misaligned address.
+        """
         watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         slots = addresses >> SLOT_BITS
         first = int(slots[0])
@@ -90,7 +93,7 @@ class GlobalMemory:
         return found
 
     def load_bytes(self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int) -> Array:
-        """Returns bytes from addresses that need no alignment: [lane, byte]."""
+        """Loads ``size_bytes`` bytes per lane from addresses of any alignment: [lane, byte]."""
         found = np.empty((len(lanes), size_bytes), np.uint8)
         for buffer, which, starts in self.parts(watch, lanes, addresses, size_bytes, 1):
             cells = buffer.races.cells(starts, size_bytes)
@@ -99,7 +102,7 @@ class GlobalMemory:
         return found
 
     def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
-        """Stores unsigned integers [lane, element]."""
+        """Stores unsigned integers ``values`` [lane, element]."""
         item, count = values.itemsize, values.shape[1]
         for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
             if buffer.is_read_only:
@@ -117,7 +120,7 @@ class GlobalMemory:
     def update_starts(
         self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields a buffer as integers, the lanes that update it, and the index of each one's first update."""
+        """Yields for atomics (buffer as integers, mask or slice of lanes, each lane's first index)."""
         size = item_bytes * count
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
             cells = buffer.races.cells(starts, size)
@@ -127,7 +130,7 @@ class GlobalMemory:
 
 
 def _content(buffer: GlobalBuffer, starts: Indices, size_bytes: int, cells: Indices) -> Array:
-    """Returns the bytes of accesses, which may be narrower than a cell: [access, cell, byte]."""
+    """Returns the bytes of accesses as [access, cell, byte]; an access may be narrower than a cell."""
     found: Array = buffer.bytes[starts[:, None] + np.arange(size_bytes)].reshape(*cells.shape, -1)
     return found
 

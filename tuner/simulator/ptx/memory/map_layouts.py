@@ -1,4 +1,4 @@
-"""Tensor maps of the simulator by the numbers of cuTensorMapEncodeTiled: a layout over bytes of memory."""
+"""Tensor maps for the simulator from arguments of cuTensorMapEncodeTiled: a layout over bytes of memory."""
 
 import ml_dtypes
 import numpy as np
@@ -9,7 +9,7 @@ from tuner.simulator.ptx.dtypes import Array
 from tuner.simulator.ptx.memory.tensor_map import TensorMap
 
 TFLOAT32 = 11
-# CUtensorMapDataType -> type of an element; 12, the other tf32, flushes subnormals and is refused
+# CUtensorMapDataType -> element type; 12, TFLOAT32_FTZ, flushes subnormals and is not supported
 DTYPES = {
     **{number: np.dtype(name) for number, name in enumerate(("u1", "u2", "u4", "i4", "u8", "i8", "f2"))},
     7: np.dtype("f4"),
@@ -17,18 +17,18 @@ DTYPES = {
     9: np.dtype(ml_dtypes.bfloat16),
     TFLOAT32: np.dtype("f4"),
 }
-SWIZZLES_BYTES = (0, 32, 64, 128)  # by CUtensorMapSwizzle
+SWIZZLES_BYTES = (0, 32, 64, 128)  # index: CUtensorMapSwizzle
 
 
 def extent_bytes(layout: TensorMapLayout) -> int:
-    """Returns the bytes from the first to the last element of a layout's tensor."""
+    """Returns the bytes from the first to the last element of a layout's tensor, both included."""
     item_bytes = int(DTYPES[layout.dtype].itemsize)
     strides = (item_bytes, *layout.strides_bytes)
     return item_bytes + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
 
 
 def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> TensorMap:
-    """Returns the map of the tensor at an offset in memory. Raises UsageError for what is not simulated."""
+    """Returns the tensor map at an offset in memory. Raises UsageError for a non-contiguous tensor."""
     dtype, shape = DTYPES[layout.dtype], tuple(reversed(layout.sizes))
     strides = (*reversed(layout.strides_bytes), dtype.itemsize)
     array: Array = np.ndarray(shape, dtype, memory, offset_bytes, strides)

@@ -1,4 +1,4 @@
-"""Objects of mbarrier in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count."""
+"""mbarrier objects in shared memory. PTX ISA, "mbarrier": phases, arrivals and tx-count."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,7 +10,7 @@ from tuner.simulator.ptx.dtypes import Array, Bools, Indices
 from tuner.simulator.ptx.memory.cluster_memory import ClusterMemory
 from tuner.simulator.ptx.races.access_watch import Watch
 
-MBARRIERS_LIMIT = 32  # of a block, in this simulator
+MBARRIERS_LIMIT = 32  # per block; a limit of this simulator
 OBJECT_BYTES = 8
 
 
@@ -18,27 +18,27 @@ OBJECT_BYTES = 8
 class MBarrier:
     """An mbarrier object and its current phase: pending arrivals and pending bytes (tx-count)."""
 
-    expected: int  # arrivals of each phase
-    pending: int  # arrivals that this phase still waits for
-    column: int  # component of the vector clocks for the bulk copies that complete here
-    made_by: tuple[int, int]  # epoch of mbarrier.init: thread and its clock
+    expected: int  # arrivals per phase
+    pending: int  # arrivals missing in the current phase
+    column: int  # component of the vector clocks for the bulk copies that complete at this mbarrier
+    made_by: tuple[int, int]  # epoch of mbarrier.init: (thread, clock)
     clocks: Array  # join of the vector clocks of the arrived threads
-    phase_clocks: Array  # the same, of the phase completed last
+    phase_clocks: Array  # the same join for the last completed phase
     phase: int = 0
     pending_bytes: int = 0
 
 
 @dataclass
 class MBarriers:
-    """The mbarriers of resident blocks, by block and shared address."""
+    """The mbarriers of resident blocks, by (block, shared address)."""
 
     watch: Watch
     cluster: ClusterMemory
-    has_progress: bool = False  # an arrival or a phase that waiting threads have not seen yet
+    has_progress: bool = False  # an arrival or a completed phase that waiting threads have not tested yet
     _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
 
     def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
-        """Initialises mbarriers: mbarrier.init."""
+        """Initialises an mbarrier per lane, with its expected arrivals in ``counts``: mbarrier.init."""
         self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
         clocks = self.watch.clocks
         for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
@@ -61,12 +61,12 @@ class MBarriers:
         return geometry.cluster_lanes + key[0] % geometry.cluster_blocks * MBARRIERS_LIMIT + used
 
     def at(self, lane: int, address: int) -> MBarrier:
-        """Returns the mbarrier at a shared address that a lane gives. Raises Fault where there is none."""
+        """Returns the mbarrier at a shared address given by a lane. Raises Fault where there is none."""
         blocks, inner = self.cluster.located(np.array([lane]), np.array([address]))
         return self.of_block(lane, int(blocks[0]), int(inner[0]))
 
     def of_block(self, lane: int, block: int, address: int) -> MBarrier:
-        """Returns the mbarrier of a block that a lane uses. Raises Fault where there is none."""
+        """Returns the mbarrier at an address of a block, used by a lane. Raises Fault where there is none."""
         barrier = self._barriers.get((block, address))
         who = self.watch.geometry.who(lane)
         if barrier is None:
@@ -82,7 +82,7 @@ class MBarriers:
         return [address for own, address in self._barriers if own == block]
 
     def arrive(self, lanes: Indices, addresses: Indices, counts: Indices, bytes_: Indices) -> Array:
-        """Counts arrivals and expected bytes; returns the phase that each lane arrived at."""
+        """Counts arrivals and expected bytes; returns per lane the number of the phase of its arrival."""
         phases = np.zeros(len(lanes), np.uint64)
         for number, lane in enumerate(lanes.tolist()):
             barrier = self.at(lane, int(addresses[number]))
@@ -99,7 +99,7 @@ class MBarriers:
         return phases
 
     def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
-        """Counts the bytes of a completed bulk copy: complete_tx."""
+        """Counts the bytes of a completed bulk copy: complete-tx. Raises Fault for surplus bytes."""
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
         if barrier.pending == 0 and barrier.pending_bytes < 0:
@@ -117,7 +117,10 @@ class MBarriers:
             self.has_progress = True
 
     def test(self, lanes: Indices, addresses: Indices, states: Indices, is_parity: bool) -> Bools:
-        """Tells which lanes find their phase complete; those learn the clocks of its arrivals."""
+        """Returns per lane whether its phase is complete; joins the arrivals' clocks into those of the lane.
+
+        ``states`` holds phase numbers, or phase parities with ``is_parity``.
+        """
         done = np.zeros(len(lanes), bool)
         for number, lane in enumerate(lanes.tolist()):
             barrier = self.at(lane, int(addresses[number]))
@@ -128,7 +131,7 @@ class MBarriers:
         return done
 
     def report_unfinished(self) -> None:
-        """Reports mbarriers with pending bytes."""
+        """Reports mbarriers that still wait for bytes."""
         for (_, address), barrier in self._barriers.items():
             if barrier.pending_bytes:
                 example = f"the mbarrier at shared byte {address} waits for {barrier.pending_bytes} bytes"

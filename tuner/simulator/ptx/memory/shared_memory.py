@@ -13,7 +13,7 @@ STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
 
 
 class SharedMemory:
-    """The shared memory of all resident blocks in one array."""
+    """The shared memory of all resident blocks in one array, ``stride_bytes`` apart."""
 
     def __init__(self, watch: Watch, limit_bytes: int, cell_bytes: int, async_readers: int) -> None:
         self._watch = watch
@@ -26,7 +26,7 @@ class SharedMemory:
         self._views = {size: self.bytes.view(dtype) for size, dtype in UNSIGNED.items()}
 
     def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
-        """Returns the offsets of accesses in the array of all blocks. Raises Fault for a bad address."""
+        """Returns byte offsets of accesses in the array of all blocks. Raises Fault for a bad address."""
         self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         blocks, addresses = self.cluster.located(lanes, addresses)
         is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
@@ -49,7 +49,7 @@ class SharedMemory:
         return found
 
     def load_rows(self, lanes: Indices, addresses: Indices) -> Array:
-        """Loads the 16-byte row whose address each lane gives to ldmatrix: [lane, 8 elements of 16 bits]."""
+        """Loads for ldmatrix the 16-byte row at each lane's address: [lane, 8 elements of 16 bits]."""
         starts = self.starts(lanes, addresses, 16)
         self._watch.count_shared(lanes, addresses, 16)
         self._report(self.races.read(lanes, self.races.cells(starts, 16), is_collective=True), lanes)
@@ -57,7 +57,7 @@ class SharedMemory:
         return found
 
     def store(self, lanes: Indices, addresses: Indices, values: Array) -> None:
-        """Stores unsigned integers [lane, element]."""
+        """Stores unsigned integers ``values`` [lane, element]."""
         item, size = values.itemsize, values.itemsize * values.shape[1]
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)
@@ -72,14 +72,14 @@ class SharedMemory:
     def update_start(
         self, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> tuple[Array, Indices]:
-        """Returns shared memory as integers, and the index of each lane's first atomic update."""
+        """Returns shared memory as integers, and the index of each lane's first element, for atomics."""
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
         self._report(self.races.atomic(lanes, self.races.cells(starts, size)), lanes)
         return self._views[item_bytes], starts // item_bytes
 
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
-        """Begins an asynchronous write by lanes: the bytes are NaN until it is waited for."""
+        """Begins an asynchronous write; the bytes are NaN until ``finish_copy``. Returns the byte offsets."""
         starts = self.starts(lanes, addresses, size_bytes)
         self._watch.count_shared(lanes, addresses, size_bytes)
         found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)
@@ -88,12 +88,12 @@ class SharedMemory:
         return starts
 
     def finish_copy(self, lanes: Indices, starts: Indices, content: Array) -> None:
-        """Completes an asynchronous write of bytes [lane, byte]."""
+        """Completes an asynchronous write of ``content`` [lane, byte] at the offsets of ``begin_copy``."""
         self.bytes[starts[:, None] + np.arange(content.shape[1])] = content
         self.races.complete(lanes, self.races.cells(starts, content.shape[1]))
 
     def report_agent(self, found: list[Unordered], lane: int) -> None:
-        """Reports unordered accesses of an asynchronous agent on behalf of a lane."""
+        """Reports unordered accesses of an asynchronous agent, attributed to a lane."""
         self._report(found, np.array([lane]))
 
     def _content(self, cells: Indices) -> Array:

@@ -10,8 +10,8 @@ from tuner.simulator.ptx.memory.global_memory import GlobalMemory
 from tuner.simulator.ptx.memory.shared_memory import POISON, SharedMemory
 from tuner.simulator.ptx.races.access_watch import Watch
 
-# Windows of the state spaces in generic addresses; global addresses are generic ones. The offset makes a
-# generic address that is cut to 32 bits an invalid shared address.
+# Windows of the state spaces in generic addresses; a global address is its own generic address. The offset
+# makes a generic address that is truncated to 32 bits an invalid shared address.
 WINDOW_BITS = 56
 WINDOW_OFFSET = 1 << 24
 SPACES = ("global", "shared", "local", "param")
@@ -19,7 +19,7 @@ WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enu
 
 
 class Spaces:
-    """All state spaces that the threads of resident blocks can address."""
+    """The state spaces that the threads of resident blocks can address."""
 
     def __init__(
         self, watch: Watch, global_: GlobalMemory, shared: SharedMemory, local_bytes: int, parameters: Array
@@ -40,7 +40,7 @@ class Spaces:
         count: int,
         is_strong: bool = False,
     ) -> Array:
-        """Loads ``count`` unsigned integers per lane: [lane, element]."""
+        """Loads ``count`` unsigned integers per lane from a state space: [lane, element]. Raises Fault."""
         found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
         for name, which, inner in _named(space, addresses):
             some = lanes[which]
@@ -56,7 +56,7 @@ class Spaces:
     def store(
         self, lanes: Indices, addresses: Indices, space: str, values: Array, is_strong: bool = False
     ) -> None:
-        """Stores unsigned integers [lane, element]."""
+        """Stores unsigned integers ``values`` [lane, element] to a state space. Raises Fault."""
         for name, which, inner in _named(space, addresses):
             some = lanes[which]
             if name == "shared":
@@ -73,7 +73,7 @@ class Spaces:
     def updates(
         self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields memory as integers, the lanes that update it, and the index of each lane's first update."""
+        """Yields for atomics (memory as integers, mask or slice of lanes, each lane's first index)."""
         for name, which, inner in _named(space, addresses):
             if name == "shared":
                 numbers, starts = self.shared.update_start(lanes[which], inner, item_bytes, count)
@@ -108,7 +108,7 @@ class Spaces:
 
 
 def _named(space: str, addresses: Indices) -> Iterator[tuple[str, Bools | slice, Indices]]:
-    """Yields each state space accessed, the accesses to it, and their addresses in it."""
+    """Yields (state space, mask or slice of the accesses to it, their addresses in it)."""
     if space != "generic":
         yield space, slice(None), addresses
         return

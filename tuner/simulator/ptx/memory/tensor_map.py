@@ -12,16 +12,16 @@ from tuner.simulator.ptx.numbers.rounding import to_tf32
 
 SWIZZLES_BYTES = (0, 32, 64, 128)
 BOX_LIMIT = 256  # elements of one dimension; CUDA driver API, cuTensorMapEncodeTiled
-ALIGN_BYTES = 16  # of the strides
-SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # which bits of the 16-byte chunk change
+ALIGN_BYTES = 16  # of strides
+SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> bits of the 16-byte chunk's index that change
 
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """A CUtensorMap of an array, whose dimensions and strides it has."""
+    """A CUtensorMap in tiled mode over an array; dimensions and strides are those of the array."""
 
     array: Array
-    box: tuple[int, ...]  # elements of one copy, in the order of the array's shape
+    box: tuple[int, ...]  # elements of a copied box, in the order of the array's shape
     swizzle_bytes: int = 128
     is_tf32: bool = False  # CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: copies round f32 to tf32
 
@@ -44,13 +44,13 @@ class TensorMap:
 
     @property
     def box_bytes(self) -> int:
-        """Returns the bytes of a box, which a copy counts at its mbarrier."""
+        """Returns the bytes of a box, which a copy adds to its mbarrier's tx-count."""
         return int(np.prod(self.box)) * self.array.itemsize
 
     def elements(self, coordinates: Sequence[int]) -> tuple[Indices, Bools]:
-        """Returns the flat index in the array of each element of a box, and whether it is inside.
+        """Returns per element of a box its flat index in the array, and whether it lies inside the array.
 
-        ``coordinates`` are innermost first, as instructions give them.
+        ``coordinates`` are innermost first, as in PTX instructions.
         """
         index, inside = np.zeros(1, np.int64), np.ones(1, bool)
         for axis, start in enumerate(reversed(coordinates)):
@@ -71,7 +71,7 @@ class TensorMap:
         return found.view(np.uint8)
 
     def store(self, coordinates: Sequence[int], content: Array) -> None:
-        """Stores the bytes of a box that are inside of the array."""
+        """Stores those bytes of a box that lie inside the array."""
         index, inside = self.elements(coordinates)
         self.array.reshape(-1)[index[inside]] = content.view(self.array.dtype)[inside]
 
@@ -82,18 +82,18 @@ class TensorMap:
 
 @dataclass(frozen=True, eq=False)
 class PlacedMap:
-    """A tensor map of a launch and the buffer of its array."""
+    """A tensor map of a launch, with the global buffer of its array."""
 
     tensor: TensorMap
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the cells of the buffer that a box touches: [1, cell]."""
+        """Returns the race-detection cells of the buffer that a box touches: [1, cell]."""
         index, inside = self.tensor.elements(coordinates)
         starts = index[inside] * self.tensor.array.itemsize
         return np.unique(starts // self.buffer.races.cell_bytes)[None]
 
 
 def swizzled(addresses: Indices, span_bytes: int) -> Indices:
-    """Returns swizzled addresses: bits from 4 on ^= bits from 7 on. PTX ISA, "Swizzling Modes"."""
+    """Returns swizzled addresses: bits from 4 up XOR bits from 7 up. PTX ISA, "Swizzling Modes"."""
     return addresses ^ ((addresses >> 7 & SWIZZLE_BITS[span_bytes]) << 4)

@@ -13,12 +13,12 @@ class Touched:
     """Byte ranges of one buffer: [range, (first, end)], sorted and disjoint."""
 
     address: int  # of the array in this process
-    reads: Indices  # of bytes that the launch had not written before
+    reads: Indices  # bytes read before the launch wrote them
     writes: Indices
 
     @classmethod
     def of(cls, address: int, size_bytes: int, races: GlobalRaces) -> "Touched":
-        """Returns the ranges that the race detector of a buffer has seen."""
+        """Returns the byte ranges that the race detector ``races`` of a buffer has recorded."""
         reads, writes = (
             np.minimum(runs(cells) * races.cell_bytes, size_bytes)
             for cells in (races.read_first, races.written)
@@ -26,7 +26,7 @@ class Touched:
         return cls(address, reads, writes)
 
     def written(self, items: int, item_bytes: int) -> Bools:
-        """Returns which of the items that the buffer holds were written."""
+        """Returns per item of the buffer whether any of its bytes was written."""
         flags = np.zeros(items, bool)
         for first, end in self.writes:
             flags[first // item_bytes : -(-end // item_bytes)] = True
@@ -34,7 +34,7 @@ class Touched:
 
 
 def runs(flags: Bools) -> Indices:
-    """Returns the runs of set flags: [run, (first, end)]."""
+    """Returns the runs of True: [run, (first, end)]."""
     changes = np.flatnonzero(flags[1:] != flags[:-1]) + 1
     first, end = np.flatnonzero(flags[:1]), np.flatnonzero(flags[-1:]) + flags.size
     return np.concatenate((first, changes, end)).reshape(-1, 2)
