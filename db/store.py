@@ -260,7 +260,7 @@ class Store:
         with self._database.reading() as session:
             row = _known(session, TrialRow, trial_id)
             if row.status is None:
-                line = f"trial {trial_id}: was proposed, its outcome never arrived; go on with: "
+                line = f"trial {trial_id}: was proposed, its outcome never arrived"
                 raise UsageError(line, f"tuner tune --resume {row.run_id}")
             return _trials(session, trial_select().where(TrialRow.id == trial_id))[0]
 

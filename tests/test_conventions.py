@@ -20,7 +20,7 @@ ENVIRONMENT_READERS = {
     "run_history.which_database",  # TUNER_DB means the same on the command line and in the Python API
 }
 PTX = ("simulator.ptx", "cli.ptx_arguments")  # whose types have their own names
-ADVICE = re.compile(r"(?::|;|, with:?) tuner [a-z]")  # a command as the end of a message begins
+ADVICE = re.compile(r"(?::|;|, with:?|by) tuner [a-z]")  # a command as the end of a message begins
 BELOW_CLI = [name for name in MODULES if name.split(".")[0] != "cli"]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.fleet.fault_check import LEASE_S, FleetCheck, check_fleet
 from tuner.cli.main import DONE, FAILED, INTERRUPTED, MISUSED
 from tuner.cli.options import print_json
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.fleet.install import install
 from tuner.fleet.local_postgres import server
 from tuner.fleet.server import require_packages
@@ -39,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
             checks.append(check)
             print("\n".join(wrapped([f"{number}/{asked.runs} {_line(check)}"])), file=sys.stderr)
     except TunerError as error:
-        print(f"tuner: {error}", file=sys.stderr)
+        print(error_lines(error.message, error.hint), file=sys.stderr)
         return MISUSED if isinstance(error, UsageError) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

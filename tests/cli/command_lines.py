@@ -122,7 +122,7 @@ def complaint(words: tuple[str, ...], tuner: Tuner) -> str:
     if "defect:" in done.err or ("Traceback" in done.err and "--debug" not in words):
         return f"stderr: {done.err[-300:]}"
     if done.code == 2:
-        said = [line for line in done.err.splitlines() if line.startswith("tuner: ")]
+        said = [line for line in done.err.splitlines() if line.startswith("error: ")]
         if len(said) != 1 or done.out:
             return f"exit code 2 with {len(said)} lines, stdout {done.out[:80]!r}, stderr {done.err[-200:]!r}"
     if done.code == 1 and not done.err and not done.out:

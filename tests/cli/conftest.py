@@ -1,6 +1,7 @@
 """Runs commands in this process: ``tuner("tune", ...)`` gives exit code, stdout and stderr."""
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,11 +44,10 @@ class Tuner:
         return Done(done.exit_code, done.stdout, done.stderr)
 
     def refused(self, *words: str, stdin: str = "") -> str:
-        """Returns the one line of a command that must be refused: exit code 2 and nothing on stdout."""
+        """Returns what a command that must be refused prints: an error, at most one hint; exit code 2."""
         done = self(*words, stdin=stdin)
         assert (done.code, done.out) == (2, ""), done.err
-        assert done.err.startswith("tuner: ")
-        assert done.err.count("\n") == 1
+        assert re.fullmatch(r"error: .+\n(hint: .+\n)?", done.err), done.err
         return done.err
 
 

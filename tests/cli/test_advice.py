@@ -52,7 +52,7 @@ def test_an_error_ends_with_the_command_for_this_problem_and_database(
     for database, flag in ((), ""), (("--db", "results.db"), " --db results.db"):
         done = named(*words, *database)
         assert done.code in (1, 2)
-        assert done.err.splitlines()[-1].endswith(f": {advice}{flag}")
+        assert done.err.splitlines()[-1].endswith(f"{advice}{flag}")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_no_match_names_the_question_without_conditions(
     named: Tuner, words: tuple[str, ...], advice: str
 ) -> None:
     assert named(*words, "--db", "results.db").out.endswith(
-        f" without conditions: {advice} --db results.db\n"
+        f" without conditions\nhint: {advice} --db results.db\n"
     )
 
 
@@ -75,9 +75,9 @@ def test_an_empty_database_names_the_run_that_would_answer(
     tuner = Tuner(tmp_path / "results.db", fakes.composition())
     Store.open("new.db").close()
     done = tuner(command, "--shape", "9x9x9", "--dtype", "f64", "--db", "new.db")
-    assert done.out.startswith(f"no history yet in sqlite:///{tmp_path / 'new.db'}; ")
-    assert done.out.endswith("begin with: tuner tune matmul 9x9x9 --dtype f64 --db new.db\n")
+    assert done.out.startswith(f"no history yet in sqlite:///{tmp_path / 'new.db'}\n")
+    assert done.out.endswith("\nhint: tuner tune matmul 9x9x9 --dtype f64 --db new.db\n")
     assert "tuner tune matmul 512x512x512 --db new.db" in tuner("report", "--db", "new.db").out
     assert tuner("gate", "--baseline", "g.json", "--record", "best", "--db", "new.db").err.endswith(
-        "begin with: tuner tune matmul 512x512x512 --db new.db\n"
+        "\nhint: tuner tune matmul 512x512x512 --db new.db\n"
     )

@@ -44,7 +44,7 @@ def refused(tuner: Tuner, *words: str) -> str:
     [
         (("conv", "8x8x8"), "operation: found 'conv', allowed matmul"),
         (("payload.mlir",), "target: found fake, allowed for programs:"),
-        ((), "tune: found no operation and shape"),
+        ((), "tune: the operation and the shape are missing"),
         (("matmul", "8x8x8", "--dtype", "f8"), "dtype: found 'f8', allowed f32, f64, bf16"),
         (("matmul", "8x8x8", "--layout", "tt"), "layout: found 'tt', allowed nn, nt, tn"),
         (("matmul", "8x8x8", "--epilogue", "gelu"), "epilogue: found 'gelu', allowed none, bias_relu"),
@@ -109,7 +109,7 @@ def test_words_of_tune(tuner: Tuner, words: tuple[str, ...], message: str) -> No
     ids=str,
 )
 def test_the_line_of_every_wrong_word(tuner: Tuner, words: tuple[str, ...], line: str) -> None:
-    assert refused(tuner, *words) == f"tuner: {line}\n"
+    assert refused(tuner, *words) == f"error: {line}\n"
 
 
 @pytest.mark.parametrize("words", [("8X8X8",), ("8x8x8", "--dtype", "float32"), ("08x8x8",)], ids=str)
@@ -267,7 +267,7 @@ def test_what_a_database_with_a_run_refuses(
 ) -> None:
     monkeypatch.chdir(tuned.database.parent)
     refused = tuned.refused(*words.replace("=", " ").split(" "))
-    assert refused.startswith(f"tuner: {line.replace('{folder}', str(tuned.database.parent))}")
+    assert refused.startswith(f"error: {line.replace('{folder}', str(tuned.database.parent))}")
 
 
 @pytest.mark.parametrize(
@@ -300,8 +300,8 @@ def test_a_missing_database_is_named_and_not_created(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert tuner.refused(*words.split(), "--db", "sqlite:////nowhere/missing.db") == (
-        "tuner: database sqlite:////nowhere/missing.db: no such file; to begin a new one: "
-        "tuner tune matmul 512x512x512 --db sqlite:////nowhere/missing.db\n"
+        "error: database sqlite:////nowhere/missing.db: no such file\n"
+        "hint: tuner tune matmul 512x512x512 --db sqlite:////nowhere/missing.db\n"
     )
     tuner(*words.split())  # on the default database, which is not there yet
     assert not Path("/nowhere").exists()
@@ -314,7 +314,7 @@ def test_an_empty_name_is_no_database(tuner: Tuner) -> None:
 
 @pytest.mark.parametrize("words", [("history",), ("runs",)], ids=" ".join)
 def test_before_the_first_run_there_is_no_history(tuner: Tuner, words: tuple[str, ...]) -> None:
-    line = f"no history yet in sqlite:///{tuner.database}; begin with: tuner tune matmul 512x512x512\n"
+    line = f"no history yet in sqlite:///{tuner.database}\nhint: tuner tune matmul 512x512x512\n"
     assert (tuner(*words).code, tuner(*words).out) == (0, line)
     assert tuner(*words, "--json").json == []
     assert not tuner.database.exists()
@@ -333,7 +333,7 @@ def test_a_read_only_directory_is_named(tuner: Tuner, tmp_path: Path) -> None:
     ids=str,
 )
 def test_negative_seeds(tuner: Tuner, words: tuple[str, ...]) -> None:
-    assert tuner.refused(*words, "--seed", "-1") == "tuner: seed: found -1, allowed 0 or more\n"
+    assert tuner.refused(*words, "--seed", "-1") == "error: seed: found -1, allowed 0 or more\n"
 
 
 @pytest.mark.parametrize("words", [("tunne",), ("--what",), ("db", "drop")])

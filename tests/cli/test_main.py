@@ -109,11 +109,11 @@ def test_no_command_shows_the_help_on_stderr() -> None:
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
-        (UsageError("shape: found 'x'"), 2, "tuner: shape: found 'x'\n"),
-        (TunerError("worker did\nnot start"), 1, "tuner: worker did not start\n"),
-        (click.BadParameter("no"), 2, "tuner: Invalid value: no\n"),
-        (OSError(28, "No space left on device", "x.db"), 1, "tuner: x.db: No space left on device\n"),
-        (RuntimeError("odd"), 1, "tuner: defect: RuntimeError: odd (--debug shows where)\n"),
+        (UsageError("shape: found 'x'"), 2, "error: shape: found 'x'\n"),
+        (TunerError("worker did\nnot start"), 1, "error: worker did not start\n"),
+        (click.BadParameter("no"), 2, "error: Invalid value: no\n"),
+        (OSError(28, "No space left on device", "x.db"), 1, "error: x.db: No space left on device\n"),
+        (RuntimeError("odd"), 1, "error: defect: RuntimeError: odd\nhint: --debug shows where\n"),
         (KeyboardInterrupt(), 130, ""),
         (click.Abort(), 130, ""),
     ],

@@ -172,6 +172,6 @@ def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
         if process.returncode != 0:
             break
     assert process.returncode == 2
-    assert [line for line in err.splitlines() if line.startswith("tuner: database")], err
+    assert [line for line in err.splitlines() if line.startswith("error: database")], err
     assert "Traceback" not in err
     assert len(command.trials()) == 2

@@ -23,10 +23,10 @@ def test_any_other_error_is_left_as_it_is(error: TunerError) -> None:
 
 
 def test_what_to_type_ends_the_line_in_another_process_too() -> None:
-    error = UsageError("best: nothing measured; begin with: ", "tuner tune matmul 8x8x8")
-    error.command += " --db x.db"
+    error = UsageError("best: nothing measured", "tuner tune matmul 8x8x8")
+    error.hint += " --db x.db"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
-    assert str(error) == "best: nothing measured; begin with: tuner tune matmul 8x8x8 --db x.db"
+    assert str(error) == "best: nothing measured; tuner tune matmul 8x8x8 --db x.db"
     assert str(UsageError("shape: found 8")) == "shape: found 8"
 
 

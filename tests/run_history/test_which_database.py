@@ -58,9 +58,9 @@ def test_the_next_command_names_it_without_a_password(named: str | Path | None, 
 
 
 def test_the_advice_of_an_error_names_it() -> None:
-    with pytest.raises(UsageError, match=r"begin with: tuner tune --db a\.db$"), naming_database("a.db"):
-        raise UsageError("nothing; begin with: ", "tuner tune")
-    with pytest.raises(UsageError, match=r"begin with: tuner tune$"), naming_database(None):
-        raise UsageError("nothing; begin with: ", "tuner tune")
+    with pytest.raises(UsageError, match=r"nothing; tuner tune --db a\.db$"), naming_database("a.db"):
+        raise UsageError("nothing", "tuner tune")
+    with pytest.raises(UsageError, match=r"nothing; tuner tune$"), naming_database(None):
+        raise UsageError("nothing", "tuner tune")
     with pytest.raises(UsageError, match=r"^nothing$"), naming_database("a.db"):
         raise UsageError("nothing")

@@ -35,8 +35,12 @@ def test_an_example_of_a_batch_has_four_sizes_and_the_strategy_is_named() -> Non
 
 def test_nothing_found_is_tuned_or_asked_for_without_conditions() -> None:
     command = tune_command(TaskQuery(shape="8x8x8", dtype="f64"))
-    begin = "no history yet in sqlite:///x.db; begin with: tuner tune matmul 8x8x8 --dtype f64"
+    begin = "no history yet in sqlite:///x.db\nhint: tuner tune matmul 8x8x8 --dtype f64"
     info = DatabaseInfo("sqlite:///x.db", "0001", runs=1, trials=2)
     assert nothing_matches(command, "run", replace(info, runs=0)) == begin
-    assert nothing_matches(command, "run", info) == "no run matches; 1 run without conditions: tuner runs"
-    assert nothing_matches(command, "trial", info).endswith("2 trials without conditions: tuner history")
+    assert (
+        nothing_matches(command, "run", info) == "no run matches; 1 run without conditions\nhint: tuner runs"
+    )
+    assert nothing_matches(command, "trial", info).endswith(
+        "2 trials without conditions\nhint: tuner history"
+    )

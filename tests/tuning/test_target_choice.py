@@ -74,8 +74,8 @@ def test_a_target_that_only_compiles_may_be_asked_for() -> None:
 def test_a_run_is_refused_where_candidates_only_compile() -> None:
     cuda = TargetStatus("cuda", False, "compiles only: no driver", can_compile=True, missing="no driver")
     line = (
-        r"^target cuda:sm_80: nothing runs here: no driver; to verify without a GPU, and carry it to one by "
-        r"tuner bundle export: tuner tune matmul 8x8x8 --target simulator:sm_80$"
+        r"^target cuda:sm_80: nothing runs here: no driver; to verify without a GPU, and carry the result "
+        r"to one by tuner bundle export: tuner tune matmul 8x8x8 --target simulator:sm_80$"
     )
     with pytest.raises(UsageError, match=line):
         require_runs_here(TargetName("cuda", "sm_80"), fakes.composition((cuda,)), "tuner tune matmul 8x8x8")

@@ -91,7 +91,7 @@ def test_another_run_reuses_the_verdicts(store: Store, tuned: TunedRun) -> None:
 
 
 def test_there_is_no_best(store: Store, tuned: TunedRun) -> None:
-    told = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified; listed by: "
+    told = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified; "
     with pytest.raises(UsageError, match=f"{told}tuner history --run 1 --status verified$"):
         best_result(store, SETTINGS.problem, "fake", "simulator")
 

@@ -37,7 +37,7 @@ def choose_pending(
     if not chosen:
         target = f"simulator:{chip}" if chip else "simulator"
         advice = tune_command(replace(EXAMPLE if query.task.shape is None else query.task, target=target))
-        raise TunerError("pending: found no compiled trial without a time, allowed after such as: ", advice)
+        raise TunerError("no compiled trial waits for a time", advice)
     return chosen
 
 

@@ -13,7 +13,7 @@ import click
 from tuner.cli.completion import offer_completions
 from tuner.cli.help_text import HelpContext
 from tuner.core.address_secrets import without_secrets
-from tuner.core.errors import TunerError, UsageError, defect_line
+from tuner.core.errors import TunerError, UsageError, defect_line, error_lines
 from tuner.core.printable import printable_lines
 from tuner.core.version import __version__
 from tuner.output.formatting import one_line
@@ -133,7 +133,8 @@ def _without_secrets(text: str, arguments: Sequence[str]) -> str:
 
 
 def _told(error: Exception, arguments: Sequence[str]) -> int:
-    """Prints the error as one line; returns the exit code."""
+    """Prints the error, and a hint where there is a way out; returns the exit code."""
+    hint = error.hint if isinstance(error, TunerError) else ""
     match error:
         case BrokenPipeError():
             _forget_stdout()
@@ -146,18 +147,20 @@ def _told(error: Exception, arguments: Sequence[str]) -> int:
         case click.ClickException():
             line, code = error.format_message(), MISUSED
         case UsageError():
-            line, code = str(error), MISUSED
+            line, code = error.message, MISUSED
         case TunerError():
-            line, code = str(error), FAILED
+            line, code = error.message, FAILED
         case OSError():
             _forget_stdout()
             line, code = f"{error.filename or 'system'}: {error.strerror or error}", FAILED
         case MemoryError():
-            line, code = f"{defect_line(error)}; try a smaller problem, or fewer --workers", FAILED
+            line, hint, code = defect_line(error), "try a smaller problem, or fewer --workers", FAILED
+        case ModuleNotFoundError() if error.name:
+            line, hint, code = f"missing dependency {error.name!r}", f"pip install {error.name}", FAILED
         case _:
-            line = f"defect: {defect_line(error)} (--debug shows where)"
-            code = FAILED
-    print(f"tuner: {one_line(_without_secrets(line, arguments))}", file=sys.stderr)
+            line, hint, code = f"defect: {defect_line(error)}", "--debug shows where", FAILED
+    line, hint = (one_line(_without_secrets(text, arguments)) for text in (line, hint))
+    print(error_lines(line, hint), file=sys.stderr)
     return code
 
 

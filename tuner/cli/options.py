@@ -137,7 +137,7 @@ def popped_problem(context: click.Context, words: dict[str, Any], sizes: str) ->
     if words["operation"] is None or words["shape"] is None:
         name, batch = context.info_name, words["operation"] == BATCH_MATMUL
         example = f"tuner {name} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
-        line = f"{name}: found no operation and shape, allowed such as: "
+        line = f"{name}: the operation and the shape are missing"
         raise UsageError(line, f"{example}{typed_options(context)}")
     return taken_problem(words)
 
@@ -204,7 +204,7 @@ def parse_number(word: str, noun: str = "trial") -> int:
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         from tuner.tuning.advice import ASKING
 
-        raise UsageError(f"ID: found {word!r}, allowed a number such as 42, listed by: ", ASKING[noun])
+        raise UsageError(f"ID: found {word!r}, allowed a number such as 42", ASKING[noun])
     return int(word)
 
 

@@ -1,8 +1,8 @@
 """The exceptions (of the user, the machine, a candidate), and the value that a candidate's failure becomes.
 
 TunerError
-├─ UsageError        arguments, files or flags of the user are wrong; the message says what, found, allowed
-├─ MachineError      this machine cannot continue: its disk is full; says nothing about a candidate
+├─ UsageError        arguments, files or options of the user are wrong
+├─ MachineError      this machine cannot work on: its disk is full; says nothing of a candidate
 └─ CandidateError    this candidate failed at a stage; becomes a Failure, never ends a run
 """
 
@@ -40,23 +40,24 @@ class Failure:
 
 
 class TunerError(Exception):
-    """Base class of every exception that tuner raises on purpose.
+    """Root of everything this package raises on purpose: one line that says what is wrong, and a way out.
 
-    ``command`` is the command to type, printed at the end of the line: the caller that knows the database
-    adds its ``--db`` flag.
+    ``hint`` is what to type, "" where nothing helps; a command in a hint is the hint's end, so that the
+    option that names the database can be added.
     """
 
-    def __init__(self, line: str = "", command: str = "") -> None:
-        super().__init__(line, *([command] if command else []))
-        self.command = command
+    def __init__(self, message: str = "", hint: str = "") -> None:
+        super().__init__(message, *([hint] if hint else []))
+        self.message = message
+        self.hint = hint
 
     def __str__(self) -> str:
-        """Returns the message, followed by the command to type where there is one."""
-        return f"{self.args[0]}{self.command}"
+        """Returns the message, and after it the hint."""
+        return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
 class UsageError(TunerError):
-    """The user's arguments or files are wrong. One line: what, found, allowed. Exit code 2."""
+    """Arguments or files of the user are wrong. Exit code 2."""
 
 
 class MachineError(TunerError):
@@ -79,6 +80,12 @@ class CandidateError(TunerError):
     def failure(self) -> Failure:
         """Returns the failure as the value that a record stores."""
         return Failure(self.stage, self.reason)
+
+
+def error_lines(message: str, hint: str = "") -> str:
+    """Returns what a command prints of an error: what is wrong, and on a second line the way out."""
+    titled = {"error": message, "hint": hint}
+    return "\n".join(f"{title}: {' '.join(text.split())}" for title, text in titled.items() if text)
 
 
 @contextlib.contextmanager

@@ -120,11 +120,11 @@ class FleetRun:
         if not found:
             words = f" on {wanted!r}" if wanted else ""
             raise UsageError(
-                f"fleet: found no node that measures {target.text}{words}; start one there: ",
+                f"fleet: no node measures {target.text}{words}",
                 f"tuner fleet worker --target {shlex.quote(target.text)} --measure",
             )
         if len(found) > 1:
-            raise UsageError(f"fleet: found machines {', '.join(sorted(found))}: name one with --machine")
+            raise UsageError(f"fleet: nodes measure on {', '.join(sorted(found))}", "choose with --machine")
         (machine,) = found.values()
         self._require_devices(target, machine)
         return machine
@@ -137,7 +137,7 @@ class FleetRun:
         if maker not in compiler_builds:
             found = "; ".join(sorted(set(compiler_builds))) or "none"
             raise UsageError(
-                f"fleet: no node compiles {target.text} as {maker}; found {found}; start such a one: ",
+                f"fleet: no node compiles {target.text} as {maker}; compiler builds of the nodes: {found}",
                 f"tuner fleet worker --target {shlex.quote(target.text)} --compile 4",
             )
         return compiler

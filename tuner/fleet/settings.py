@@ -49,5 +49,5 @@ def read_settings(connection: "Connection") -> FleetSettings:
     except psycopg.errors.UndefinedTable:
         found = None
     if found is None:
-        raise UsageError("fleet: found none in this database; set it up once: ", "tuner fleet up")
+        raise UsageError("this database has no fleet", "tuner fleet up")
     return FleetSettings(float(str(found[0])))

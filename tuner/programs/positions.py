@@ -47,4 +47,4 @@ def named_in_errors(name: str, text: str) -> Iterator[None]:
     except TunerError as error:
         if type(error) not in (TunerError, UsageError):
             raise
-        raise type(error)(in_file(str(error), name, text)) from error
+        raise type(error)(in_file(error.message, name, text), error.hint) from error

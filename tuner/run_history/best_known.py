@@ -109,9 +109,11 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     }
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
-        return UsageError(f"{what}: nothing measured on {task.machine!r}, only on {found} (--machine)")
+        return UsageError(
+            f"{what}: nothing measured on {task.machine!r}, only on {found}", "choose with --machine"
+        )
     verified = store.trials(TrialQuery(task, status="verified", limit=1))
     if verified:
-        line = f"{what}: nothing measured, only verified; listed by: "
+        line = f"{what}: nothing measured, only verified"
         return UsageError(line, f"tuner history --run {verified[0].run} --status verified")
-    return UsageError(f"{what}: nothing measured yet; begin with: ", tune_command(task))
+    return UsageError(f"{what}: nothing measured yet", tune_command(task))

@@ -27,6 +27,6 @@ def open_existing(named: str | Path | None) -> Store:
     """Opens the database named, or the default one. Raises UsageError where it does not exist."""
     url = which_database(named)
     if is_missing(url):
-        line = f"database {parse_address(url).shown}: no such file; to begin a new one: "
+        line = f"database {parse_address(url).shown}: no such file"
         raise UsageError(line, tune_command(TaskQuery()))
     return Store.open_existing(url)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from tuner.core.address_secrets import has_secret
 from tuner.core.errors import TunerError, UsageError
 
 VARIABLE = "TUNER_DB"  # of the environment
+COMMAND = re.compile(r"(?:^|: )tuner [a-z]")  # as a hint is one, or ends with one
 
 
 def which_database(named: str | Path | None) -> str:
@@ -31,12 +33,12 @@ def database_text(named: str | Path | None) -> str:
 
 @contextlib.contextmanager
 def naming_database(named: str | Path | None) -> Iterator[None]:
-    """Adds that flag to the command that an error within advises."""
+    """Adds the option that names the database to the command that an error within hints at."""
     try:
         yield
     except TunerError as error:
-        if error.command:
-            error.command += database_text(named)
+        if COMMAND.search(error.hint):
+            error.hint += database_text(named)
         raise
 
 

@@ -34,6 +34,6 @@ def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
     """Returns what to type where no trial or run is as asked: ``command`` if the database has none at all."""
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
-        return f"no history yet in {database.url}; begin with: {command}"
+        return f"no history yet in {database.url}\nhint: {command}"
     count = f"{stored} {noun}" + "s" * (stored > 1)
-    return f"no {noun} matches; {count} without conditions: {ASKING[noun]}"
+    return f"no {noun} matches; {count} without conditions\nhint: {ASKING[noun]}"

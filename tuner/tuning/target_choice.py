@@ -29,9 +29,9 @@ def require_runs_here(target: TargetName, composition: Composition, command: str
     """
     status = composition.status(target)
     if status.missing:
-        line = f"target {target.text}: nothing runs here: {status.missing}; to verify without a GPU, and "
-        line += "carry it to one by tuner bundle export: "
-        raise UsageError(line, f"{command} --target {TargetName(SIMULATOR, target.detail).text}")
+        line = f"target {target.text}: nothing runs here: {status.missing}"
+        verify = "to verify without a GPU, and carry the result to one by tuner bundle export: "
+        raise UsageError(line, f"{verify}{command} --target {TargetName(SIMULATOR, target.detail).text}")
 
 
 def named_target(word: str, composition: Composition, chip: str = "") -> TargetName:

@@ -42,4 +42,4 @@ def test_a_machine_without_postgresql_says_what_is_missing(
     pytest.importorskip("procrastinate")
     monkeypatch.setattr(local_postgres, "PACKAGED", tmp_path)
     assert main(WORDS) == 1
-    assert "tuner: no PostgreSQL server: found no initdb under" in capsys.readouterr().err
+    assert "error: no PostgreSQL server: found no initdb under" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
     done = measure(tmp_path, "--bundle", path, has_driver=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "tuner: no CUDA driver: libcuda.so.1 cannot be loaded; it comes with the NVIDIA driver; "
+        "error: no CUDA driver: libcuda.so.1 cannot be loaded; it comes with the NVIDIA driver; "
         "nvidia-smi shows what is there\n"
     )
 
@@ -103,7 +103,7 @@ def test_wrong_arguments_are_one_line_and_exit_2(
 ) -> None:
     done = measure(tmp_path, *words, has_driver=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"tuner: {message}")
+    assert done.stderr.startswith(f"error: {message}")
     assert done.stderr.count("\n") == 1
 
 

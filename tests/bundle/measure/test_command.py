@@ -97,7 +97,7 @@ def test_a_defect_is_one_line_and_its_trace_is_for_debug(
 
     monkeypatch.setattr("tuner.bundle.measure.command.read_bundle", broken)
     assert main(["--bundle", "x"]) == 1
-    assert capsys.readouterr().err == "tuner: defect: RuntimeError: odd (--debug shows where)\n"
+    assert capsys.readouterr().err == "error: defect: RuntimeError: odd\nhint: --debug shows where\n"
     assert main(["--bundle", "x", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
 

@@ -148,9 +148,7 @@ def test_a_second_import_and_a_second_export_add_nothing(measured: Measured, tun
     assert again.out == "added 0 trials in 0 new runs; 4 were here already\n"
     nothing = tuner("bundle", "export", "-o", str(tuner.database.with_name("none")))
     assert nothing.code == 1
-    assert nothing.err.startswith(
-        "tuner: pending: found no compiled trial without a time, allowed after such"
-    )
+    assert nothing.err.startswith("error: no compiled trial waits for a time\nhint: ")
 
 
 def test_a_run_that_was_measured_on_another_machine_is_not_gone_on_with(
@@ -159,7 +157,7 @@ def test_a_run_that_was_measured_on_another_machine_is_not_gone_on_with(
     tuner("bundle", "import", str(measured.results))
     assert (
         tuner.refused("tune", "--resume", "2")
-        == "tuner: run 2: was measured from a bundle, allowed a run that tuner tune began\n"
+        == "error: run 2: was measured from a bundle, allowed a run that tuner tune began\n"
     )
 
 
@@ -199,7 +197,7 @@ def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
     ],
 )
 def test_wrong_arguments_are_one_line_and_exit_2(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert tuner.refused("bundle", *words).startswith(f"tuner: {message}")
+    assert tuner.refused("bundle", *words).startswith(f"error: {message}")
 
 
 def test_a_bundle_is_no_results_file(measured: Measured, tuner: Tuner) -> None:
@@ -210,7 +208,7 @@ def test_a_bundle_is_no_results_file(measured: Measured, tuner: Tuner) -> None:
 
 def test_a_results_file_without_a_bundle_is_refused(tuner: Tuner) -> None:
     assert tuner.refused("measure", "--pending", "--results", "x") == (
-        "tuner: results: found a file without --bundle, allowed with one: the database takes them\n"
+        "error: results: found a file without --bundle, allowed with one: the database takes them\n"
     )
 
 
@@ -222,10 +220,10 @@ def test_without_a_driver_measure_fails_by_one_line(
     monkeypatch.setattr(opening, "LIBRARY", "libcuda-none.so")
     done = tuner("measure", "--bundle", str(measured.bundle))
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("tuner: no CUDA driver: libcuda-none.so cannot be loaded")
+    assert done.err.startswith("error: no CUDA driver: libcuda-none.so cannot be loaded")
 
 
 @pytest.mark.parametrize("seconds", ["0", "nan", "inf"])
 def test_a_time_that_is_none_is_refused_before_a_gpu_is_looked_for(tuner: Tuner, seconds: str) -> None:
     done = tuner("measure", "--pending", "--seconds", seconds)
-    assert (done.code, done.err) == (2, f"tuner: seconds: found {seconds}, allowed more than 0\n")
+    assert (done.code, done.err) == (2, f"error: seconds: found {seconds}, allowed more than 0\n")

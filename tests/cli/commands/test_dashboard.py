@@ -27,14 +27,14 @@ def test_without_the_package_one_line_reports_how_to_get_it(
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
     assert (
         tuned.refused("dashboard")
-        == "tuner: dashboard: found no optuna-dashboard: pip install optuna-dashboard\n"
+        == "error: dashboard: found no optuna-dashboard: pip install optuna-dashboard\n"
     )
 
 
 def test_an_unknown_run_gives_one_line(tuned: Tuner) -> None:
     pytest.importorskip("optuna_dashboard")
     done = tuned("dashboard", "--run", "9")
-    assert (done.code, done.err) == (2, "tuner: run: found 9, allowed 1 to 1\n")
+    assert (done.code, done.err) == (2, "error: run: found 9, allowed 1 to 1\n")
 
 
 def test_a_port_that_is_taken_gives_one_line(tuned: Tuner) -> None:
@@ -43,7 +43,7 @@ def test_a_port_that_is_taken_gives_one_line(tuned: Tuner) -> None:
         port = taken.getsockname()[1]
         done = tuned("dashboard", "--port", str(port))
     assert done.code == 2
-    assert done.err == f"tuner: port: found {port}, Address already in use; allowed a free one, --port 0\n"
+    assert done.err == f"error: port: found {port}, Address already in use; allowed a free one, --port 0\n"
 
 
 # As the pages and the help have them: tests/docs/test_examples.py compares.

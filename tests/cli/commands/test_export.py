@@ -32,7 +32,7 @@ def test_a_script_has_its_source_next_to_it(tuned: Tuner, tmp_path: Path) -> Non
     done = tuned("export", "matmul", "8x8x8", "-o", str(path))
     assert (done.code, done.out) == (0, "")
     *wrote, told = done.err.splitlines()
-    assert told == f"tuner: the best is trial {best(tuned)} of run 1: 1 ms (95 % interval 1 ms .. 1 ms)"
+    assert told == f"note: the best is trial {best(tuned)} of run 1: 1 ms (95 % interval 1 ms .. 1 ms)"
     assert wrote == [f"wrote {tmp_path / 'out.source.mlir'}", f"wrote {path}"]
     assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
     assert "// payload   out.source.mlir" in path.read_text()
@@ -77,9 +77,12 @@ def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
         (("matmul",), "export: found neither a shape nor --trial ID"),
         (
             ("matmul", "9x9x9"),
-            "9x9x9 f32 nn none fake: nothing measured yet; begin with: tuner tune matmul 9x9x9",
+            "9x9x9 f32 nn none fake: nothing measured yet\nhint: tuner tune matmul 9x9x9",
         ),
-        (("matmul", "8x8x8", "--machine", "mine"), "nothing measured on 'mine', only on fake (--machine)"),
+        (
+            ("matmul", "8x8x8", "--machine", "mine"),
+            "nothing measured on 'mine', only on fake\nhint: choose with --machine",
+        ),
         (("matmul", "8x8x8", "--threads", "4"), "nothing measured yet"),
         (("--trial", "99"), "trial: found 99, allowed 1 to 20"),
         (("matmul", "8x8x8", "-o", "/proc/none/best.mlir"), "/proc/none/best.source.mlir: cannot be written"),
@@ -110,7 +113,7 @@ def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(own: Tuner) -
     trial = read_provenance(stock.out, "stdout").trial
     (line,) = stock.err.splitlines()
     assert line.startswith(
-        f"tuner: trial {trial}, the best that stock mlir-opt runs, takes +100.0% time (95 % interval "
+        f"note: trial {trial}, the best that stock mlir-opt runs, takes +100.0% time (95 % interval "
     )
     assert own("export", "--trial", str(best(own)), "--stock").out == stock.out
 
@@ -124,7 +127,7 @@ def test_the_command_that_tune_prints_for_stock_mlir_opt_runs(own: Tuner, tmp_pa
 def test_a_portable_winner_is_reported_to_be_one(tuned: Tuner) -> None:
     assert "portable  yes: stock mlir-opt runs its script" in tuned("show", "run:1").out
     done = tuned("export", "matmul", "8x8x8", "--stock")
-    assert done.err == f"tuner: trial {best(tuned)}: stock mlir-opt runs its script as it is\n"
+    assert done.err == f"note: trial {best(tuned)}: stock mlir-opt runs its script as it is\n"
     assert done.out == tuned("export", "matmul", "8x8x8").out
 
 
@@ -144,5 +147,5 @@ def test_the_export_of_a_shape_says_that_its_time_is_unreliable(tuned: Tuner) ->
         time_again(store, 1, (trial, stored.final), noise=0.3, unreliable=why)
     said = tuned("export", "matmul", "8x8x8", "--format", "source").err
     time = "1 ms (95 % interval 1 ms .. 1 ms)"
-    assert said == f"tuner: the best is trial {trial} of run 1: {time}; unreliable: {why}\n"
+    assert said == f"note: the best is trial {trial} of run 1: {time}; unreliable: {why}\n"
     assert tuned("export", "--trial", str(trial), "--format", "source").err == ""

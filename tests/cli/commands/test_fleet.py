@@ -24,7 +24,7 @@ def url(postgres_server: str) -> str:
 def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None:
     refused = tuner(*FLEET, url)
     assert refused.code == 2
-    assert "found none in this database; set it up once: tuner fleet up" in refused.err
+    assert "this database has no fleet\nhint: tuner fleet up" in refused.err
     done = tuner("fleet", "up", "--lease", "20", "--db", url)
     assert done.code == 0
     assert "a node that says nothing for 20 s has lost its work" in done.out

@@ -66,7 +66,7 @@ def test_a_trial_takes_the_place_of_the_best(tuned: Tuner, baseline: Path) -> No
 def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -> None:
     done = tuner("gate", "--baseline", str(tmp_path / "gate.json"), "--record", "best")
     assert done.code == 2
-    assert "found nothing timed on this machine" in done.err
+    assert "record: nothing was timed on this machine\nhint: tuner tune" in done.err
     assert "found no readable file" in tuner.refused("gate", "--baseline", str(tmp_path / "gate.json"))
     recording = files("tuner") / "recorded" / "matmul_48x64x40.t4.json.gz"
     words = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")

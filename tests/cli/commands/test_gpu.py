@@ -80,10 +80,11 @@ def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(
 ) -> None:
     tuner = Tuner(tmp_path / "results.db", real_composition())
     done = tuner("tune", *words, "--target", "cuda:sm_80")
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert done.err.startswith("tuner: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 2)
+    assert done.err.startswith("error: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
     assert done.err.endswith(
-        f"and carry it to one by tuner bundle export: tuner {command} --target simulator:sm_80\n"
+        "\nhint: to verify without a GPU, and carry the result to one by tuner bundle export: "
+        f"tuner {command} --target simulator:sm_80\n"
     )
     assert not tuner.database.exists()
     assert tuner("space", "matmul", "64x48x32", "--target", "cuda:sm_80").code == 0

@@ -110,7 +110,7 @@ def test_a_file_that_is_no_ptx_is_misuse(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "no.ptx"
     path.write_text("module {}")
     done = tuner("ptx", "run", str(path))
-    assert (done.code, done.err) == (2, "tuner: no.ptx:1: found 'module', allowed '.version'\n")
+    assert (done.code, done.err) == (2, "error: no.ptx:1: found 'module', allowed '.version'\n")
 
 
 def test_one_of_several_kernels_must_be_named(tuner: Tuner, square: str) -> None:

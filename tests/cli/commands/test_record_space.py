@@ -117,7 +117,7 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "found no operation and shape, allowed such as: tuner record-space matmul"),
+        ((), "record-space: the operation and the shape are missing\nhint: tuner record-space matmul"),
         (("matmul", "8x8x8", "--resume", "1"), f"{GOES_ON} matmul"),
         (
             ("matmul", "8x8x8", "--target", "replay:x.json"),

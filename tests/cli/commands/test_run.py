@@ -160,4 +160,4 @@ def test_words_that_are_wrong_end_with_2(run: Tuner, words: tuple[str, ...], mes
 def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:
     done = run("run", "none.mlir", "--target", "cpu")
     line = "none.mlir: found no readable file (No such file or directory), allowed MLIR text"
-    assert (done.code, done.err) == (2, f"tuner: {line}\n")
+    assert (done.code, done.err) == (2, f"error: {line}\n")

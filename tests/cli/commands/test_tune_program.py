@@ -83,7 +83,7 @@ def test_words_that_do_not_suit_a_payload_are_refused(
 def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
     payload = tune.database.parent / "broken.mlir"
     payload.write_text("func.func @main(")
-    assert tune("tune", str(payload), "--target", "cpu").err.startswith(f"tuner: {payload}:1:16: ")
+    assert tune("tune", str(payload), "--target", "cpu").err.startswith(f"error: {payload}:1:16: ")
 
 
 def test_arguments_that_are_left_out_fail_the_program(tune: Tuner) -> None:
@@ -94,11 +94,10 @@ def test_arguments_that_are_left_out_fail_the_program(tune: Tuner) -> None:
     assert done.out.splitlines()[-1].startswith("failed  program: argument 0: found no value of type i32")
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "found"), [("--arg", "0=7", "('0=7',)"), ("--entry", "f", "'f'")]
-)
-def test_what_a_payload_takes_is_refused_without_one(
-    tune: Tuner, option: str, value: str, found: str
-) -> None:
+@pytest.mark.parametrize(("option", "value"), [("--arg", "0=7"), ("--entry", "f")])
+def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str, value: str) -> None:
     refused = tune.refused("tune", "matmul", "8x8x8", option, value)
-    assert f"{option}: found {found}, allowed with a payload" in refused
+    assert refused == (
+        f"error: {option} needs a program: a file of MLIR in place of an operation and a shape\n"
+        f"hint: tuner tune payload.mlir {option} {value}\n"
+    )

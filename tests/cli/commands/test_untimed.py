@@ -138,4 +138,4 @@ def test_what_was_not_timed_has_no_best(verified: Tuner) -> None:
     done = verified("export", "matmul", "8x8x8", "--dtype", "f16", "--target", "simulator")
     assert done.code == 2
     advice = "tuner history --run 1 --status verified"
-    assert done.err.endswith(f": nothing measured, only verified; listed by: {advice}\n")
+    assert done.err.endswith(f": nothing measured, only verified\nhint: {advice}\n")

@@ -20,7 +20,7 @@ from tuner.bundle.measure.session import Gpu, MeasuringCounts, MeasuringOrder, M
 from tuner.bundle.measure.summary import best_lines, summary_document
 from tuner.bundle.results import ResultsFile, read_results
 from tuner.core.chips import Chip, chip_of
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import TunerError, UsageError, error_lines
 from tuner.core.problem import Problem
 from tuner.core.remote_results import MeasuringProvenance, RemoteResults
 from tuner.core.runs import Baseline
@@ -171,8 +171,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _told(error: Exception) -> int:
-    """Prints the error as one line; returns the exit code."""
-    is_ours = isinstance(error, TunerError | OSError)
-    line = str(error) if is_ours else f"defect: {type(error).__name__}: {error} (--debug shows where)"
-    _tell(f"tuner: {' '.join(line.split())}")
+    """Prints the error, and a hint where there is a way out; returns the exit code."""
+    if isinstance(error, TunerError):
+        line, hint = error.message, error.hint
+    elif isinstance(error, OSError):
+        line, hint = str(error), ""
+    else:
+        line, hint = f"defect: {type(error).__name__}: {error}", "--debug shows where"
+    _tell(error_lines(line, hint))
     return MISUSED if isinstance(error, UsageError) else FAILED

@@ -77,6 +77,6 @@ def _trial(store: "Store", word: str) -> "StoredTrial":
     number = parse_number(word.removeprefix("run:"), "run")
     best = tuned_run(store, number).best
     if best is None:
-        line = f"run {number}: has no answer, allowed a trial's ID, listed by: "
+        line = f"run {number}: has no successful trial"
         raise UsageError(line, f"tuner history --run {number}")
     return best

@@ -97,7 +97,7 @@ def export(
         else:
             _write(composition, store, stored, form, output, as_json)
             if trial is None:
-                print(f"tuner: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+                print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
 
 
 def _write_stock(
@@ -114,7 +114,7 @@ def _write_stock(
 
     found = best_stock(store, winner)
     _write(composition, store, found.trial, form, output, as_json)
-    print(f"tuner: {stock_text(found)}", file=sys.stderr)
+    print(f"note: {stock_text(found)}", file=sys.stderr)
 
 
 def _write(
@@ -160,7 +160,7 @@ def _content(
 def _report_machine_code(trial: "StoredTrial", form: str) -> None:
     """Says where only the PTX that machine code was made of is verified."""
     if form == "cubin" and trial.record.status == "verified":
-        print(f"tuner: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
+        print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
 
 
 def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:

@@ -138,7 +138,7 @@ def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) 
             else (store.trial(parse_number(word)),)
         )
         if not found:
-            line = "record: found nothing timed on this machine; begin with: "
+            line = "record: nothing was timed on this machine"
             raise UsageError(line, tune_command(TaskQuery()))
         trials += found
     return list({trial.id: trial for trial in trials}.values())

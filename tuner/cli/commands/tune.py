@@ -189,7 +189,7 @@ def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -
 def _reject_program_options(context: click.Context, **words: object) -> None:
     for name, found in words.items():
         if found:
-            line = f"--{name}: found {found!r}, allowed with a payload, such as: "
+            line = f"--{name} needs a program: a file of MLIR in place of an operation and a shape"
             options = typed_options(context, (*OF_ONE_PROBLEM, "threads"))
             raise UsageError(line, f"tuner tune payload.mlir{options}")
 
