@@ -1,1 +1,1 @@
-"""Targets: how code for a kind of machine is compiled, verified and timed, a file or folder each."""
+"""Targets: how code for each kind of machine is compiled, verified and timed."""

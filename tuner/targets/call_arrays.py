@@ -13,7 +13,7 @@ Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 
 
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
-    """Returns the inputs A, B[, bias], shaped as the problem's layout stores them."""
+    """Returns name, shape and type of the inputs A, B[, bias], shaped as the problem's layout stores them."""
     dtype = NUMPY_DTYPES[problem.dtype]
     a = ("a", problem.a_shape, dtype)
     b = ("b", problem.b_shape, dtype)
@@ -22,19 +22,19 @@ def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
 
 
 def expected_output(problem: Problem) -> Expected:
-    """Returns the output C."""
+    """Returns name ("out"), shape and type of the output C."""
     return ("out", problem.c_shape, output_dtype(problem))
 
 
 def require_inputs(problem: Problem, given: int) -> None:
-    """Raises UsageError for a wrong number of inputs."""
+    """Raises UsageError where ``given``, the number of inputs, is not the problem's."""
     names = [name for name, _, _ in expected_inputs(problem)]
     if given != len(names):
         raise UsageError(f"{problem.key}: found {given} arrays, allowed {', '.join(names)}")
 
 
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
-    """Raises UsageError for an array of another shape or type."""
+    """Raises UsageError for an array whose shape or type is not the expected one."""
     name, wanted_shape, wanted_dtype = expected
     if shape != wanted_shape or dtype != wanted_dtype:
         raise UsageError(
@@ -44,7 +44,7 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
 
 
 def require_numpy(expected: Expected, found: object) -> None:
-    """Raises UsageError for what is no array of numpy, or has a mask, which no kernel reads."""
+    """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask."""
     name, _, dtype = expected
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: found a masked array, allowed one without: its .data or .filled()")
@@ -54,7 +54,7 @@ def require_numpy(expected: Expected, found: object) -> None:
 
 
 def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
-    """Raises UsageError for an array whose elements lie in another order."""
+    """Raises UsageError unless ``is_row_major``; the message names the strides, in bytes."""
     name, shape, dtype = expected
     if not is_row_major:
         remedy = (
@@ -66,7 +66,7 @@ def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_ma
 
 
 def _remedy(expected: Expected, shape: tuple[int, ...]) -> str:
-    """Returns what to do about an array of another shape or type."""
+    """Returns the hint for an array whose shape or type is not the expected one."""
     name, wanted_shape, wanted_dtype = expected
     if shape == wanted_shape:
         return f"convert it: {name}.astype({str(wanted_dtype)!r})"

@@ -1,4 +1,4 @@
-"""The machine code that the JIT makes of a CPU's kernels, as text, where objdump is installed."""
+"""The machine code of CPU kernels, as the JIT compiles it, as assembly text; needs objdump."""
 
 import re
 import shutil
@@ -11,14 +11,14 @@ from tuner.mlir.bindings import jit_bindings
 
 TIMEOUT_S = 60.0
 OPTIONS = ("-d", "--no-show-raw-insn")
-INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # behind its address
+INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$", re.MULTILINE)  # after its address
 FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
 
 
 def assembly(llvm_text: str) -> str:
-    """Returns the instructions of LLVM dialect compiled for this processor; "" without objdump.
+    """Returns the assembly of LLVM-dialect text compiled for this processor; "" without objdump.
 
-    Raises CandidateError(LOAD) for what LLVM does not take.
+    Raises CandidateError(LOAD) for text that LLVM does not compile.
     """
     objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
     if objdump is None:
@@ -32,7 +32,7 @@ def assembly(llvm_text: str) -> str:
 
 
 def instructions(listing: str) -> str:
-    """Returns what objdump prints without addresses of instructions: functions, and indented instructions."""
+    """Returns objdump's disassembly without instruction addresses: function names, indented instructions."""
     lines = (
         (found.start(), found[1] if found.re is FUNCTION else f"  {found[1]}")
         for pattern in (FUNCTION, INSTRUCTION)

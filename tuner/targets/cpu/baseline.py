@@ -1,6 +1,7 @@
-"""Times the baseline: OpenBLAS as numpy ships it, of f32 for i8, or oneDNN through torch for bf16.
+"""Times the CPU baseline: OpenBLAS as numpy ships it (in f32 for i8), or oneDNN through torch for bf16.
 
-Runs in a process of its own, whose environment sets the threads and nothing that would slow the library down.
+Runs in a separate process, whose environment sets the number of threads and nothing that would slow the
+library down.
 """
 
 from dataclasses import replace
@@ -17,15 +18,15 @@ from tuner.runtime import timing
 from tuner.targets.cpu.onednn import OneDnnMatmul
 from tuner.targets.cpu.openblas import OpenBlasMatmul
 
-WIDENED = {"i8": "f32"}  # BLAS has no integers, and numpy's loop over them is far slower than its BLAS
+WIDENED = {"i8": "f32"}  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 
 
 class BaselineService:
-    """Measures the baseline on one problem. Lives in a child process."""
+    """Measures the baseline on one problem. Runs in a child process."""
 
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
-        """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
+        """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
         rng = np.random.default_rng(seed)
         plain = replace(problem, epilogue="none", dtype=WIDENED.get(problem.dtype, problem.dtype))
         self._suffix = f", {plain.dtype} for {problem.dtype}" if problem.dtype in WIDENED else ""
@@ -41,11 +42,11 @@ class BaselineService:
 
     @property
     def name(self) -> str:
-        """Returns the library's name, with the kernel that it chose."""
+        """Returns the library's name and the kernel that the library chose."""
         return self._matmul.name + self._suffix
 
     def repeat(self, times: int) -> None:
-        """Multiplies ``times`` times, without an epilogue."""
+        """Computes the matmul, without an epilogue, ``times`` times."""
         self._matmul.repeat(times)
 
     def measure(self, effort: Effort) -> Baseline:
@@ -53,7 +54,7 @@ class BaselineService:
         return Baseline(self.name, self._threads, self.sample(effort))
 
     def sample(self, effort: Effort) -> Measurement:
-        """Times once more, for a caller that alternates with another process."""
+        """Returns one more measurement, for a caller that interleaves this process with another one."""
         return timing.measure(self._matmul.repeat, effort, self._rng)
 
 

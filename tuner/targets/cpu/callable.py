@@ -26,21 +26,21 @@ from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
 
 class CpuCallable(LoadedCode):
-    """C = A B of one problem, by one script. Safe to call from several threads: a lock serialises calls."""
+    """C = A B of one problem, compiled from one script. Thread-safe: a lock serialises calls."""
 
     load_again = LOAD_AGAIN
 
     def __init__(self, problem: Problem, kernel: LoadedKernel) -> None:
-        """Starts a thread team with a thread for each panel of the kernel."""
+        """Starts a thread team with one thread for each thread partition of the kernel."""
         self.problem = problem
         self._kernel = kernel
         self._team = ThreadTeam(len(kernel.panels))
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
-        """Multiplies (a, b[, bias]), C-contiguous arrays, shaped as the problem's layout stores them.
+        """Computes C from (a, b[, bias]), C-contiguous arrays shaped as the problem's layout stores them.
 
-        Raises UsageError for a wrong number, shape, dtype or order, and for an ``out`` that cannot be written
-        or shares memory with an input. Returns ``out``, or a new array.
+        Returns ``out``, or a new array. Raises UsageError for a wrong number, shape, dtype or element order
+        of the inputs, and for an ``out`` that is read-only or shares memory with an input.
         """
         require_inputs(self.problem, len(inputs))
         expected, output = expected_inputs(self.problem), expected_output(self.problem)
@@ -56,7 +56,7 @@ class CpuCallable(LoadedCode):
 
 
 def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
-    """Compiles a bound script into a callable. Raises CandidateError when it does not compile."""
+    """Compiles a bound script into a callable on numpy arrays. Raises CandidateError where that fails."""
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
     return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))
@@ -69,7 +69,7 @@ def _check(expected: Expected, array: Array) -> None:
 
 
 def _check_writable(out: Array, inputs: dict[str, Array]) -> None:
-    """Raises UsageError for an output that is read-only or overlaps an input, as no kernel does itself."""
+    """Raises UsageError for an output that is read-only or overlaps an input: kernels do not check."""
     if not out.flags.writeable:
         raise UsageError("out: found a read-only array, allowed one that can be written")
     for name, array in inputs.items():

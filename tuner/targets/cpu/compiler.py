@@ -1,4 +1,4 @@
-"""Scripts to LLVM dialect for this processor: transformed, lowered, and safe to hand to the JIT."""
+"""Compiles scripts to LLVM dialect for this processor; code that would crash the JIT is rejected."""
 
 import hashlib
 import time
@@ -15,13 +15,17 @@ from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 
 @final
 class CpuCompiler(AbstractCompiler):
-    """Compiles as far as text; the machine code is made where it is loaded."""
+    """Compiles to LLVM-dialect text; machine code is made where the artifact is loaded."""
 
     def __init__(self) -> None:
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the code and its panels. Raises CandidateError, also for what would crash the JIT."""
+        """Returns LLVM dialect and its thread partitions.
+
+        Raises CandidateError where binding, the script or the lowering fails, and for code that would crash
+        the JIT.
+        """
         with failing_at(Stage.BIND):
             panels = partitions_in(script.text, problem)
         start = time.perf_counter()

@@ -25,21 +25,21 @@ from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.cpu.watched_samples import WatchedSamples
 from tuner.targets.problem_arrays import ProblemArrays
 
-DRAWS = 8  # of inputs that a kernel is verified on, if VERIFY_S allows
-LEAST_DRAWS = 2  # the second has the signs of the first turned
+DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
+LEAST_DRAWS = 2  # the second has the signs of the first flipped
 VERIFY_S = 0.03
-EXTREME_DRAWS = 2  # that finalists are verified on beside
+EXTREME_DRAWS = 2  # that top-k candidates are verified on in addition
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """The machine code of an artifact, and its panels."""
+    """The JIT-compiled machine code of an artifact, and its thread partitions."""
 
     code: JittedModule
     panels: tuple[Partition, ...]
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
-        """Returns the calls of the panels on the arrays A, B[, bias], C."""
+        """Returns the calls, one per thread partition, on the arrays A, B[, bias], C."""
         packed = tuple(self._arguments(problem, panel, arrays) for panel in self.panels)
         addresses = tuple(self.code.addresses[panel.called] for panel in self.panels)
         calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
@@ -53,10 +53,10 @@ class LoadedKernel:
 
 @final
 class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
-    """Makes machine code of the LLVM dialect and runs it on this machine's processor."""
+    """JIT-compiles LLVM dialect, verifies the kernel and times it on this machine's processor."""
 
     def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
-        """Takes the number of threads that a kernel may use, and the processors to keep them on, if any."""
+        """Takes the threads that a kernel may use, and the processors to pin the threads to, if any."""
         self._threads = threads
         self.baseline_threads = threads
         self._pin_to = pin_to
@@ -68,7 +68,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._peak: ProcessorPeak | None = None
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
-        """Compiles the LLVM dialect for this processor."""
+        """JIT-compiles the artifact for this processor.
+
+        Raises CandidateError(LOAD) for more thread partitions than threads.
+        """
         panels = artifact.panels
         if len(panels) > self._threads:
             raise CandidateError(Stage.LOAD, f"script wants {len(panels)} threads, allowed {self._threads}")
@@ -77,7 +80,11 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs on several draws of inputs into a C of NaN between guard bands; compares every element."""
+        """Returns the worst verdict of several draws of inputs; every element of C is compared.
+
+        Before each run C is filled with NaN or ones and lies between guard bands. Raises
+        CandidateError(VERIFY) for a wrong or unwritten element, a write outside of C or a changed input.
+        """
         assert isinstance(loaded, LoadedKernel)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         prepared = loaded.calls(problem, arrays.operands)
@@ -98,7 +105,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times calls at fixed addresses on inputs that change, and compares results of samples."""
+        """Times calls at fixed addresses on inputs that change; compares the result after each sample.
+
+        Raises CandidateError(VERIFY) for a wrong result, or a time below the roofline.
+        """
         assert isinstance(loaded, LoadedKernel)
         watch = self._host_watch()
         before, anchor = watch.read(), watch.beside()
@@ -110,7 +120,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times kernels on the same arrays, the baseline and what the watch times, sample by sample."""
+        """Times kernels and baseline on the same arrays, interleaved with the host watch's reference kernels.
+
+        First verifies the kernels on extreme inputs.
+        """
         self._verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
         baselines = [one for one in loaded if isinstance(one, InterleavedBaseline)]
@@ -134,7 +147,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _verify_on_extremes(
         self, problem: Problem, loaded: tuple[object, ...], rng: np.random.Generator
     ) -> None:
-        """Verifies those that take turns on inputs that usual draws never have."""
+        """Verifies the kernels that are timed interleaved, on inputs that usual draws never contain."""
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         for _ in range(EXTREME_DRAWS):
             arrays.fill_with_extremes(rng)
@@ -146,7 +159,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     arrays.check_rows(rng)
 
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        """Starts the baseline in a process of its own, unless it stands there since an earlier time."""
+        """Returns the baseline and its name; starts its process unless it runs already."""
         if self._baseline is None or self._baseline.problem != problem or self._baseline.has_ended:
             if self._baseline is not None:
                 self._baseline.close()

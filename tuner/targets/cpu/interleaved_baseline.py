@@ -1,4 +1,4 @@
-"""The baseline taking turns with kernels: in a process of its own, which stands still while others run."""
+"""The baseline timed interleaved with kernels: in a separate process, paused while kernels run."""
 
 import os
 import weakref
@@ -16,21 +16,22 @@ from tuner.workers.limits import REFERENCE_FLOP_PER_S
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
 
-MEMORY_BYTES = 8 << 30  # beside the arrays of the problem
-START_TIMEOUT_S = 120.0  # to draw inputs and check a result, next to the float64 reference
+MEMORY_BYTES = 8 << 30  # in addition to the arrays of the problem
+START_TIMEOUT_S = 120.0  # to draw inputs and verify a result, in addition to the float64 reference
 INTERLEAVED_TIMEOUT_S = 60.0
-# After a pause a library is slower for some calls, however long they are. OpenBLAS, 512x512x512 on a Cascade
-# Lake: 2.57 ms led by a call of an earlier request, 2.40 by one of the same, 2.23 by four; unpaused 2.25.
+# After a pause a library is slower for some calls, however long the calls are. OpenBLAS, 512x512x512 on a
+# Cascade Lake: 2.57 ms after one warm-up call of an earlier request, 2.40 after one warm-up call of the same
+# request, 2.23 after four; without a pause 2.25.
 LEAD_CALLS = 4
 ENDED = "baseline: its process has ended"
 
 
 @final
 class InterleavedBaseline:
-    """A started baseline, held still between its turns; its process ends with this object or ``close``."""
+    """A started baseline, paused between its samples; its process ends with this object or ``close``."""
 
     def __init__(self, problem: Problem, threads: int, seed: int, processors: frozenset[int]) -> None:
-        """Starts it on the given processors. Raises TunerError where a library is missing or wrong."""
+        """Starts the baseline on ``processors``. Raises TunerError where the library is missing or wrong."""
         factory = Factory(
             "tuner.targets.cpu.interleaved_baseline:InterleavedBaselineService", (problem, threads, seed)
         )
@@ -38,9 +39,9 @@ class InterleavedBaseline:
         self._worker = Worker(spec, MEMORY_BYTES + 2 * reference_bytes(problem))
         self.close: Callable[[], object] = weakref.finalize(self, self._worker.kill)
         self.problem = problem
-        self.waited_s = 0.0  # of the thread that calls ``take``, in turns: both share a processor
+        self.waited_s = 0.0  # of the thread that calls ``take``, during samples: both share a processor
         pinned = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, processors)  # a child inherits those of the thread that starts it
+        os.sched_setaffinity(0, processors)  # a child inherits the affinity of the thread that starts it
         try:
             self._worker.start()
         finally:
@@ -49,19 +50,22 @@ class InterleavedBaseline:
 
     @property
     def has_ended(self) -> bool:
-        """Tells whether its process is gone."""
+        """Returns whether the baseline's process has ended."""
         return self._worker.child is None or self._worker.child.has_ended
 
     @property
     def process(self) -> int:
-        """Returns the process id. Raises CandidateError(RUN) when it is gone."""
+        """Returns the id of the baseline's process. Raises CandidateError(RUN) when the process has ended."""
         if self._worker.child is None or self._worker.child.has_ended:
             raise CandidateError(Stage.RUN, ENDED)
         return self._worker.child.pid
 
     def take(self, times: int) -> float:
-        """Multiplies ``times`` times in a turn; returns the seconds per call. Raises CandidateError(RUN)."""
-        if self.has_ended:  # it would be started again, on this thread's processor
+        """Resumes the baseline for one sample of ``times`` calls; returns the seconds per call.
+
+        Raises CandidateError(RUN) where the process has ended or fails.
+        """
+        if self.has_ended:  # a call would start the process again, on this thread's processor
             raise CandidateError(Stage.RUN, ENDED)
         before_s = thread_waited_s()
         self._worker.resume()
@@ -80,17 +84,17 @@ class InterleavedBaseline:
 
 @final
 class InterleavedBaselineService:
-    """What the process serves."""
+    """The baseline's methods, as its child process serves them."""
 
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
-        """Draws inputs and checks a result. Raises TunerError where a library is missing or wrong."""
+        """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
         self._service = BaselineService(problem, threads, seed)
         self._stopwatch = timing.led_by_calls(timing.stopwatch_of(self._service.repeat), LEAD_CALLS)
 
     def name(self) -> str:
-        """Returns the library's name, with the kernel that it chose."""
+        """Returns the library's name and the kernel that the library chose."""
         return self._service.name
 
     def sample(self, times: int) -> float:
-        """Returns the seconds per call; short calls are led by some that are not timed."""
+        """Returns the seconds per call of ``times`` calls; short calls follow LEAD_CALLS untimed ones."""
         return self._stopwatch(times)

@@ -8,10 +8,10 @@ from tuner.payload.reference import Array, Inputs
 
 
 class OneDnnMatmul:
-    """A torch.matmul of bf16 inputs into bf16: torch has no output of f32 for them."""
+    """A torch.matmul of bf16 inputs into bf16: torch has no f32 output for bf16 inputs."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
-        """Raises TunerError when torch is not installed."""
+        """Sets torch's number of threads. Raises TunerError when torch is not installed."""
         try:
             import torch
         except ImportError as error:
@@ -26,12 +26,12 @@ class OneDnnMatmul:
         self.name = f"oneDNN (torch {torch.__version__}, called from Python)"
 
     def repeat(self, times: int) -> None:
-        """Multiplies ``times`` times."""
+        """Computes the matmul ``times`` times."""
         for _ in range(times):
             self._torch.matmul(self._a, self._b, out=self._output)
 
     @property
     def result(self) -> Array:
-        """Returns the result widened to f32."""
+        """Returns C of the last call, widened from bf16 to f32; a batch as (rows, n)."""
         widened: Array = self._output.float().numpy().reshape(self._shape)
         return widened

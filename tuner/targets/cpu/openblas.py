@@ -1,4 +1,4 @@
-"""OpenBLAS as numpy ships it, called from compiled code as our kernels are, without Python in between."""
+"""OpenBLAS as numpy ships it, called from JIT-compiled code like tuned kernels, without Python in between."""
 
 import contextlib
 import ctypes
@@ -28,14 +28,14 @@ SYMBOLS = (("scipy_cblas_{}64_", "i64"), ("cblas_{}64_", "i64"), ("cblas_{}", "i
 LETTER = {"f32": "s", "f64": "d"}
 Argument = tuple[int | str, str]  # (value or SSA name, type)
 TASKS = Path("/proc/self/task")
-WORK_S = 0.02  # after which a thread that works has shown it
+WORK_S = 0.02  # of repeated calls; a working thread shows by then in the processor times
 
 
 class OpenBlasMatmul:
-    """A matmul by a cblas function."""
+    """A matmul by a cblas function of the OpenBLAS that numpy loaded."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
-        """Finds the library that numpy loaded. Raises TunerError where it or its function is missing."""
+        """Finds the library that numpy loaded. Raises TunerError where library or function is missing."""
         found = next((one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"), None)
         if found is None:
             raise TunerError("baseline: numpy's BLAS was not found in this process")
@@ -56,7 +56,7 @@ class OpenBlasMatmul:
         pin_working_threads(self.repeat, processors(threads))
 
     def repeat(self, times: int) -> None:
-        """Multiplies ``times`` times."""
+        """Computes the matmul ``times`` times."""
         self._team.repeat(((self._entry, self._arguments.address),), times)
 
 
@@ -70,7 +70,7 @@ def _call_mlir(problem: Problem, library: str) -> str:
 
 
 def _find(library: str, operation: str) -> tuple[int, str]:
-    """Returns the function's address and the type of its integers."""
+    """Returns the address of a cblas function and the MLIR type of its integers."""
     loaded: Any = ctypes.CDLL(library)
     for pattern, integer in SYMBOLS:
         function = getattr(loaded, pattern.format(operation), None)
@@ -98,7 +98,7 @@ def _gemm(problem: Problem, i: str) -> list[Argument]:
 
 
 def _gemv(problem: Problem, i: str) -> list[Argument]:
-    """Returns the arguments of gemv: a row vector times B is B^T times a column vector."""
+    """Returns the arguments of cblas gemv: a row vector times B is B^T times a column vector."""
     _, n, k = problem.sizes
     rows, columns, trans = (n, k, NO_TRANS) if problem.layout == "nt" else (k, n, TRANS)
     head: list[Argument] = [(ROW_MAJOR, "i32"), (trans, "i32"), (rows, i), (columns, i), ("%one", "")]
@@ -137,7 +137,7 @@ def _module(arguments: list[Argument], function: int, scalar: str) -> str:
 
 
 def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ...]) -> None:
-    """Pins the caller's thread and those that work most during ``repeat``, one to each processor."""
+    """Pins the caller's thread and the threads that run longest during ``repeat``, one to each processor."""
     before = _processor_s()
     give_up = time.perf_counter() + WORK_S
     while time.perf_counter() < give_up:
@@ -151,7 +151,10 @@ def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ..
 
 
 def _processor_s() -> dict[int, float]:
-    """Returns how long each thread of this process ran; sched-stats.txt of the kernel's documents."""
+    """Returns the seconds that each thread of this process ran, by thread id.
+
+    Source: sched-stats.txt of the Linux kernel's documentation.
+    """
     found = {}
     for task in TASKS.iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended since

@@ -1,11 +1,11 @@
-"""The calls of a kernel's panels."""
+"""The calls of a kernel's thread partitions."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionCalls:
-    """Addresses of the function and the arguments of each panel, and the objects that keep them alive."""
+    """``calls``: addresses of function and arguments of each thread partition; ``keeps`` keeps both alive."""
 
     calls: tuple[tuple[int, int], ...]
     keeps: object

@@ -1,4 +1,4 @@
-"""No kernel is faster than the processor: a time below the roofline is not the time of the whole product."""
+"""Rejects times below the roofline: such a time is not the time of the whole product."""
 
 from typing import final
 
@@ -10,22 +10,25 @@ from tuner.runtime.cpu.roofline import flop_per_s
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
 SAMPLES = 60  # of 0.15 ms: the best of them is within some percent of the best of many
-DOUBTS = 3  # measured so often again before a kernel is refused: a clock may have risen, a load have ended
-ERROR = 0.1  # relative, of the peak: what clock rates did between two measurings stays below
+DOUBTS = 3  # repetitions before a kernel is rejected: a clock may have risen, another load have ended
+ERROR = 0.1  # relative, of the peak: changes of clock rates between two measurements stay below
 
 
 @final
 class ProcessorPeak:
-    """The most that a team multiplies and adds in a second, as far as it was measured."""
+    """The highest flop/s per dtype that a thread team reached, measured when first needed."""
 
     def __init__(self, team: ThreadTeam) -> None:
-        """Takes the team that kernels run on."""
+        """Takes the thread team that kernels run on."""
         self._team = team
         self._machine = describe_machine()
         self._flop_per_s: dict[str, float] = {}  # by dtype
 
     def require_possible(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises CandidateError(VERIFY) for a time below the roofline by more than its error."""
+        """Raises CandidateError(VERIFY) for a time below the roofline by more than ERROR.
+
+        Measures the peak again, up to DOUBTS times, before it raises.
+        """
         found = problem.flop / measurement.interval_s[1]
         for _ in range(DOUBTS):
             if found <= (1 + ERROR) * self._flop_per_s.get(problem.dtype, 0.0):

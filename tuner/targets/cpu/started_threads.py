@@ -1,4 +1,4 @@
-"""Threads that a kernel starts: it would compute on more processors than it may, or after it returned."""
+"""Detects threads that a kernel starts: the kernel would use more processors than allowed, or run on."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ TASKS = Path("/proc/self/task")  # proc(5): a folder of each thread
 
 @contextlib.contextmanager
 def no_thread_started() -> Iterator[None]:
-    """Raises CandidateError(RUN) where what is done within leaves threads behind."""
+    """Raises CandidateError(RUN) where threads that the body of the ``with`` started are still alive."""
     before = set(TASKS.iterdir())
     yield
     started = set(TASKS.iterdir()) - before

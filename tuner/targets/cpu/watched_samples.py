@@ -1,8 +1,9 @@
-"""Samples of a kernel that pay for its work only: inputs and C change where the kernel cannot foresee it.
+"""Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
 
-Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Within one, each call finds
-another number of A or B of other sign, and another element of C that is NaN, at random places.
-After it, untimed, what the last call left is compared. Why so: docs/decisions/0029-watched-samples.md.
+Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Within a sample, before each
+call, the sign of another number of A or B is flipped and another element of C is set to NaN, at random
+places. After the sample, untimed, the C of the last call is compared. Reasons:
+docs/decisions/0029-watched-samples.md.
 """
 
 import time
@@ -18,14 +19,14 @@ from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.problem_arrays import ProblemArrays
 
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
-WHOLE_SAMPLES = 12  # after each of the first of which all of C is compared
-COMPARED_SHARE = 0.25  # of the time of the samples, up to which later ones are compared wholly too
-MORE_CALLS = 0.25  # of a sample, up to which it is longer than asked: its last call is not to be foreseen
+WHOLE_SAMPLES = 12  # after each of the first so many samples all of C is compared
+COMPARED_SHARE = 0.25  # of the samples' time: while comparing took less, all of C is compared
+MORE_CALLS = 0.25  # of a sample: at most so much longer than asked, at random: the last call is unpredictable
 
 
 @final
 class WatchedSamples:
-    """A stopwatch, see ``tuner.runtime.timing``, of one kernel on the arrays of its problem."""
+    """A stopwatch (see ``tuner.runtime.timing``) of one kernel on the arrays of its problem."""
 
     def __init__(
         self,
@@ -35,7 +36,7 @@ class WatchedSamples:
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Takes the calls of the kernel on ``arrays``, one for each thread."""
+        """Takes the calls of the kernel on ``arrays``, one call for each thread."""
         self._team = team
         self._prepared = prepared
         self._arrays = arrays
@@ -47,7 +48,10 @@ class WatchedSamples:
         self._samples = 0
 
     def __call__(self, inner: int) -> float:
-        """Returns the seconds per call of at least ``inner`` calls. Raises CandidateError(VERIFY)."""
+        """Returns the seconds per call of at least ``inner`` calls.
+
+        Raises CandidateError(VERIFY) for a wrong C or an element that a call left unwritten.
+        """
         times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))
         self._arrays.fill(self._rng)
         if self._last_s < LEAD_BELOW_S:
@@ -69,7 +73,7 @@ class WatchedSamples:
         return self._last_s / times
 
     def _check(self) -> None:
-        """Compares all of C; after many samples only some rows, unless that took little of their time."""
+        """Compares all of C; after WHOLE_SAMPLES only some rows, unless comparing took little of the time."""
         self._samples += 1
         if self._samples > WHOLE_SAMPLES and self._compared_s > COMPARED_SHARE * self._timed_s:
             self._arrays.glance(self._rng)

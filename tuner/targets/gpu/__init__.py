@@ -1,1 +1,1 @@
-"""Targets of NVIDIA GPUs, real and simulated, and ptxas."""
+"""Targets for NVIDIA GPUs, real and simulated, and the assembler ptxas."""

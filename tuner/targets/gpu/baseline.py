@@ -1,4 +1,4 @@
-"""Times the baseline of GPUs, cuBLAS, alone: verified and timed as our kernels are."""
+"""Times the GPU baseline, cuBLAS, alone: verified and timed like tuned kernels."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tuner.targets.gpu.evaluator import GpuEvaluator
 
 
 def evaluator_here() -> GpuEvaluator:
-    """Returns the evaluator of the GPU of this machine. Raises DeviceError where there is none."""
+    """Returns the evaluator of this machine's GPU. Raises DeviceError on a machine without a GPU."""
     return GpuEvaluator(describe_gpu().facts.chip)
 
 

@@ -29,7 +29,7 @@ from tuner.targets.gpu.loaded_kernels import LoadedKernels
 
 @final
 class GpuCallable(LoadedCode):
-    """C = A B of one problem, by one compiled program.
+    """C = A B of one problem, computed by one compiled program.
 
     Safe to call from several threads: a lock serialises calls. Calls on several streams at once are not safe:
     they share the program's scratch memory.
@@ -46,11 +46,13 @@ class GpuCallable(LoadedCode):
         self._lock = threading.Lock()
 
     def __call__(self, *inputs: Any, out: Any = None, stream: Any = None) -> Any:
-        """Multiplies (a, b[, bias]), row-major and shaped as the problem's layout stores them; returns C.
+        """Computes C from (a, b[, bias]), row-major arrays shaped as the problem's layout stores them.
 
-        numpy arrays are copied to the device and back. Of arrays on the device (DLPack or
-        ``__cuda_array_interface__``) ``out`` must be one too: the work is put on ``stream``, a handle or an
-        object that has one, and nothing is waited for. Raises UsageError for arrays that do not fit.
+        numpy arrays are copied to the device and back; the call returns when C is computed. With arrays on
+        the device (DLPack or ``__cuda_array_interface__``) ``out`` must be given and be on the device: the
+        work is enqueued on ``stream`` (a handle, or an object that has one), and the call does not wait for
+        the work. Returns ``out``, or a new numpy array. Raises UsageError for a wrong number, shape, dtype or
+        element order, and for an ``out`` that is read-only or overlaps an input.
         """
         require_inputs(self.problem, len(inputs))
         handle = 0 if stream is None else stream_handle(stream)
@@ -112,12 +114,12 @@ class GpuCallable(LoadedCode):
 
 
 def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
-    """Returns a program as a callable on the GPU of this machine. Raises DeviceError without one."""
+    """Returns a program as a callable on this machine's GPU. Raises DeviceError without a GPU."""
     return GpuCallable(problem, program, open_device())
 
 
 def _check_written(views: tuple[DeviceArray, ...], expected: tuple[Expected, ...]) -> None:
-    """Raises UsageError for an output that is read-only or overlaps an input, which kernels still read."""
+    """Raises UsageError for an output that is read-only or overlaps an input that kernels still read."""
     *inputs, out = views
     if out.is_read_only:
         raise UsageError("out: found a read-only array, allowed one that can be written")

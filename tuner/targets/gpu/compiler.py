@@ -1,4 +1,4 @@
-"""Scripts to GPU programs: transformed, lowered to PTX, assembled where there is a ptxas."""
+"""Compiles scripts to GPU programs: transformed, lowered to PTX, assembled where ptxas is installed."""
 
 import time
 from collections.abc import Callable
@@ -21,9 +21,9 @@ BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
-    """Returns what makes code for a chip: the wheel, the assembler, the hash of the sources.
+    """Returns the compiler build for a chip: LLVM's version, the wheel, the assembler, the sources' hash.
 
-    Raises UsageError for a chip that the ptxas does not know.
+    Raises UsageError for a chip that ``ptxas`` does not know.
     """
     if ptxas is not None:
         ptxas.require(chip)
@@ -34,16 +34,19 @@ def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
 
 @final
 class GpuCompiler(AbstractCompiler):
-    """Compiles for one chip; without a ptxas to PTX only."""
+    """Compiles for one chip, to a cubin; without ptxas to PTX only."""
 
     def __init__(self, chip: Chip, find: Callable[[], Ptxas | None] = find_ptxas) -> None:
-        """Takes the chip, and what finds the assembler."""
+        """Takes the chip, and a function that finds ptxas (None: not installed)."""
         self._chip = chip
         self._find = find
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the program with its resources; one that cannot be launched is refused."""
+        """Returns the program with its resources, and why it cannot be launched, if so.
+
+        Raises CandidateError where binding, the script, the lowering or ptxas fails.
+        """
         with failing_at(Stage.BIND):
             views = views_in(script.text, problem)
         start = time.perf_counter()
@@ -68,7 +71,7 @@ class GpuCompiler(AbstractCompiler):
 
 
 def refusal_of(program: KernelProgram) -> Failure | None:
-    """Returns why a program cannot be launched; None for one that can."""
+    """Returns why a program cannot be launched; None for a program that can be."""
     try:
         require_launchable(program)
     except CandidateError as error:

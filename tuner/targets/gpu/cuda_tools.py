@@ -1,4 +1,4 @@
-"""Finds NVIDIA's command-line tools: in their wheels first, whose versions are pinned, else on PATH."""
+"""Finds NVIDIA's command-line tools: in their wheels, whose versions are pinned, else on PATH."""
 
 import importlib.metadata
 import os
@@ -23,7 +23,7 @@ class Tool:
 
 
 def locate(name: str) -> Tool | None:
-    """Returns a tool by its name; None where it is not installed."""
+    """Returns a tool of DISTRIBUTIONS by its name; None where the tool is not installed."""
     for distribution in DISTRIBUTIONS[name]:
         found = _in_wheel(name, distribution)
         if found is not None:

@@ -25,35 +25,35 @@ from tuner.targets.gpu.local_gpu import LocalGpu, open_gpu
 from tuner.targets.gpu.problem_arrays import GpuProblemArrays
 from tuner.targets.problem_arrays import Compare
 
-PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: of events and of clocks that a driver tells
+PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events and of reported clocks
 
 
 @final
 class WatchedRuns(AbstractSampleWatch):
-    """Covers C and turns one number before each sample of a program; judges C after some of them.
+    """Overwrites C and flips one sign before each sample of a program; verifies C after some samples.
 
-    Samples pay for the program's work only. Which ones are judged is not to be foreseen: one at least of any
+    Samples time the program's work only. Which samples are verified is random: at least one of any
     MIN_SAMPLES in a row.
     """
 
     def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator) -> None:
-        """Takes the arrays that the program works on, uploaded."""
+        """Takes the arrays that the program works on, already on the device."""
         self._arrays = arrays
         self._rng = rng
         self._unjudged = self._draw_unjudged()
 
     def before(self, stream: int) -> None:
-        """Changes the arrays on the device."""
+        """Overwrites C and flips the sign of one number of A or B, on the device."""
         self._arrays.prepare_sample(self._rng, stream)
 
     def after(self, stream: int) -> None:
-        """Undoes the change of the inputs. Raises CandidateError(VERIFY) for a wrong C."""
+        """Restores the inputs; verifies C after some samples. Raises CandidateError(VERIFY) for a wrong C."""
         is_evaluated = not self._unjudged
         self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
         self._unjudged = self._draw_unjudged() if is_evaluated else self._unjudged - 1
 
     def _draw_unjudged(self) -> int:
-        """Draws how many samples go by before one is judged."""
+        """Returns a random number of samples to skip before the next verified sample."""
         return int(self._rng.integers(MIN_SAMPLES))
 
 
@@ -67,14 +67,14 @@ class LoadedCublas:
         self._problem = problem
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns the function that enqueues one run on a stream, given the addresses of A, B and C."""
+        """Returns a function that enqueues one matmul on a stream, given the addresses of A, B and C."""
         a, b, c = (addresses[name] for name in "abc")
         return lambda stream: self._library.multiply(self._problem, a, b, c, stream)
 
 
 @final
 class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
-    """Verifies and times programs on the GPU of this machine, which it opens at first use and keeps open."""
+    """Verifies and times programs on this machine's GPU, which is opened at first use and stays open."""
 
     def __init__(
         self,
@@ -84,9 +84,9 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         compare: Compare = compare,
         find_library: Callable[[], str] = find_cublas,
     ) -> None:
-        """Takes the chip of the programs, what finds the GPU and cuBLAS, and how C is compared.
+        """Takes the programs' chip, functions that describe and open the GPU, compare C and find cuBLAS.
 
-        Raises UsageError for a chip that is not known.
+        Raises UsageError for an unknown chip.
         """
         self._chip = chip_of(chip)
         self._describe = describe
@@ -99,19 +99,22 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._arrays: GpuProblemArrays | None = None
 
     def usable(self) -> GpuHere:
-        """Returns the GPU here. Raises DeviceError where none is of the chip."""
+        """Returns this machine's GPU. Raises DeviceError where the GPU is missing or not of the chip."""
         here = self._describe()
         require_chip(self._chip, here.facts)
         return here
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernels:
-        """Loads the code and allocates its scratch memory."""
+        """Loads the artifact's kernels and allocates their scratch memory. Raises CandidateError(LOAD)."""
         assert artifact.program is not None
         with failing_as(Stage.LOAD):
             return LoadedKernels(self._opened().device, artifact.program)
 
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, LoadedCublas]:
-        """Loads cuBLAS and verifies it as a program, without an epilogue, which it does not compute."""
+        """Returns cuBLAS's name and its matmul, verified like a program, without an epilogue.
+
+        Raises CandidateError where cuBLAS is missing or its result is wrong.
+        """
         bare = replace(problem, epilogue="none")
         with failing_as(Stage.VERIFY):
             library = LoadedCublas(self._cublas(), bare)
@@ -125,7 +128,12 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return library.name, library
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs on two draws, into a C of NaN and one of ones between guard bands; compares every element."""
+        """Returns the worse verdict of two runs; every element of C is compared.
+
+        C lies between guard bands; it is filled with NaN before the first run and with ones before the
+        second, whose inputs have the opposite sign. Raises CandidateError(VERIFY) for a wrong result and
+        CandidateError(RUN) for a device error.
+        """
         assert isinstance(loaded, LoadedKernels)
         with failing_as(Stage.RUN):
             arrays = self._arrays_of(problem, rng)
@@ -137,10 +145,12 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times runs between two readings of the sensors; compares results of some, chosen at random.
+        """Times runs between two readings of the sensors; verifies results of some samples, chosen at random.
 
-        However the timing ends, two more runs are compared: one on the inputs that were timed, which the
-        timing may leave changed in C, and one on inputs that were not timed: none may be remembered.
+        After timing, complete or early-stopped, two more runs are verified: one on the timed inputs, and one
+        on inputs that were never timed, so that a kernel that remembers results of earlier inputs fails.
+        Raises CandidateError(VERIFY) for a wrong result or a time below the roofline, CandidateError(MEASURE)
+        for a device error.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -160,11 +170,11 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times programs, or cuBLAS, alternately on the same arrays; reads the sensors between rounds."""
+        """Times programs and cuBLAS interleaved on the same arrays; reads the sensors between rounds."""
         programs = [one for one in loaded if isinstance(one, LoadedKernels | LoadedCublas)]
         with failing_as(Stage.MEASURE):
             arrays, gpu = self._arrays_of(problem, rng), self._opened()
-            arrays.fill(rng)  # in a new process, which has verified nothing, they hold nothing yet
+            arrays.fill(rng)  # in a new process, which has verified nothing, the arrays are still empty
             works = tuple(program.work(arrays.addresses) for program in programs)
             between: list[GpuState] = []
 
@@ -186,7 +196,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
     def _cublas(self) -> Cublas:
         if self._library is None:
-            path = self._find_library()  # first: without the library no context is made
+            path = self._find_library()  # first: without the library no context is created
             self._library = Cublas(self._opened().device, path)
         return self._library
 
@@ -213,12 +223,12 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
 
 def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) -> WatchedRuns | None:
-    """Returns what watches the samples of a program; cuBLAS is believed, it may leave the epilogue out."""
+    """Returns the sample watch of a program; None for cuBLAS, which is trusted and lacks the epilogue."""
     return WatchedRuns(arrays, rng) if isinstance(program, LoadedKernels) else None
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
-    """Raises CandidateError(VERIFY) for more flop per second than are documented of the chip, if any are.
+    """Raises CandidateError(VERIFY) for more flop/s than the chip's documented peak, where one is documented.
 
     No kernel is faster than the GPU: such a time is not the time of the whole product.
     """

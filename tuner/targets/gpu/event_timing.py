@@ -1,6 +1,6 @@
 """Times work on a GPU by CUDA events: warm as a graph of many runs, cold as single runs after a cache flush.
 
-Why so: docs/decisions/0020-gpu-timing.md.
+Reasons: docs/decisions/0020-gpu-timing.md.
 """
 
 import abc
@@ -17,34 +17,34 @@ from tuner.core.record import Measurement
 from tuner.core.target import Effort
 from tuner.runtime import timing
 
-MIN_SAMPLES = 20  # of a complete measurement; a hopeless one stops before
+MIN_SAMPLES = 20  # of a complete measurement; an early-stopped one has fewer
 COLD_SAMPLES = 20
 WARM_UP_S = 0.01  # of untimed runs: an idle GPU takes milliseconds to raise its clocks
-LEAD_BELOW_S = 0.01  # a shorter sample follows an equal, untimed one: some 5 us of launching would count
-FLUSHED_CACHES = 2  # sizes of the L2 that a flush overwrites: one might leave lines of the work in it
+LEAD_BELOW_S = 0.01  # a shorter sample follows an equal, untimed one: else some 5 us of launching would count
+FLUSHED_CACHES = 2  # L2 sizes that a flush overwrites: one might leave lines of the work in the L2
 UNKNOWN_CACHE_BYTES = 128 * 2**20  # larger than the L2 of any GPU up to the B200's 126 MiB
 
 Enqueue = Callable[[int], None]  # puts one run of the work on a stream
 
 
 class AbstractSampleWatch(abc.ABC):
-    """What happens around a sample, untimed."""
+    """Callbacks around each sample; neither is timed."""
 
     @abc.abstractmethod
     def before(self, stream: int) -> None:
-        """Is called right before a sample; what it enqueues on the stream is not timed."""
+        """Called right before a sample; work that this method enqueues on ``stream`` is not timed."""
 
     @abc.abstractmethod
     def after(self, stream: int) -> None:
-        """Is called when a sample is done."""
+        """Called when the GPU has finished a sample."""
 
 
 @final
 class GpuTimer:
-    """Times on a stream of its own; holds events and the memory of the flush until it is closed."""
+    """Times work on a stream that it creates; holds events and the flush's memory until it is closed."""
 
     def __init__(self, device: AbstractDevice, cache_bytes: int) -> None:
-        """Takes the device and the size of its L2 cache, 0 if unknown."""
+        """Takes the device and the bytes of its L2 cache, 0 if unknown."""
         self.device = device
         self.stream = device.create_stream()
         self.start, self.stop = (device.create_event(is_timed=True) for _ in range(2))
@@ -52,7 +52,7 @@ class GpuTimer:
         self._flushed = 0  # address; allocated by the first cold run
 
     def close(self) -> None:
-        """Destroys stream and events and frees memory, unless an error has lost the context."""
+        """Destroys stream and events and frees memory; errors of a lost context are ignored."""
         with contextlib.suppress(DeviceError):
             if self._flushed:
                 self.device.free(self._flushed, self.stream)
@@ -67,9 +67,10 @@ class GpuTimer:
         rng: np.random.Generator,
         watch: AbstractSampleWatch | None = None,
     ) -> Measurement:
-        """Times one work, warm and then cold; a hopeless one only until ``effort`` says so.
+        """Times one piece of work, warm and then cold.
 
-        ``watch`` is called around each sample.
+        Work that is too slow is early-stopped as ``effort`` says, and then not timed cold. ``watch`` is
+        called around each sample.
         """
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
@@ -87,9 +88,9 @@ class GpuTimer:
         after_round: Callable[[], None] = lambda: None,
         watches: tuple[AbstractSampleWatch | None, ...] = (),  # of each work; (): of none
     ) -> tuple[Measurement, ...]:
-        """Times several works, a sample of each per round in a random order, warm and then cold.
+        """Times several pieces of work interleaved, warm and then cold; one sample each per round, shuffled.
 
-        ``after_round`` is called after each round, when the GPU has finished it.
+        ``after_round`` is called after each round, when the GPU has finished the round.
         """
         watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
@@ -109,7 +110,7 @@ class GpuTimer:
         return tuple(replace(each, cold_median_s=statistics.median(taken)) for each, taken in pairs)
 
     def cold_s(self, work: Enqueue, watch: AbstractSampleWatch | None = None) -> float:
-        """Returns the seconds of one run with a flushed cache."""
+        """Returns the seconds of one run after a flush of the L2 cache."""
         device = self.device
         if watch is not None:
             watch.before(self.stream)
@@ -125,7 +126,7 @@ class GpuTimer:
         return taken_s
 
     def stopped_s(self) -> float:
-        """Records the stop event and waits for it; returns the seconds since the start event."""
+        """Records the stop event and waits for the GPU; returns the seconds since the start event."""
         self.device.record_event(self.stop, self.stream)
         self.device.synchronize_event(self.stop)
         elapsed_s = self.device.elapsed_s(self.start, self.stop)
@@ -136,18 +137,18 @@ class GpuTimer:
 
 @final
 class GraphStopwatch:
-    """Runs a work many times in a row as one graph, so that no time of the host is measured."""
+    """Runs work many times in a row as one CUDA graph, so that no host time is measured."""
 
     def __init__(self, timer: GpuTimer, work: Enqueue, watch: AbstractSampleWatch | None = None) -> None:
         self._timer = timer
         self._work = work
         self._watch = watch
-        self._runs = 0  # that the graph holds; 0: there is none
+        self._runs = 0  # in the graph; 0: no graph
         self._graph = 0
-        self._sample_s: float | None = None  # of the graph, last time
+        self._sample_s: float | None = None  # of the graph's last launch
 
     def __call__(self, inner: int) -> float:
-        """Returns the seconds of each of ``inner`` runs in a row."""
+        """Returns the seconds per run of ``inner`` runs in a row."""
         if inner != self._runs:
             self._build(inner)
         timer = self._timer
@@ -170,7 +171,7 @@ class GraphStopwatch:
         self._runs, self._sample_s = 0, None
 
     def _build(self, runs: int) -> None:
-        """Captures a graph of runs and launches it once, which uploads it."""
+        """Captures ``runs`` runs as a graph; launches the graph once, which uploads it to the GPU."""
         self.close()
         device, stream = self._timer.device, self._timer.stream
         device.begin_capture(stream)
@@ -178,7 +179,7 @@ class GraphStopwatch:
             for _ in range(runs):
                 self._work(stream)
         except DeviceError:
-            with contextlib.suppress(DeviceError):  # a stream that goes on capturing is of no other use
+            with contextlib.suppress(DeviceError):  # a stream that goes on capturing cannot be used otherwise
                 device.destroy_graph(device.end_capture(stream))
             raise
         self._graph, self._runs = device.end_capture(stream), runs
@@ -187,7 +188,7 @@ class GraphStopwatch:
 
 
 def warm_up(take: timing.Stopwatch) -> None:
-    """Runs the work for WARM_UP_S, untimed."""
+    """Runs the stopwatch's work for WARM_UP_S, or 1000 times; the times are dropped."""
     spent_s, calls = 0.0, 0
     while spent_s < WARM_UP_S and calls < 1000:
         spent_s += take(1)
@@ -195,6 +196,6 @@ def warm_up(take: timing.Stopwatch) -> None:
 
 
 def patient(effort: Effort) -> Effort:
-    """Returns the effort with at least MIN_SAMPLES samples."""
+    """Returns ``effort`` with at least MIN_SAMPLES samples."""
     least = max(effort.min_samples, MIN_SAMPLES)
     return replace(effort, min_samples=least, max_samples=max(effort.max_samples, least))

@@ -1,4 +1,4 @@
-"""DeviceErrors as failures of a candidate: the stage, and whether the process must end."""
+"""Converts DeviceErrors to failures of a candidate; the stage decides whether the process must end."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 
 @contextlib.contextmanager
 def failing_as(stage: Stage) -> Iterator[None]:
-    """Turns a DeviceError into the candidate's failure at a stage.
+    """Raises CandidateError(stage) in place of a DeviceError.
 
-    A sticky error, which loses the context, is Stage RUN at any stage: a process with a failure of RUN,
-    VERIFY or MEASURE is ended, see ``tuner.core.errors.RAN``.
+    A sticky error, which loses the context, becomes CandidateError(RUN) whatever ``stage``: a process with a
+    failure of RUN, VERIFY or MEASURE is ended, see ``tuner.core.errors.RAN``.
     """
     try:
         yield
@@ -24,7 +24,7 @@ def failing_as(stage: Stage) -> Iterator[None]:
 
 @contextlib.contextmanager
 def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
-    """Turns CUDA_ERROR_OUT_OF_MEMORY into a failure at a stage that tells the bytes needed."""
+    """Raises CandidateError(stage), with the bytes needed, in place of CUDA_ERROR_OUT_OF_MEMORY."""
     try:
         yield
     except DeviceError as error:

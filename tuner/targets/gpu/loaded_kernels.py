@@ -1,4 +1,4 @@
-"""A compiled program on a device: its kernels loaded, its scratch memory allocated."""
+"""A compiled program on a device: kernels loaded, scratch memory allocated."""
 
 import contextlib
 import ctypes
@@ -17,10 +17,13 @@ SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 by
 
 @final
 class LoadedKernels:
-    """The kernels and the scratch memory of a program, unloaded and freed when it is garbage-collected."""
+    """Kernels and scratch memory of a program; unloaded and freed when this object is garbage-collected."""
 
     def __init__(self, device: AbstractDevice, program: KernelProgram) -> None:
-        """Loads the code. Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory."""
+        """Loads cubin or PTX and allocates scratch memory.
+
+        Raises DeviceError, and CandidateError(LOAD) where the GPU lacks memory.
+        """
         self._device = device
         self._program = program
         self._scratch: dict[str, int] = {}
@@ -36,15 +39,15 @@ class LoadedKernels:
                 self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
 
     def poison(self) -> None:
-        """Fills the scratch memory with NaN, so that reads of unwritten elements show."""
+        """Fills the scratch memory with NaN, so that reads of unwritten elements show in the result."""
         for buffer in self._program.buffers:
             if buffer.name in self._scratch:
                 self._fill(buffer, self._scratch[buffer.name], POISON, 0)
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns the function that enqueues one run on a stream, given the addresses of the buffers.
+        """Returns a function that enqueues one run on a stream, given the addresses of the buffers by name.
 
-        A run zeroes the buffers that must begin as zeros.
+        Each run first zeroes the buffers that the program needs zeroed.
         """
         every = {**addresses, **self._scratch}
         zeroed = [(buffer, every[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
@@ -59,7 +62,7 @@ class LoadedKernels:
         return enqueue
 
     def _prepared(self, launch: Launch, addresses: Mapping[str, int]) -> tuple[KernelLaunch, "Arguments"]:
-        """Returns a launch for the device, and its arguments, which must live as long."""
+        """Returns a launch for the device, and its arguments, which must stay alive as long as the launch."""
         arguments = Arguments(launch, addresses, self._device)
         ready = KernelLaunch(
             self._functions[launch.kernel],
@@ -79,10 +82,10 @@ class LoadedKernels:
 
 @final
 class Arguments:
-    """The arguments of a launch, pointers and tensor maps: void*[], each entry the address of a value."""
+    """The arguments of a launch, pointers and tensor maps, as void*[]: each entry is a value's address."""
 
     def __init__(self, launch: Launch, addresses: Mapping[str, int], device: AbstractDevice) -> None:
-        """Encodes the launch's tensor maps. Raises DeviceError for one that the driver refuses."""
+        """Encodes the launch's tensor maps. Raises DeviceError for a tensor map that the driver rejects."""
         values = [_value(launch.tensor_map(name) or name, addresses, device) for name in launch.arguments]
         self._values = (ctypes.c_uint8 * (SLOT_BYTES * (len(values) + 1)))()  # one more: the start moves
         start = -(-ctypes.addressof(self._values) // SLOT_BYTES) * SLOT_BYTES
@@ -93,7 +96,7 @@ class Arguments:
 
     @property
     def address(self) -> int:
-        """Returns the address of the array."""
+        """Returns the address of the void*[]."""
         return ctypes.addressof(self._pointers)
 
 

@@ -1,4 +1,4 @@
-"""The GPU of this machine: its open device, the size of its cache, its sensors."""
+"""This machine's GPU: the open device, the size of its cache, its sensors."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from tuner.runtime.cuda.probe import GpuHere
 
 
 def no_sensors() -> GpuState | None:
-    """Returns None: there are no sensors."""
+    """Returns None: the reading of a GPU without sensors."""
     return None
 
 
@@ -21,13 +21,13 @@ class LocalGpu:
     """An open GPU as targets use it."""
 
     device: AbstractDevice
-    cache_bytes: int  # of the L2; 0 unknown
+    cache_bytes: int  # of the L2; 0: unknown
     read_sensors: Callable[[], GpuState | None] = no_sensors
 
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
     ) -> Conditions | None:
-        """Returns the readings before, in between and now; None without sensors."""
+        """Returns the readings ``before``, ``between`` and one taken now; None without sensors."""
         after = self.read_sensors()
         if before is None or after is None:
             return None
@@ -35,7 +35,7 @@ class LocalGpu:
 
 
 def open_gpu(here: GpuHere) -> LocalGpu:
-    """Opens the GPU, whose context takes memory there. Raises DeviceError."""
+    """Opens the GPU, which creates a context in its memory. Raises DeviceError."""
     return LocalGpu(open_device(), here.facts.l2_bytes, _sensors(here.bus))
 
 

@@ -1,1 +1,1 @@
-"""Machine code of NVIDIA GPUs read, and what it keeps a multiprocessor busy with, by counting."""
+"""Reads machine code of NVIDIA GPUs and counts the cycles that it keeps a multiprocessor's parts busy."""

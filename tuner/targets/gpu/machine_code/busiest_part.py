@@ -1,9 +1,9 @@
-"""Cycles of a kernel by its machine code: what the busiest part of a multiprocessor has to do. Never a time.
+"""Models the cycles of a kernel from its machine code: those of the busiest part of a multiprocessor.
 
-Counted are the instructions that each partition issues, the products and integers of its pipes, the one path
-to shared memory and the first level of cache, bytes from the second level, and one warp's own way: stall
-counts, and the latency of loads that it waits for. The model orders kernels before any was run, and is for
-nothing else.
+Counted are the instructions that each partition issues, the multiplications and integer operations of its
+pipes, accesses to shared memory and the L1 cache (one path), bytes from the L2 cache, and the critical path
+of one warp: stall counts, and the latency of loads that the warp waits for. The model orders kernels before
+any kernel was run, and is for nothing else: its cycles are never a time.
 """
 
 import math
@@ -21,49 +21,49 @@ USUAL_F32_PIPES = 2
 F32_CYCLES = 2.0  # of a warp on a pipe of 16 lanes
 INTEGER_CYCLES = 2.0  # 16 lanes
 WIDE_CYCLES = 4.0  # of a multiply of integers with a result of 64 bits
-LAUNCH_CYCLES = 2000.0  # until a block multiplies, and while it ends
+LAUNCH_CYCLES = 2000.0  # from a block's launch to its first product, and while the block ends
 
 MEMORY = ("LDS", "LDSM", "STS", "STSM", "LDG", "LDGSTS", "LDL", "STL", "STG", "RED", "ATOM", "ATOMG")
 F32 = ("FFMA", "FMUL", "FADD")
-# Neither pipe of a partition is held by these for more than the cycle of their issue.
+# These instructions occupy no pipe of a partition for longer than the cycle of their issue.
 ONLY_ISSUED = (
     *("BRA", "EXIT", "NOP", "WARPSYNC", "BSSY", "BSYNC", "BAR", "LDGDEPBAR", "DEPBAR", "SYNCS", "WARPGROUP"),
     *("S2R", "S2UR", "R2UR", "MUFU", "I2F", "F2I", "SHFL", "LDC", "CS2R", "ELECT", "FENCE", "ERRBAR"),
 )
-# Cycles until a load's result is there: shared memory about that of arXiv 1804.06826 and 1903.07486.
+# Latency of loads, in cycles; shared memory: about that of arXiv 1804.06826 and 1903.07486.
 LATENCIES = {"LDG": LATENCY, "LDL": LATENCY, "LDS": 24.0, "LDSM": 24.0}
 BARRIER_CYCLES = 40.0  # until all warps of a block go on
 
 
 @dataclass(frozen=True)
 class BlockWork:
-    """What is known of a kernel's blocks beside its code."""
+    """What the model knows of a kernel's thread blocks, in addition to the code."""
 
     blocks: int
     warps: int  # of a block that multiply
     resident: int  # blocks that a multiprocessor holds
-    fetched_bytes: float  # of a block, from the second level of cache
+    fetched_bytes: float  # of a block, from the L2 cache
     stored_bytes: float  # of a block
 
     def together(self, multiprocessors: int) -> int:
-        """Returns how many blocks are at once on the multiprocessor that has most."""
+        """Returns the blocks that run at once on the multiprocessor with most blocks."""
         return max(min(self.resident, -(-self.blocks // multiprocessors)), 1)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Cycles for which each part of a multiprocessor is busy with some blocks."""
+    """Cycles for which each part of a multiprocessor is busy, for a given number of blocks."""
 
     issue: float
     products: float
     integers: float
     memory: float
     second_level: float
-    critical_path: float  # of one warp, whatever the others do
+    critical_path: float  # of one warp, whatever other warps do
 
     @property
     def busiest(self) -> float:
-        """Returns the cycles of the part that is busy longest."""
+        """Returns the cycles of the part of the multiprocessor that is busy longest."""
         return max(
             self.issue, self.products, self.integers, self.memory, self.second_level, self.critical_path
         )
@@ -71,22 +71,22 @@ class Parts:
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """A kernel's instructions, how often each is executed, and what it costs the path to memory."""
+    """A kernel's instructions, how often a warp executes each, and the memory cycles of each access."""
 
     kernel: Kernel
     executed: tuple[float, ...]
-    memory_cycles: Mapping[int, float]  # of an access, by its place in the code
+    memory_cycles: Mapping[int, float]  # of an access, by its index in the code
     tensor_fma_per_cycle: float  # of a multiprocessor
     capability: int
 
     @property
     def multiply_adds(self) -> float:
-        """Returns those of a lane."""
+        """Returns the multiply-adds that one lane executes."""
         pairs = zip(self.kernel.code, self.executed, strict=True)
         return sum(count * multiply_adds(one) for one, count in pairs)
 
     def parts(self, work: BlockWork, blocks: int) -> Parts:
-        """Counts ``blocks`` blocks at once on one multiprocessor."""
+        """Returns the busy cycles of each part of a multiprocessor on which ``blocks`` blocks run at once."""
         warps = work.warps * blocks
         busiest = math.ceil(warps / PARTITIONS)  # warps of a partition
         each = list(zip(self.kernel.code, self.executed, strict=True))
@@ -101,7 +101,7 @@ class KernelCounts:
         )
 
     def cycles(self, work: BlockWork, multiprocessors: int) -> float:
-        """Returns the cycles of all blocks: full waves, and the last one."""
+        """Returns the cycles of all blocks of a launch: full waves, and the last wave."""
         together = work.together(multiprocessors)
         waves, rest = divmod(work.blocks, together * multiprocessors)
         ending = LAUNCH_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
@@ -113,7 +113,7 @@ class KernelCounts:
         return waves * (wave + ending) + last
 
     def _product_cycles(self, instruction: MachineInstruction) -> float:
-        """Returns the cycles of a warp's instruction on the pipes that multiply."""
+        """Returns the cycles for which a warp's instruction occupies the multiplying pipes; 0: none."""
         name = instruction.mnemonic
         pipes = F32_PIPES.get(self.capability, USUAL_F32_PIPES)
         if name in F32 or (name == "IMAD" and ".WIDE" not in instruction.name):
@@ -133,20 +133,20 @@ def _integer_cycles(instruction: MachineInstruction) -> float:
 
 
 def _asks_one_bank(instruction: MachineInstruction) -> bool:
-    """Tells whether three sources lie in one of the two banks of registers, none kept from before."""
+    """Returns whether three source registers are in one of the two register banks, none of them reused."""
     sources = instruction.sources
     parities = {number % 2 for number, _ in sources}
     return len(sources) == 3 and len(parities) == 1 and not any(reused for _, reused in sources)
 
 
 def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
-    """Returns the cycles: stall counts, and the latency of loads as far as nothing is done meanwhile."""
-    spent = dict(_spent(kernel))  # the second turn of the main loop counts: what is loaded ahead is there
+    """Returns the cycles of one warp: stall counts, and the part of load latencies that no work hides."""
+    spent = dict(_spent(kernel))  # the second iteration of the main loop counts: prefetched loads are done
     return sum(executed[place] * cycles for place, cycles in spent.items())
 
 
 def _spent(kernel: Kernel) -> Iterator[tuple[int, float]]:
-    """Yields the cycles of each instruction, those of the main loop twice."""
+    """Yields (index, cycles) of each instruction; instructions of the main loop twice."""
     now, ready = 0.0, dict.fromkeys(range(6), 0.0)
     start, end = main_loop(kernel) or (0, 0)
     for place in (*range(end), *range(start, len(kernel.code))):

@@ -1,4 +1,4 @@
-"""How often a warp executes each instruction of a kernel, told from the multiply-adds that it owes."""
+"""Infers how often a warp executes each instruction of a kernel, from the multiply-adds required."""
 
 import re
 
@@ -14,7 +14,7 @@ GROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
 
 
 def multiply_adds(instruction: MachineInstruction) -> int:
-    """Returns the multiply-adds of an instruction for each of its lanes; 0 of others than products."""
+    """Returns the multiply-adds of an instruction per lane; 0 for an instruction that does not multiply."""
     name = instruction.mnemonic
     if name in SCALAR_PRODUCTS:
         return SCALAR_PRODUCTS[name]
@@ -27,10 +27,11 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 
 
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
-    """Returns how often each instruction is executed; ``owed`` are the multiply-adds of a lane.
+    """Returns how often a warp executes each instruction; ``owed``: multiply-adds that a lane must execute.
 
-    The innermost loop with most products turns as often as makes up for all that the code outside does not
-    multiply. A loop around it turns ``outer_iterations`` times, every other code is executed once.
+    The innermost loop with most products gets as many iterations as needed to execute the multiply-adds that
+    the code outside of this loop does not. The loop around has ``outer_iterations`` iterations; all other
+    code is executed once.
     """
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
@@ -50,7 +51,10 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
 
 
 def main_loop(kernel: Kernel) -> tuple[int, int] | None:
-    """Returns the loop with most products of those that hold no other loop with products."""
+    """Returns (first, after the last) instruction of the innermost loop with most products; None: no loop.
+
+    Innermost means that the loop contains no other loop with products.
+    """
     products = [multiply_adds(each) for each in kernel.code]
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
     innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]

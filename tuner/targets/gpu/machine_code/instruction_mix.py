@@ -1,17 +1,17 @@
-"""Which instructions code is made of, read off its text: PTX, MLIR's LLVM dialect, or assembly."""
+"""Static instruction mix of text: PTX, MLIR's LLVM dialect, or assembly."""
 
 import re
 from collections import Counter
 
 PTX_MARK = ".visible .entry"
-# An instruction of PTX, with its guard; its first two parts name what it does: ld.shared, mma.sync, add.
+# An instruction of PTX, with its guard; the first two parts name the operation: ld.shared, mma.sync, add.
 PTX_INSTRUCTION = re.compile(r"^\s+(?:@!?%\w+\s+)?([a-z]\w*(?:\.[a-z]\w*)?)[^;\n]*;", re.MULTILINE)
 PTX_TYPE = re.compile(r"\.(?:[bsuf]\d+|pred|bf16|tf32)$")
 LLVM_OPERATION = re.compile(r"^\s+(?:%[\w:]+ = )?llvm\.([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE)
 ASSEMBLY = re.compile(r"^  (?:(?:data16|cs|lock|rep|notrack) )*([A-Za-z]\S*)", re.MULTILINE)  # indented
-DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # no instruction of their own
+DECLARED = ("mlir.constant", "mlir.poison", "mlir.undef", "mlir.zero")  # compile to no instruction
 
-Mix = tuple[tuple[str, int], ...]  # (instruction, how often it stands in the text), the commonest first
+Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), most frequent first
 
 
 def instruction_mix(text: str) -> Mix:
@@ -24,7 +24,7 @@ def instruction_mix(text: str) -> Mix:
 
 
 def assembly_mix(text: str) -> Mix:
-    """Returns the static instruction mix of assembly whose instructions are indented: x86 or SASS."""
+    """Returns the static instruction mix of assembly (x86 or SASS) whose instructions are indented."""
     return _counted(ASSEMBLY.findall(text))
 
 

@@ -1,8 +1,9 @@
-"""Reads what nvdisasm prints of a cubin: instructions with their control codes, and loops.
+"""Parses nvdisasm's listing of a cubin: instructions with their control codes, and loops.
 
-A control code is part of each instruction of 128 bits since Volta: the stall count (cycles before the warp
-may issue the next instruction), barriers that are set and waited for. NVIDIA documents none of it; see Jia et
-al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018.
+A control code is part of each 128-bit instruction since Volta: the stall count (cycles before the warp may
+issue the next instruction), and the barriers that the instruction sets and waits for. NVIDIA does not
+document control codes; see Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking",
+2018.
 """
 
 import re
@@ -25,13 +26,13 @@ REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
 
 @dataclass(frozen=True)
 class MachineInstruction:
-    """One instruction of a kernel."""
+    """One SASS instruction of a kernel, with its control code."""
 
     address: int  # in bytes, from the start of its kernel
     text: str  # without the predicate that guards it
     stall_cycles: int = 1
-    sets: int | None = None  # the barrier that tells when its result is there
-    waits: tuple[int, ...] = ()  # barriers that it waits for
+    sets: int | None = None  # the barrier that signals that its result is ready
+    waits: tuple[int, ...] = ()  # barriers that the instruction waits for
 
     @property
     def name(self) -> str:
@@ -40,33 +41,37 @@ class MachineInstruction:
 
     @property
     def mnemonic(self) -> str:
-        """Returns the name without modifiers: "HMMA"."""
+        """Returns the mnemonic without modifiers: "HMMA"."""
         return self.name.partition(".")[0]
 
     @property
     def words(self) -> int:
-        """Returns the 4-byte words of a lane that a load or store moves."""
+        """Returns the 4-byte words per lane that a load or store moves."""
         parts = self.name.split(".")
         return 4 if "128" in parts else 2 if "64" in parts else 1
 
     @property
     def sources(self) -> tuple[tuple[int, bool], ...]:
-        """Returns the registers after the first, and which of them were kept from the instruction before."""
+        """Returns (register number, is reused) of the operands after the first.
+
+        A reused operand comes from the operand cache (``.reuse``), not from its register bank.
+        """
         return tuple((int(number), bool(reused)) for number, reused in REGISTER.findall(self.text)[1:])
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The code of one kernel."""
+    """The machine code of one kernel."""
 
     name: str
     code: tuple[MachineInstruction, ...]
     labels: tuple[tuple[str, int], ...]  # (label, address)
 
     def loops(self) -> tuple[tuple[int, int], ...]:
-        """Returns (first, behind the last) instruction of each loop; those that begin alike are one.
+        """Returns (first, after the last) index of the instructions of each loop.
 
-        A jump back over the end of the kernel is none: it returns from where a wait is tried again.
+        Loops with the same first instruction count as one. A backward jump over an EXIT is no loop: such a
+        jump returns from code that retries a wait.
         """
         place = {each.address: index for index, each in enumerate(self.code)}
         addresses = dict(self.labels)
@@ -76,13 +81,13 @@ class Kernel:
             if each.name.startswith("BRA") and target and addresses[target[1]] <= each.address:
                 start = place[addresses[target[1]]]
                 is_inside = all(one.name != "EXIT" for one in self.code[start:index])
-                if start < index and is_inside:  # not the endless branch to itself behind each kernel
+                if start < index and is_inside:  # not the endless branch to itself after each kernel
                     found[start] = index + 1
         return tuple(found.items())
 
 
 def read_kernels(listing: str) -> tuple[Kernel, ...]:
-    """Reads what ``nvdisasm -c -hex`` prints."""
+    """Parses the output of ``nvdisasm -c -hex``."""
     found: list[tuple[str, list[MachineInstruction], dict[str, int]]] = []
     pending: list[str] = []  # labels of the next instruction
     for line, below in pairwise((*listing.splitlines(), "")):
@@ -99,7 +104,7 @@ def read_kernels(listing: str) -> tuple[Kernel, ...]:
 
 
 def _instruction(address: int, text: str, below: str) -> MachineInstruction:
-    """Reads the control code in the second line of an instruction: the high word."""
+    """Returns an instruction with its control code, from ``below``: the line with its high 64 bits."""
     word = HIGH_WORD.match(below)
     assert word is not None, f"found {below!r}, allowed the high word of an instruction"
     bits = int(word[1], 16)

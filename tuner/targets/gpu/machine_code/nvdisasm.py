@@ -10,7 +10,7 @@ TIMEOUT_S = 60.0
 def listing_of(cubin: bytes, nvdisasm: Path) -> str:
     """Returns the instructions of a cubin as text, with their encodings.
 
-    Raises CalledProcessError where nvdisasm cannot read it.
+    Raises CalledProcessError where nvdisasm cannot read the cubin.
     """
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)

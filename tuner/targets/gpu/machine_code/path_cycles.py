@@ -1,4 +1,4 @@
-"""What accesses of machine code cost the one path to memory, by the addresses that lanes ask for."""
+"""Cycles of a warp's memory accesses on the path to shared memory and L1, from the lanes' addresses."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from tuner.cost_model.memory_path import WARP_BYTES, access_cycles, stream_cycle
 from tuner.simulator.ptx.races.access_sample import Access
 from tuner.targets.gpu.machine_code.listing import Kernel, MachineInstruction
 
-# Mnemonic of machine code -> (opcode of PTX that it comes from, how the path serves it)
+# Mnemonic of machine code -> (PTX opcode that it is compiled from, kind of access)
 ORIGINS = {
     "LDS": ("ld.shared", "load_shared"),
     "LDSM": ("ldmatrix", "load_shared"),
@@ -18,15 +18,15 @@ ORIGINS = {
     "LDGSTS": ("cp.async.c", "store_shared"),
     "LDG": ("ld.global", "load_global"),
 }
-SPILLS = ("LDL", "STL")  # written through to the second level, and hardly found before it
-MATRIX_WORDS = 4  # of each lane that ldmatrix and stmatrix take an address of
+SPILLS = ("LDL", "STL")  # written through to the L2, with few hits in the L1
+MATRIX_WORDS = 4  # of each lane whose address ldmatrix and stmatrix take
 
 
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
-    """Returns the cycles of each access of a warp, by its place in the code.
+    """Returns the cycles of each memory access of a warp, by its index in the code.
 
-    An access costs what those of its kind and width cost on average; where none was seen, what it costs if
-    lanes ask for words in a row.
+    An access costs the mean of the simulated ``accesses`` of the same kind and width; without such accesses,
+    the cycles of an access in which the lanes read consecutive words.
     """
     costs = _mean_costs(accesses, capability)
     found = {place: _cycles(each, costs, capability) for place, each in enumerate(kernel.code)}
@@ -34,7 +34,7 @@ def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -
 
 
 def _mean_costs(accesses: Iterable[Access], capability: int) -> dict[tuple[str, int], float]:
-    """Returns the mean cycles by mnemonic and width; width 0 stands for any."""
+    """Returns the mean cycles by (mnemonic, width in words); width 0 stands for any."""
     seen: dict[tuple[str, int], list[float]] = {}
     for access in accesses:
         for mnemonic, (opcode, kind) in ORIGINS.items():

@@ -1,4 +1,4 @@
-"""What a compiled program would cost by its machine code, where nvdisasm is installed."""
+"""Predicted cycles of a compiled program from its machine code; needs nvdisasm."""
 
 import subprocess
 from functools import cache
@@ -13,7 +13,7 @@ nvdisasm = cache(lambda: locate("nvdisasm"))
 
 
 def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
-    """Returns the model's cycles; None without nvdisasm or cubin, and for code that cannot be looked at."""
+    """Returns the model's cycles; None without nvdisasm or cubin, and for code that cannot be analysed."""
     tool: Tool | None = nvdisasm()
     if tool is None or not program.cubin:
         return None

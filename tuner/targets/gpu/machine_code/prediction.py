@@ -1,4 +1,4 @@
-"""What a compiled kernel program would cost, by its machine code: an order of candidates, never a time."""
+"""Predicts cycles of a compiled kernel program from its machine code, to order candidates: never a time."""
 
 import math
 from collections.abc import Iterable
@@ -17,25 +17,26 @@ from tuner.targets.gpu.machine_code.listing import Kernel, read_kernels
 from tuner.targets.gpu.machine_code.nvdisasm import listing_of
 from tuner.targets.gpu.machine_code.path_cycles import memory_cycles
 
-WGMMA_RATE = 2.0  # times that of mma.sync on sm_90; H100 white paper
-HANDED_OVER = "USETMAXREG"  # registers of a warpgroup that only copies
+WGMMA_RATE = 2.0  # times the rate of mma.sync on sm_90; H100 white paper
+HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies gives up registers
 
 
 @dataclass(frozen=True)
 class PredictedCycles:
-    """Cycles of a model of the machine; never seconds, never stored as a measurement."""
+    """Cycles by a model of the machine; never seconds, never stored as a measurement."""
 
     cycles: float  # of one call
-    parts: Parts | None  # of a multiprocessor while it multiplies; None: nothing is multiplied
+    parts: Parts | None  # of a multiprocessor, in the launch with most multiply-adds; None: no such launch
 
 
 def predict_cycles(
     problem: Problem, program: KernelProgram, nvdisasm: Path, multiprocessors: int | None = None
 ) -> PredictedCycles:
-    """Counts a program with a cubin; None stands for the multiprocessors of the chip's largest product.
+    """Returns the predicted cycles of a program that has a cubin.
 
-    Raises CalledProcessError where nvdisasm cannot read the cubin, SimulationError and
-    UnsupportedInstruction where the simulator does not know what the kernels do.
+    ``multiprocessors`` None: as many as the chip's largest product has. Raises CalledProcessError where
+    nvdisasm cannot read the cubin, SimulationError and UnsupportedInstruction where the simulator cannot run
+    the kernels.
     """
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}
@@ -52,7 +53,7 @@ def predict_cycles(
 
 
 def _work(problem: Problem, program: KernelProgram, launch: Launch, kernel: Kernel) -> BlockWork:
-    """Counts the bytes of a block as if each of its tiles of C were a square, which reads least."""
+    """Returns a launch's blocks; bytes of a block as if its tiles of C were square, which reads least."""
     _, n, k = problem.sizes
     elements = problem.rows * n
     blocks, tiles = math.prod(launch.grid), launch.tiles_of((0, 0, 0))
@@ -75,7 +76,7 @@ def _counts(
     accesses: Iterable[Access],
     turns: float,
 ) -> KernelCounts:
-    """Counts the instructions of a kernel; ``turns`` are those of the loop around its main one."""
+    """Returns the instruction counts of a kernel; ``turns``: iterations of the loop around its main loop."""
     chip, mnemonics = chip_of(program.chip), {each.mnemonic for each in kernel.code}
     owed = problem.flop / 2 / (work.blocks * work.warps * WARP_THREADS)
     rate = fma_per_cycle(problem, chip) * (WGMMA_RATE if mnemonics & set(GROUP_PRODUCTS) else 1.0)

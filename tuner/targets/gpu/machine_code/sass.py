@@ -1,4 +1,4 @@
-"""The machine code of a GPU's kernels as text, where nvdisasm is installed."""
+"""The machine code (SASS) of GPU kernels as text; needs nvdisasm."""
 
 import subprocess
 
@@ -9,7 +9,7 @@ from tuner.targets.gpu.machine_code.predicted import nvdisasm
 
 
 def sass(program: KernelProgram | None) -> str:
-    """Returns the instructions of each kernel; "" without nvdisasm or machine code."""
+    """Returns the SASS instructions of each kernel; "" without nvdisasm or machine code."""
     tool = nvdisasm()
     if tool is None or program is None or not program.cubin:
         return ""
