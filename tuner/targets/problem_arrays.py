@@ -26,19 +26,19 @@ from tuner.payload.reference import (
 from tuner.payload.sampled_reference import not_finite
 from tuner.runtime.cpu.guarded_arrays import GuardedArray, aligned_empty
 
-MARKS = 256  # changes of single elements at random places, over and over again; a power of two
-A_SHARE = 0.5  # of the numbers that change, the rest are of B
+MARKS = 256  # random places of single-element changes, used cyclically; a power of two
+A_SHARE = 0.5  # of the numbers that change; the rest are in B
 COMPARED_ROWS = 64  # on extreme inputs: some of each kind of row
-NAN_SHARE = 0.5  # of the times that C is covered
-GLANCE_ELEMENTS = 2**14  # compared in a glance: some 0.3 ms
-Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text names the worst element
+NAN_SHARE = 0.5  # of the calls of ``cover``; else ones
+GLANCE_ELEMENTS = 2**14  # compared by ``glance``: some 0.3 ms
+Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
 
 
 class ProblemArrays:
-    """A, B[, bias] and a guarded C, with the float64 reference that C is compared with."""
+    """A, B[, bias] and a C between guard bands, with the float64 reference that C is compared with."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
-        """Allocates and draws; the float64 product is computed once, when C is judged first."""
+        """Allocates and draws; the float64 product is computed once, when C is first compared."""
         self.problem = problem
         self._compare = compare
         self._base = draw_base(problem, rng)
@@ -50,13 +50,13 @@ class ProblemArrays:
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        """Returns A, B[, bias], C; C of a batch as (rows, n)."""
+        """Returns the arrays A, B[, bias], C; C of a batch as (rows, n)."""
         bias = (self._bias,) if self.problem.epilogue == "bias_relu" else ()
         return (self._a, self._b, *bias, self._output.array)
 
     @property
     def allocations(self) -> tuple[Array, ...]:
-        """Returns the operands with the guard bands of C, which a copy in other memory needs as well."""
+        """Returns A, B[, bias] and C with its guard bands, which a copy in other memory needs as well."""
         return (*self.operands[:-1], self._output.memory)
 
     def fill(self, rng: np.random.Generator) -> None:
@@ -67,7 +67,7 @@ class ProblemArrays:
         self.poison()
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws inputs of unusual numbers, see ``draw_extremes``, and covers C."""
+        """Draws inputs of unusual numbers (see ``draw_extremes``) and fills C with NaN or ones."""
         self._inputs = draw_extremes(self.problem, rng)
         operands = zip(self.operands, self._inputs.arrays, strict=False)
         for array, drawn in operands:
@@ -75,7 +75,7 @@ class ProblemArrays:
         self.cover(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares COMPARED_ROWS rows of C, without a product of the rest; all of C must be finite.
+        """Compares COMPARED_ROWS random rows of C, computes no other rows; all of C must be finite.
 
         Raises CandidateError(VERIFY).
         """
@@ -90,14 +90,15 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def flip_signs(self) -> None:
-        """Gives each number of A and of B the other sign, and fills C with ones."""
+        """Negates A and B, and fills C with ones."""
         self._inputs = negated(self._inputs, (self._a, self._b))
         self._output.fill_with_ones()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Returns what changes from call to call, see ``ThreadTeam.watch``: numbers of A or B, and of C.
+        """Returns addresses (MARKS, 2) of what changes before each call: a number of A or B, an element of C.
 
-        The answer is from now on that of the last of the ``calls``.
+        See ``ThreadTeam.watch``. From now on C is compared with the result for the inputs of the last of
+        ``calls`` calls.
         """
         is_a = rng.random(MARKS) < A_SHARE
         flips = [rng.integers(array.size, size=MARKS) for array in (self._a, self._b)]
@@ -108,9 +109,9 @@ class ProblemArrays:
         return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
 
     def flip_one(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Expects the answer to inputs of which one number, at random, is flipped; changes no array.
+        """Chooses a random number of A or B; C is compared as if its sign were flipped. Changes no array.
 
-        Returns that number's place: which operand, 0 for A or 1 for B, and its index there.
+        Returns the place of the number: operand (0: A, 1: B) and flat index in the operand.
         """
         which = int(rng.random() >= A_SHARE)
         index = int(rng.integers((self._a, self._b)[which].size))
@@ -118,7 +119,7 @@ class ProblemArrays:
         return which, index
 
     def flip_none(self) -> None:
-        """Expects the answer to the inputs as they are."""
+        """Compares C with the result for the inputs without a flipped sign from now on."""
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
@@ -130,7 +131,10 @@ class ProblemArrays:
         return Flip("A" if is_a else "B", row, column, *matrix)
 
     def glance(self, rng: np.random.Generator) -> None:
-        """Compares some rows of C at a random place. Raises CandidateError(VERIFY)."""
+        """Compares GLANCE_ELEMENTS elements of C, consecutive rows at a random place.
+
+        Raises CandidateError(VERIFY).
+        """
         m, n = self.problem.rows, self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
         first = int(rng.integers(m - rows + 1))
@@ -139,7 +143,7 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def cover(self, rng: np.random.Generator) -> None:
-        """Fills C with NaN or with ones, as if it were computed: one of them at random."""
+        """Fills C with NaN, or with ones, which look like results: chosen at random."""
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
@@ -150,9 +154,9 @@ class ProblemArrays:
         self._output.poison()
 
     def evaluate(self) -> Verdict:
-        """Compares every element of C; checks that its guard bands and the inputs are unchanged.
+        """Returns the verdict on every element of C; checks that guard bands and inputs are unchanged.
 
-        Raises CandidateError(VERIFY) for the first of these that fails.
+        Raises CandidateError(VERIFY) for the first check that fails.
         """
         stray = self._output.stray_bytes()
         if stray:
@@ -167,6 +171,6 @@ class ProblemArrays:
 
 
 def _ends(array: Array, indices: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.uint64]:
-    """Returns the addresses of the ``count`` highest bytes of elements."""
+    """Returns the addresses of the ``count`` highest bytes of the elements at flat ``indices``."""
     addresses = array.ctypes.data + (indices + 1) * array.itemsize - count
     return addresses.astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Outcomes of a recorded space in place of a machine's: nothing is compiled, run or timed."""
+"""Replays the outcomes of a recorded search space: nothing is compiled, run or timed."""
 
 from dataclasses import replace
 from typing import final
@@ -14,14 +14,14 @@ from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Eff
 from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.runtime.timing import summarize
 
-ROW = "// row "  # begins the script of a point, followed by its row in the recording
-MARK = "replay of "  # begins the name of a machine whose times are recorded ones
+ROW = "// row "  # begins the script of a configuration, followed by its row in the recording
+MARK = "replay of "  # begins the name of a machine whose times are recorded
 BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
 UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result was",))
 
 
 def recorded_machine(space: RecordedSpace) -> Machine:
-    """Returns the machine of a recording, under a name that no real machine has."""
+    """Returns the machine of a recording, renamed so that it equals no real machine."""
     return replace(space.machine, name=f"{MARK}{space.machine.name}")
 
 
@@ -32,7 +32,10 @@ def recorded_compiler(space: RecordedSpace) -> Compiler:
 
 
 def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
-    """Returns the row of a candidate as its script. Raises the recorded CandidateError."""
+    """Returns a script that names the candidate's row in the recording.
+
+    Raises CandidateError(BIND) for a candidate that is not recorded or failed to bind when recorded.
+    """
     row = space.feasible.row_of(candidate)
     if row is None:
         raise CandidateError(Stage.BIND, f"{candidate.text} is not in recording {space.name}")
@@ -42,7 +45,7 @@ def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
 
 @final
 class ReplayCompiler(AbstractCompiler):
-    """Looks each script up; a recorded failure is raised at its recorded stage."""
+    """Looks up scripts in a recording; a recorded failure is raised at its recorded stage."""
 
     def __init__(self, space: RecordedSpace) -> None:
         self._space = space
@@ -50,13 +53,13 @@ class ReplayCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)
-        code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was
+        code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was equal
         return Artifact(str(row), Script.of(code).sha256)
 
 
 @final
 class ReplayEvaluator(AbstractEvaluator):
-    """Looks each artifact up; a recorded failure is raised at its recorded stage."""
+    """Looks up artifacts in a recording; a recorded failure is raised at its recorded stage."""
 
     def __init__(self, space: RecordedSpace) -> None:
         self._space = space
@@ -75,11 +78,11 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Returns the recorded measurement, whatever the effort."""
+        """Returns the recorded measurement, whatever ``effort`` and ``rng`` are."""
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.MEASURE,), row)
         outcome = self._space.outcomes[row]
-        assert isinstance(outcome, RecordedTime)  # every failure was raised by now
+        assert isinstance(outcome, RecordedTime)  # every failure has been raised before
         return _measurement(outcome, row)
 
     def measure_together(
@@ -100,7 +103,7 @@ def _row(loaded: object) -> int:
 
 
 def _measurement(recorded: RecordedTime, row: int) -> Measurement:
-    """Returns a recorded measurement; a missing interval is bootstrapped, with the row as the random seed."""
+    """Returns a recorded measurement; a missing interval is bootstrapped, with ``row`` as random seed."""
     if recorded.measurement is not None:
         return recorded.measurement
     samples = list(recorded.samples_s or (recorded.time_s,))

@@ -1,4 +1,4 @@
-"""The arrays of a problem at fixed addresses of a GPU: all candidates run on the same memory."""
+"""The arrays of a problem at fixed addresses in GPU memory: all candidates run on the same memory."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ from tuner.targets.gpu.failures import allocating
 from tuner.targets.problem_arrays import Compare, ProblemArrays
 
 TOP_BIT = 0x80  # of the highest byte of a number: its sign, see ``Flip``
-NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; each byte is the same
+NAN, NUMBER = 0xFFFFFFFF, 0x3F3F3F3F  # in every floating-point type; all bytes are equal
 LEAST = 0x80000000  # of i32, which has no NaN
 
 
 @final
 class GpuProblemArrays:
-    """A, B[, bias] and a guarded C in device memory, with their copies on the host."""
+    """A, B[, bias] and a C between guard bands in device memory, with host copies of all of them."""
 
     def __init__(
         self,
@@ -31,12 +31,12 @@ class GpuProblemArrays:
         rng: np.random.Generator,
         compare: Compare = compare,
     ) -> None:
-        """Draws inputs and allocates. Raises CandidateError(RUN) where the GPU lacks memory."""
+        """Draws inputs and allocates device memory. Raises CandidateError(RUN) where the GPU lacks memory."""
         self.problem = problem
         self._device = device
         self._host = ProblemArrays(problem, rng, compare)
-        self._addresses: list[int] = []  # on the device, of each allocation of the host
-        self._right: Array | None = None  # C with its guards as it was found right, for the current inputs
+        self._addresses: list[int] = []  # on the device, of the copy of each host allocation
+        self._right: Array | None = None  # C with its guard bands as last verified, for the current inputs
         self._flipped: tuple[int, int] | None = None  # operand and index of the number that is flipped
         self._written: Array | None = None  # that number
         needed = sum(array.nbytes for array in self._host.allocations)
@@ -50,38 +50,38 @@ class GpuProblemArrays:
 
     @property
     def addresses(self) -> Mapping[str, int]:
-        """Returns the device address of each buffer of the problem, by its name."""
+        """Returns the device address of each buffer of the problem, by its name: "a", "b"[, "bias"], "c"."""
         names = ("a", "b", "bias") if self.problem.epilogue == "bias_relu" else ("a", "b")
         return dict(zip(names, self._addresses, strict=False)) | {"c": self._addresses[-1] + GUARD_BYTES}
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new inputs, fills C with NaN and uploads all of it."""
+        """Draws new inputs, fills C with NaN and uploads inputs and C."""
         self._right = None
         self._host.fill(rng)
         self._upload(0)
 
     def flip_signs(self) -> None:
-        """Gives each number of A and of B the other sign, fills C with ones and uploads all of it."""
+        """Negates A and B, fills C with ones and uploads inputs and C."""
         self._right = None
         self._host.flip_signs()
         self._upload(0)
 
     def poison(self) -> None:
-        """Fills C with NaN, and its guard bands with their pattern."""
+        """Fills C on the device with NaN, and its guard bands with their pattern."""
         self._host.poison()
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
-        """Covers C with NaN or with numbers and flips the sign of a number of A or B, all by chance.
+        """Fills C with NaN or numbers and flips the sign of one number of A or B, chosen at random.
 
-        Waits for nothing: the work that is timed is launched while the stream is busy.
+        Enqueues on ``stream`` and does not wait: the timed work is launched while the stream is busy.
         """
         self._flipped = self._host.flip_one(rng)
         self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
 
     def _cover(self, rng: np.random.Generator, stream: int) -> None:
-        """Fills C, without its guard bands, with NaN or with numbers: one of them at random."""
+        """Fills C, without its guard bands, with NaN or with numbers, chosen at random."""
         c = self._host.operands[-1]
         value = (LEAST if c.dtype.kind == "i" else NAN, NUMBER)[int(rng.integers(2))]
         item_bytes = 4 if c.nbytes % 4 == 0 else 1
@@ -90,7 +90,10 @@ class GpuProblemArrays:
         )
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
-        """Undoes the change of the inputs; judges rows of C if asked to. Raises CandidateError(VERIFY)."""
+        """Flips the changed sign back and waits for the stream; if ``is_evaluated``, verifies rows of C.
+
+        Raises CandidateError(VERIFY) for a wrong row.
+        """
         self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
         if is_evaluated:
@@ -100,7 +103,10 @@ class GpuProblemArrays:
         self._host.flip_none()
 
     def evaluate(self) -> Verdict:
-        """Downloads everything, and judges it as ``ProblemArrays.judge``. Raises CandidateError(VERIFY)."""
+        """Downloads inputs and C and verifies them, see ``ProblemArrays.evaluate``.
+
+        Raises CandidateError(VERIFY).
+        """
         self._right = None
         self._download(0)
         verdict = self._host.evaluate()
@@ -108,11 +114,12 @@ class GpuProblemArrays:
         return verdict
 
     def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
-        """Runs once more on the inputs as they are, into a covered C, and compares everything.
+        """Runs once more on the current inputs, with C overwritten before, and verifies C and inputs.
 
-        ``run`` enqueues a run on a stream. C needs no comparison where it has the bits of one found right.
-        C of an earlier run says nothing: it may be that of a sample whose inputs were changed.
-        Raises CandidateError(VERIFY), also for what runs since the last comparison wrote elsewhere.
+        ``run`` enqueues a run on a stream. A C with the bits of the last verified C is not compared again.
+        The C of an earlier run proves nothing: it may belong to a sample whose inputs were changed.
+        Raises CandidateError(VERIFY), also where a run since the last comparison changed an input or wrote
+        outside of C.
         """
         self._cover(rng, 0)
         run(0)
@@ -124,7 +131,7 @@ class GpuProblemArrays:
             self.evaluate()
 
     def close(self) -> None:
-        """Frees the device memory, unless an error has lost the context."""
+        """Frees the device memory; errors of a lost context are ignored."""
         with contextlib.suppress(DeviceError):
             while self._addresses:
                 self._device.free(self._addresses.pop(), 0)
@@ -138,7 +145,7 @@ class GpuProblemArrays:
         self._device.synchronize_stream(0)
 
     def _write_flipped(self, bit: int, stream: int) -> None:
-        """Writes the number that is turned as it is (0) or flipped (TOP_BIT)."""
+        """Writes the chosen number to the device: as drawn (``bit`` 0), or with flipped sign (TOP_BIT)."""
         assert self._flipped is not None
         which, index = self._flipped
         numbers = self._host.operands[which].reshape(-1)
@@ -146,7 +153,7 @@ class GpuProblemArrays:
         number.view(np.uint8)[-1] ^= bit
         address = self._addresses[which] + index * number.itemsize
         self._device.copy(address, number.ctypes.data, number.nbytes, stream)
-        self._written = number  # it must live until the stream has copied it
+        self._written = number  # kept alive until the stream has copied it
 
     def _upload(self, first: int) -> None:
         pairs = list(zip(self._host.allocations, self._addresses, strict=True))

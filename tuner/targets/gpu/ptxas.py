@@ -1,4 +1,4 @@
-"""Runs ptxas: PTX to machine code (cubin), with the resources of each kernel."""
+"""Runs ptxas: assembles PTX to machine code (cubin), and reads the resources of each kernel."""
 
 import functools
 import math
@@ -21,7 +21,7 @@ from tuner.workers.timed_command import run_command
 
 TIMEOUT_S = 60.0  # of an assembly; the largest matmul kernels take about one second
 ELF_HEADER = struct.Struct("<32xQQIHHHHHH")  # elf(5), from e_phoff
-QUESTION_TIMEOUT_S = 20.0  # --help and --version, on a machine that is busy
+QUESTION_TIMEOUT_S = 20.0  # for --help and --version, on a busy machine
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Ptxas:
 
     tool: Tool
     version: str  # "13.0.88"
-    chips: frozenset[str]  # that it makes code for
+    chips: frozenset[str]  # that it assembles for
 
     def require(self, chip: Chip) -> None:
-        """Raises UsageError for a chip that this ptxas does not know."""
+        """Raises UsageError for a chip that this version of ptxas does not know."""
         if chip.name not in self.chips:
             known = ", ".join(sorted(self.chips, key=lambda name: (len(name), name)))
             where = f"ptxas {self.version} ({self.tool.origin})"
@@ -42,8 +42,8 @@ class Ptxas:
     def assemble(self, program: KernelProgram, timeout_s: float = TIMEOUT_S) -> KernelProgram:
         """Returns the program with its cubin and the resources of its kernels.
 
-        Raises CandidateError(COMPILE) with the first complaint, UsageError for a chip it does not know,
-        MachineError where there is no room for the cubin.
+        Raises CandidateError(COMPILE) with ptxas's first error, UsageError for a chip that ptxas does not
+        know, MachineError where the disk has no space for the cubin.
         """
         chip = chip_of(program.chip)
         self.require(chip)
@@ -53,7 +53,7 @@ class Ptxas:
         return replace(program, cubin=cubin, resources=resources)
 
     def _notes(self, chip: Chip) -> tuple[str, ...]:
-        """Returns who made the machine code, and what is known against it: code that is stored keeps both."""
+        """Returns notes that are stored with the code: the version of ptxas, and its known defects."""
         known = map(defect_line, defects_of(self.version, chip))
         return (f"version {self.version} made this machine code", *known)
 
@@ -61,7 +61,7 @@ class Ptxas:
         with tempfile.TemporaryDirectory() as folder:
             source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
             source.write_text(ptx)
-            result.touch()  # raises where there is no room: ptxas would call it the candidate's error
+            result.touch()  # raises on a full disk: ptxas would report it as the candidate's error
             arguments = ["-v", "-O3", f"-arch={chip.name}", str(source), "-o", str(result)]
             try:
                 done = _call(self.tool.path, arguments, timeout_s)
@@ -76,13 +76,13 @@ class Ptxas:
 
 @functools.cache
 def find_ptxas() -> Ptxas | None:
-    """Returns the ptxas of the wheel, else the one on PATH, else None; asked once per process."""
+    """Returns the ptxas of the wheel, else the ptxas on PATH, else None; searched once per process."""
     tool = locate("ptxas")
     return None if tool is None else ask_ptxas(tool)
 
 
 def require_ptxas() -> Ptxas:
-    """Returns the ptxas found. Raises UsageError that tells how to install one."""
+    """Returns the installed ptxas. Raises UsageError, which says how to install ptxas."""
     found = find_ptxas()
     if found is None:
         wheels = " or ".join(DISTRIBUTIONS["ptxas"])
@@ -93,7 +93,7 @@ def require_ptxas() -> Ptxas:
 
 
 def ask_ptxas(tool: Tool) -> Ptxas:
-    """Returns a ptxas with the version and chips that it prints. Raises UsageError where it does not run."""
+    """Returns a ptxas with the version and chips that it prints. Raises UsageError if it cannot run."""
     try:
         version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
         words = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
@@ -107,7 +107,7 @@ def ask_ptxas(tool: Tool) -> Ptxas:
 
 
 def _whole(file: Path) -> bytes:
-    """Returns a cubin. Raises MachineError for a part: on a full disk ptxas ends as if all were well."""
+    """Returns a cubin. Raises MachineError for a truncated file: on a full disk ptxas exits with 0."""
     cubin = file.read_bytes()
     if len(cubin) < ELF_HEADER.size or len(cubin) < _end_of_headers(cubin):
         raise MachineError(
@@ -117,7 +117,7 @@ def _whole(file: Path) -> bytes:
 
 
 def _end_of_headers(cubin: bytes) -> int:
-    """Returns where the tables of an ELF file end, the last of which is the end of the file."""
+    """Returns the offset at which the last header table of an ELF file ends, which is the file's size."""
     segments, sections, _, _, segment_bytes, segment_count, section_bytes, section_count, _ = (
         ELF_HEADER.unpack_from(cubin)
     )
@@ -129,7 +129,7 @@ def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.Comp
 
 
 def _resources(program: KernelProgram, chip: Chip, report: KernelReport, told: tuple[str, ...]) -> Resources:
-    """Returns the resources of a kernel and of its largest launch; a kernel may have no launch."""
+    """Returns the resources of a kernel, with those of its largest launch, if the kernel is launched."""
     launches = [launch for launch in program.launches if launch.kernel == report.kernel]
     dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
     threads = max((math.prod(launch.block) for launch in launches), default=1)

@@ -1,4 +1,4 @@
-"""Versions of ptxas that are known to make wrong machine code of right PTX, and who says so."""
+"""Versions of ptxas that are known to miscompile correct PTX, with sources."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ class PtxasDefect:
     """A range of versions, and the chips whose code is affected."""
 
     since: Version
-    before: Version  # the first that is not known to be affected
+    before: Version  # the first version that is not known to be affected
     capabilities: tuple[int, int]  # lowest and highest: 90 is sm_90
     what: str
-    source: str  # where it is told
+    source: str  # URL
 
 
 ANY = (0, 999)
@@ -59,7 +59,7 @@ DEFECTS = (
 
 
 def defects_of(version: str, chip: Chip | None = None) -> tuple[PtxasDefect, ...]:
-    """Returns what is known of a version, for one chip or any."""
+    """Returns the known defects of a version ("12.6.85") for one chip; ``chip`` None: for any chip."""
     number = tuple(int(part) for part in version.split(".") if part)
     return tuple(
         defect for defect in DEFECTS if defect.since <= number < defect.before and _is_of(defect, chip)
@@ -67,7 +67,7 @@ def defects_of(version: str, chip: Chip | None = None) -> tuple[PtxasDefect, ...
 
 
 def defect_line(defect: PtxasDefect) -> str:
-    """Returns a defect for people."""
+    """Returns a defect as one line of text, with its source."""
     return f"this version is known to miscompile: {defect.what} ({defect.source})"
 
 

@@ -15,7 +15,7 @@ FAULT = re.compile(r"ptxas(?:.*, (line \d+);)? *(?:error|fatal) *: (.*)")
 
 @dataclass(frozen=True)
 class KernelReport:
-    """The resources of one kernel."""
+    """The resources of one kernel as ptxas reports them."""
 
     kernel: str
     registers: int
@@ -29,7 +29,7 @@ class KernelReport:
 
 @dataclass
 class _Section:
-    """The part of a kernel's report that is parsed so far."""
+    """The part of a kernel's report that has been parsed so far."""
 
     kernel: str
     stack: tuple[int, int, int] = (0, 0, 0)
@@ -38,7 +38,7 @@ class _Section:
 
 
 def read_report(text: str) -> tuple[KernelReport, ...]:
-    """Returns the kernels in the order of the report. A note before the first kernel belongs to all."""
+    """Returns the kernels in the order of the report; a note before the first kernel is given to each."""
     sections: list[_Section] = []
     general: list[str] = []
     for line in text.splitlines():
@@ -52,7 +52,7 @@ def read_report(text: str) -> tuple[KernelReport, ...]:
 
 
 def first_fault(text: str) -> str:
-    """Returns the first error in one line, without the name of the temporary file."""
+    """Returns ptxas's first error as one line, without the name of the temporary file."""
     for line in text.splitlines():
         if fault := FAULT.match(line):
             return f"{fault[1]}: {fault[2]}" if fault[1] else str(fault[2])

@@ -28,15 +28,17 @@ def simulate_program(
     blocks: Mapping[int, tuple[Index3, ...]] | None = None,
     schedule_seed: int | None = None,
 ) -> tuple[Simulation, ...]:
-    """Runs the launches of a program in order, from its PTX; returns a simulation of each.
+    """Simulates the launches of a program in order, from its PTX; returns one simulation per launch.
 
-    ``arrays`` are the inputs and outputs, C-contiguous, which the device reads and writes in place. Scratch
-    buffers that are not among them are device memory full of NaN. ``blocks`` are the thread blocks to execute
-    of a launch, by its number; launches without an entry run whole. Threads run in a fixed order, with many
-    lanes simulated at once, or several times slower in a random one by the seed; the races found do not
-    depend on it. Raises UsageError for arrays or a launch that do not fit, SimulationError for a fault and
-    for text that is no PTX, UnsupportedInstruction for an instruction that is not simulated, DeviceError for
-    what else the device refuses.
+    ``arrays``: inputs and outputs by buffer name, C-contiguous, read and written in place; a scratch buffer
+    without an array is device memory filled with NaN. ``blocks``: the thread blocks to execute, by index of
+    the launch; a launch without an entry runs all blocks. ``schedule_seed`` None: threads run in a fixed
+    order, many lanes simulated at once; a number: in a random order, several times slower. The races found
+    do not depend on the order.
+
+    Raises UsageError for arrays or a launch that do not fit, SimulationError for a fault and for text that
+    is not PTX, UnsupportedInstruction for an instruction that is not simulated, DeviceError for other errors
+    of the simulated device.
     """
     simulations: list[Simulation] = []
 
@@ -69,13 +71,13 @@ def _require_fitting(buffer: KernelBuffer, arrays: Arrays) -> None:
 
 
 def _without_scratch_of(program: KernelProgram, arrays: Arrays) -> KernelProgram:
-    """Returns the program as PTX, with the buffers that arrays stand for none of its scratch memory."""
+    """Returns the program without cubin; scratch buffers that ``arrays`` contains become inputs."""
     given = (replace(each, role="input") if each.name in arrays else each for each in program.buffers)
     return replace(program, cubin=b"", buffers=tuple(given))
 
 
 def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
-    """Returns ``near`` with each region under the name of the first parameter that points to it."""
+    """Returns ``near`` whose regions are named after the first kernel parameter that points to them."""
     names: dict[int, str] = {}
     for parameter, content in zip(launch.kernel.entry.parameters, launch.parameters, strict=True):
         names.setdefault(int.from_bytes(content, "little"), parameter.name)
@@ -89,7 +91,7 @@ def _by_parameters(launch: PreparedLaunch, near: Near) -> Near:
 
 @contextlib.contextmanager
 def _errors_of_the_simulator() -> Iterator[None]:
-    """Raises the simulator's error where the device names it as a driver does."""
+    """Raises the simulator's error in place of the DeviceError that wraps it."""
     try:
         yield
     except DeviceError as error:
@@ -99,4 +101,4 @@ def _errors_of_the_simulator() -> Iterator[None]:
 
 
 def _ignore(printed: str) -> None:
-    """Drops what kernels print."""
+    """Drops text that kernels print."""

@@ -1,4 +1,4 @@
-"""GPU programs verified by the PTX simulator, without a GPU and without times."""
+"""Verifies GPU programs with the PTX simulator: needs no GPU, measures no times."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,34 +22,35 @@ from tuner.simulator.ptx.simulation import Simulation
 from tuner.simulator.written_tiles import Mask, Tile, corners, written_tiles
 from tuner.targets.gpu.simulated_run import simulate_program
 
-# Of the problem simulated in a second by one core: an mma.sync is one instruction for 4096 flop.
+# flop of the problem that one core simulates per second: an mma.sync is one instruction for 4096 flop.
 TENSOR_FLOP_PER_S = 5e7
 SCALAR_FLOP_PER_S = 5e6
-WHOLE_S = 4.0  # a problem of so much work runs whole
-SAMPLE_S = 2.0  # work of the sampled blocks together, unless even the fewest need more
+WHOLE_S = 4.0  # a problem up to so much work is simulated whole
+SAMPLE_S = 2.0  # work of all sampled blocks, unless even the smallest sample needs more
 BLOCKS_LIMIT = 17
 WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
-UNWRITTEN_SUM = 2**30  # of integers, beyond those of random inputs
-CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not worth a line
+UNWRITTEN_SUM = 2**30  # of integers: larger than any sum of random inputs
+CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not noted
 ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not run"
 NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
 
 @final
 class SimulatorEvaluator(AbstractEvaluator):
-    """A simulated GPU of any chip: verifies programs, measures nothing."""
+    """Verifies programs on a simulated GPU of any chip; cannot time them."""
 
     is_timed = False
 
     def load(self, problem: Problem, artifact: Artifact) -> KernelProgram:
-        """Returns the program, which needs no loading."""
+        """Returns the artifact's program, which needs no loading."""
         assert artifact.program is not None
         return artifact.program
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Simulates all thread blocks of a small problem, a sample of a large one; compares what they write.
+        """Simulates all thread blocks of a small problem or a sample of a large one's; compares their tiles.
 
-        A race, a fault, or an element that is wrong, unwritten or outside of the blocks' tiles is a failure.
+        Raises CandidateError(VERIFY) for a race, a fault, or an element that is wrong, unwritten or outside
+        of the blocks' tiles; CandidateError(RUN) for an instruction that is not simulated.
         """
         assert isinstance(loaded, KernelProgram)
         inputs = draw(problem, draw_base(problem, rng), rng)
@@ -73,24 +74,25 @@ class SimulatorEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Raises CandidateError: there is no time."""
+        """Raises CandidateError(MEASURE): the simulator has no clock."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Raises CandidateError: there is no time."""
+        """Raises CandidateError(MEASURE): the simulator has no clock."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
 
 
 def simulated_launches(
     program: KernelProgram,
     arrays: Mapping[str, Array],  # by the names of buffers; changed in place
-    blocks: Mapping[int, tuple[Block, ...]],  # of launches, by their number; others run whole
+    blocks: Mapping[int, tuple[Block, ...]],  # by index of the launch; without an entry: all blocks
 ) -> tuple[Simulation, ...]:
-    """Runs the launches in order on the simulated GPU. Raises CandidateError(VERIFY) for a fault or a race.
+    """Runs the launches in order on the simulated GPU; returns one simulation per launch.
 
-    What the simulator does not know is no fault of the kernel: that is Stage RUN.
+    Raises CandidateError(VERIFY) for a fault or a race, and CandidateError(RUN) for an instruction that is
+    not simulated or a launch that does not fit, which are no fault of the kernel.
     """
     try:
         simulations = simulate_program(program, arrays, blocks)
@@ -113,7 +115,7 @@ def _require_no_race(simulation: Simulation) -> None:
 
 
 def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
-    """Returns notes on a correct program, a line each: blocks simulated, bank conflicts, harmless hazards."""
+    """Returns one-line notes on a correct program: blocks simulated, bank conflicts, harmless hazards."""
     notes = []
     for launch, simulation in zip(program.launches, simulations, strict=True):
         x, y, z = launch.grid
@@ -129,9 +131,10 @@ def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tup
 
 
 def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[Block, ...]]:
-    """Returns the thread blocks to simulate of the launch that multiplies; empty where all run.
+    """Returns the thread blocks to simulate, by index of the launch that multiplies; {}: all blocks run.
 
-    Launches before it pack its inputs, launches after it add up its partial sums: they run whole.
+    Launches before the multiplying launch pack its inputs, launches after it add up its partial sums: these
+    launches run all blocks.
     """
     main = [number for number, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
@@ -142,7 +145,7 @@ def _chosen_blocks(problem: Problem, program: KernelProgram) -> dict[int, tuple[
     slices = z // problem.batch
     matrices = sorted({0, problem.batch // 2, problem.batch - 1})
     flop = len(matrices) * problem.one.flop
-    columns = int(SAMPLE_S * flop_per_s * x * y / flop)  # of a matrix, of so many blocks as there are slices
+    columns = int(SAMPLE_S * flop_per_s * x * y / flop)  # of a matrix; each has ``slices`` blocks
     least = -(-LEAST // launch.tiles_of((0, 0, 0)))
     of_one = sample((x, y, slices), min(max(columns, 1), BLOCKS_LIMIT), least)
     blocks = tuple((at_x, at_y, matrix * slices + part) for matrix in matrices for at_x, at_y, part in of_one)
@@ -157,7 +160,7 @@ def _compare_all(inputs: Inputs, c: Array) -> Verdict:
 
 
 def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Array]:
-    """Returns a workspace of integers, which know no NaN: sums of its parts are larger than any of a draw."""
+    """Returns the initial integer workspace: its sums exceed any sum of drawn inputs (integers lack NaN)."""
     if problem.accumulator != "i32":
         return {}
     slices = next(launch.grid[2] for launch in program.launches if launch.kernel.startswith(ENTRY))
@@ -170,10 +173,11 @@ def _unwritten_parts(problem: Problem, program: KernelProgram) -> dict[str, Arra
 
 
 def _written(program: KernelProgram, c: Array, stored: Mask) -> Mask:
-    """Returns which elements of C are of the simulated blocks of the launch that multiplies.
+    """Returns a mask of the elements of C that the simulated blocks of the multiplying launch computed.
 
-    ``stored`` are those that this launch wrote, which says it of a C that begins as zeros: sums may be zeros.
-    Of others all that are numbers: a launch behind it adds up parts, unwritten ones too, and writes all of C.
+    ``stored``: mask of the elements that this launch wrote; the result where C begins as zeros, since sums
+    may be zeros. Otherwise the result masks all elements that are numbers: a later launch adds up partial
+    sums, unwritten ones (NaN) too, and writes all of C.
     """
     if any(buffer.name == "c" and buffer.is_zeroed for buffer in program.buffers):
         return stored
@@ -182,7 +186,7 @@ def _written(program: KernelProgram, c: Array, stored: Mask) -> Mask:
 
 
 def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict:
-    """Compares the tiles of the sampled blocks."""
+    """Returns the verdict on the tiles of the sampled blocks. Raises CandidateError(VERIFY)."""
     verdicts = []
     for tile in tiles:
         verdict, worst = compare_tile(inputs, c, tile.rows, tile.columns)
@@ -197,7 +201,10 @@ def _compare_tiles(inputs: Inputs, c: Array, tiles: tuple[Tile, ...]) -> Verdict
 def _tiles_of_batch(
     problem: Problem, written: Mask, launch: Launch, ran: tuple[Block, ...], cluster: Block
 ) -> tuple[Tile, ...]:
-    """Returns the tiles that the simulated blocks wrote, matrix by matrix. Raises CandidateError(VERIFY)."""
+    """Returns the tiles that the simulated blocks wrote, matrix by matrix.
+
+    Raises CandidateError(VERIFY) where a matrix was written although none of its blocks ran.
+    """
     x, y, z = launch.grid
     m, slices = problem.sizes[0], z // problem.batch
     tiles: list[Tile] = []
