@@ -1,1 +1,1 @@
-"""What runs lowered code on this machine."""
+"""Runs and times compiled code on this machine's processor and GPU."""

@@ -1,15 +1,15 @@
-"""Objects whose code is loaded into this process: they cannot go to another one."""
+"""Objects whose code is loaded into this process and cannot be sent to another process."""
 
 from typing import ClassVar, Never
 
 
 class LoadedCode:
-    """Base of callables that hold machine code of this process. pickle and copy raise TypeError."""
+    """Base class of callables that hold machine code of this process. pickle and copy raise TypeError."""
 
-    load_again: ClassVar[str]  # what to type in another process
+    load_again: ClassVar[str]  # expression that loads the code in another process
 
     def __reduce__(self) -> Never:
-        """Raises TypeError, which names what loads the code in another process."""
+        """Raises TypeError, which says how to load the code in another process."""
         raise TypeError(
             f"{type(self).__name__}: a loaded kernel cannot be pickled or copied; "
             f"load it in the other process: {self.load_again}"

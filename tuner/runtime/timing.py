@@ -10,24 +10,24 @@ import numpy as np
 from tuner.core.record import Measurement
 from tuner.core.target import Effort
 
-SAMPLE_S = 1e-3  # least duration of a sample, beside which the clock and the call do not count
-EARLY_SAMPLES = 3  # after which a hopeless action is no longer timed
-TURN_S = 0.02  # duration of a sample beside which another process' turn (Linux: some 4 ms) does not count
+SAMPLE_S = 1e-3  # least duration of a sample; the overhead of clock and call is negligible
+EARLY_SAMPLES = 3  # after which an action can be early-stopped
+TURN_S = 0.02  # duration of a sample; another process' time slice (Linux: some 4 ms) is small against it
 RESAMPLES = 500  # of the bootstrap
-COLD_S = 0.02  # duration of a call beside which filling the caches does not count
-LIMIT_S = 1.0  # of one action's calls in finals, or FEW_SAMPLES and OTHER_CALLS if that is longer
+COLD_S = 0.02  # duration of a call; filling the caches takes little of it
+LIMIT_S = 1.0  # of one action's calls in an interleaved timing, or FEW_SAMPLES and OTHER_CALLS if longer
 FEW_SAMPLES = 6
 OTHER_CALLS = 4  # two to verify, two to warm up
 
-Repeat = Callable[[int], None]  # runs the action that many times
-Clock = Callable[[], float]  # seconds since whenever
-Stopwatch = Callable[[int], float]  # runs the action that many times in a row; returns the seconds per call
+Repeat = Callable[[int], None]  # runs the action so many times
+Clock = Callable[[], float]  # seconds since an arbitrary moment
+Stopwatch = Callable[[int], float]  # runs the action so many times in a row; returns the seconds per call
 
 
 def measure(
     repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """Times an action by a clock of this process, see ``measure_by``."""
+    """Returns the measurement of an action, timed by a clock of this process; see ``measure_by``."""
     return measure_by(stopwatch_of(repeat, clock), effort, rng)
 
 
@@ -37,19 +37,22 @@ def measure_together(
     rng: np.random.Generator,
     clock: Clock = time.perf_counter,
 ) -> tuple[Measurement, ...]:
-    """Times several actions by a clock of this process, see ``measure_together_by``."""
+    """Returns interleaved measurements of actions, timed by a clock of this process.
+
+    See ``measure_together_by``.
+    """
     return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)
 
 
 def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
-    """Returns the stopwatch of an action, by a clock of this process."""
+    """Returns a stopwatch of an action that uses a clock of this process."""
     return lambda inner: sample(repeat, inner, clock)
 
 
 def led_by_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
-    """Returns a stopwatch that begins a sample of short calls by some that are not timed.
+    """Returns a stopwatch that runs ``calls`` untimed calls before each sample of short calls.
 
-    Among others that take turns it finds their arrays in the caches of a CPU.
+    Interleaved with other actions, an action would otherwise find their arrays in the CPU's caches.
     """
     last_s: list[float] = []
 
@@ -63,9 +66,9 @@ def led_by_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
 
 
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
-    """Times an action until the budget is spent; stops early where every sample is above ``stop_above_s``.
+    """Times an action until the budget is spent; stops early if all samples are above ``stop_above_s``.
 
-    A pause of the process within a sample makes this one long, and stops nothing.
+    A pause of the process within a sample makes one sample long, which does not stop the timing.
     """
     inner, calibrating_s = _calibrated(take, effort)
     samples: list[float] = []
@@ -86,10 +89,10 @@ def measure_together_by(
     rng: np.random.Generator,
     after_round: Callable[[], None] = lambda: None,
 ) -> tuple[Measurement, ...]:
-    """Times several actions, one sample of each per round in a random order, so that drift affects all alike.
+    """Times several actions interleaved: one sample of each per round, in a random order.
 
-    Of long calls, FEW_SAMPLES or those of LIMIT_S are enough. ``after_round`` is called after each round;
-    nothing is timed meanwhile.
+    So drift of the machine affects all actions alike. Long calls get fewer samples: FEW_SAMPLES, or as many
+    as fit into LIMIT_S. ``after_round`` is called, untimed, after each round.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
@@ -109,12 +112,12 @@ def measure_together_by(
 
 
 def calibrate(take: Stopwatch, effort: Effort) -> int:
-    """Warms up; returns the calls per sample with which a sample lasts ``SAMPLE_S``."""
+    """Warms up; returns the calls per sample with which a sample lasts at least ``SAMPLE_S``."""
     return _calibrated(take, effort)[0]
 
 
 def _calibrated(take: Stopwatch, effort: Effort) -> tuple[int, float]:
-    """Returns the calls per sample, and the seconds per call of the last sample that was tried."""
+    """Returns the calls per sample, and the seconds per call of the last calibration sample."""
     take(1)
     inner, per_call = 1, take(1)
     while per_call * inner < SAMPLE_S and per_call * inner < effort.budget_s:
@@ -143,14 +146,16 @@ def summarize(
 
 
 def _sample_s(call_s: float, inner: int) -> float:
-    """Returns what a sample costs in seconds: one of short calls may be led by a call that is not timed."""
+    """Returns the seconds that a sample takes, with the untimed call that precedes samples of short calls."""
     return call_s * (inner + (call_s < COLD_S))
 
 
 def _is_early_stopped(samples: list[float], inner: int, effort: Effort, calibrating_s: float) -> bool:
-    """Returns whether to stop: three samples are above the limit, or two, or a long one, twice above it.
+    """Returns whether to stop timing: the samples are clearly above ``effort.stop_above_s``.
 
-    One alone may hold a pause of the process: the sample that calibrated must be as slow.
+    True if EARLY_SAMPLES samples are above the limit, or two samples (or one of TURN_S or longer) are above
+    twice the limit. One sample may contain a pause of the process, so the calibration sample must be above
+    twice the limit as well.
     """
     if effort.stop_above_s is None:
         return False

@@ -1,1 +1,1 @@
-"""Arrays of other packages, by DLPack or ``__cuda_array_interface__``."""
+"""Reads arrays of other packages through DLPack or ``__cuda_array_interface__``."""

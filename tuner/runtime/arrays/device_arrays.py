@@ -1,4 +1,4 @@
-"""Views arrays of other packages in device memory, by DLPack or ``__cuda_array_interface__``."""
+"""Views of other packages' arrays in device memory, through DLPack or ``__cuda_array_interface__``."""
 
 import math
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from tuner.runtime.arrays.dlpack import dlpack_device, dlpack_view
 from tuner.runtime.arrays.memref import MemRef
 
 CUDA_DEVICES = (2, 3, 13)  # kDLCUDA, kDLCUDAHost, kDLCUDAManaged; dlpack.h
-ALIGN_BYTES = 16  # the widest load, and what a tensor map asks for: PTX ISA, ld; CUDA driver API
+ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld; CUDA driver API
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceArray:
-    """A view of device memory; ``owner`` keeps it alive."""
+    """A view of an array in device memory; ``owner`` keeps the memory alive."""
 
     address: int
     shape: tuple[int, ...]
@@ -26,21 +26,24 @@ class DeviceArray:
     dtype: "np.dtype[np.generic]"
     owner: object
     is_read_only: bool = False
-    stream: int | None = None  # on which its contents may still be made; None: they are there
+    stream: int | None = None  # on which the contents may still be computed; None: the contents are ready
 
     @property
     def memory(self) -> range:
-        """Returns the addresses of the bytes of an array without gaps."""
+        """Returns the range of byte addresses, as if the array had no gaps."""
         return range(self.address, self.address + math.prod(self.shape) * self.dtype.itemsize)
 
     @property
     def row_major(self) -> tuple[int, ...]:
-        """Returns the strides, in elements, of an array without gaps, the last dimension densest."""
+        """Returns the row-major strides, in elements, of an array of this shape without gaps."""
         return MemRef.of(0, self.shape).strides
 
     @property
     def is_row_major(self) -> bool:
-        """Tells whether it has no gaps; strides of dimensions of size 1, or of empty arrays, do not count."""
+        """Returns whether the array is row-major without gaps.
+
+        Strides of dimensions of size 1, and of empty arrays, do not matter.
+        """
         if self.strides is None or 0 in self.shape:
             return True
         steps = zip(self.shape, self.strides, self.row_major, strict=True)
@@ -48,7 +51,12 @@ class DeviceArray:
 
 
 def device_array(name: str, found: Any, stream: int) -> DeviceArray:
-    """Views an argument, whose contents are ready for what comes on the stream. Raises UsageError."""
+    """Returns a view of an argument, through DLPack or ``__cuda_array_interface__``.
+
+    A DLPack producer makes work on ``stream`` wait for the contents; for the other protocol see
+    ``wait_for_producers``. Raises UsageError for an object with neither protocol, and for memory that is not
+    CUDA memory or not aligned to ALIGN_BYTES.
+    """
     if isinstance(found, DeviceArray):
         return _require_aligned(name, found)
     if getattr(found, "__dlpack__", None) is not None and not isinstance(found, np.ndarray):
@@ -59,7 +67,7 @@ def device_array(name: str, found: Any, stream: int) -> DeviceArray:
 
 
 def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], stream: int | None) -> None:
-    """Lets a stream, or the host for None, wait for the streams on which arrays may still be made."""
+    """Makes ``stream`` (None: the host) wait for the streams on which arrays may still be computed."""
     for producer in {array.stream for array in arrays} - {None, stream}:
         assert producer is not None
         if stream is None:
@@ -91,7 +99,7 @@ def _of_dlpack(name: str, found: Any, stream: int) -> DeviceArray:
     kind = dlpack_device(name, found)
     if kind not in CUDA_DEVICES:
         raise UsageError(f"{name}: found memory of DLPack device {kind}, allowed CUDA: {CUDA_DEVICES}")
-    view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream, in the protocol's words
+    view = dlpack_view(name, found, stream=stream or 1)  # 1: the default stream in DLPack's protocol
     return DeviceArray(view.address, view.shape, view.strides, view.dtype, view.owner, view.is_read_only)
 
 
@@ -105,5 +113,5 @@ def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
 
 
 def overlap(one: range, other: range) -> bool:
-    """Tells whether two ranges of addresses share a byte."""
+    """Returns whether two ranges of addresses share a byte."""
     return max(one.start, other.start) < min(one.stop, other.stop)

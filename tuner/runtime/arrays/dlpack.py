@@ -1,4 +1,4 @@
-"""Views arrays of other packages by DLPack 1.0, whose structs are those of its dlpack.h."""
+"""Views of other packages' arrays through DLPack 1.0, with the structs of its dlpack.h."""
 
 import contextlib
 import ctypes
@@ -11,7 +11,7 @@ import numpy as np
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES
 
-VERSION = (1, 0)  # the newest that is understood
+VERSION = (1, 0)  # the newest version that is supported
 # DLDataTypeCode and bits -> numpy
 FLOAT, BFLOAT, INTEGER, UNSIGNED, BOOLEAN = 2, 4, 0, 1, 6
 CAPSULE, CAPSULE_OF_1 = b"dltensor", b"dltensor_versioned"
@@ -20,13 +20,13 @@ READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 @dataclass(frozen=True, eq=False)
 class DlpackView:
-    """A view of memory; ``owner`` keeps it alive."""
+    """A view of an array in memory; ``owner`` keeps the memory alive."""
 
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None  # elements; None: row-major
     dtype: "np.dtype[np.generic]"
-    is_read_only: bool  # false where the producer has no word for it
+    is_read_only: bool  # False where the producer does not say
     owner: object
 
 
@@ -61,13 +61,16 @@ class _Versioned(ctypes.Structure):
 
 
 def dlpack_device(name: str, found: Any) -> int:
-    """Returns the DLDeviceType of a producer's memory. Raises UsageError."""
+    """Returns the DLDeviceType of a producer's memory. Raises UsageError where the producer fails."""
     with _told(name, found):
         return int(found.__dlpack_device__()[0])
 
 
 def dlpack_view(name: str, found: Any, **words: Any) -> DlpackView:
-    """Views what ``found.__dlpack__`` hands out; ``words`` are the producer's. Raises UsageError."""
+    """Returns a view of the memory that ``found.__dlpack__`` exports; ``words``: its keyword arguments.
+
+    Raises UsageError where the producer does not export its memory, or for an element type without MLIR name.
+    """
     with _told(name, found):
         try:
             capsule = found.__dlpack__(max_version=VERSION, **words)
@@ -83,7 +86,7 @@ def dlpack_view(name: str, found: Any, **words: Any) -> DlpackView:
 
 @contextlib.contextmanager
 def _told(name: str, found: Any) -> Iterator[None]:
-    """Turns a producer's refusal to export its memory into UsageError."""
+    """Raises UsageError in place of the error of a producer that does not export its memory."""
     try:
         yield
     except (BufferError, RuntimeError, ValueError) as error:

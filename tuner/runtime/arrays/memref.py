@@ -1,4 +1,4 @@
-"""Memref descriptors, as which compiled code passes buffers."""
+"""Memref descriptors, the ABI by which compiled MLIR passes buffers."""
 
 import ctypes
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from tuner.core.device import DeviceError
 
-# Bytes of an element by CUtensorMapDataType; 13 and later are packed 4 and 6 bit types.
+# Bytes per element, by CUtensorMapDataType; 13 and later are packed 4-bit and 6-bit types.
 TENSOR_MAP_ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4)
 HEADER_WORDS = 3  # allocated, aligned, offset
 
 
 @dataclass(frozen=True)
 class MemRef:
-    """A ranked memref: {allocated, aligned, offset, sizes, strides}, all of 8 bytes."""
+    """A ranked memref descriptor: {allocated, aligned, offset, sizes, strides}, each word of 8 bytes."""
 
     allocated: int
     aligned: int
@@ -26,18 +26,18 @@ class MemRef:
 
     @classmethod
     def at(cls, descriptor: int, rank: int) -> "MemRef":
-        """Reads a descriptor at an address."""
+        """Returns the descriptor of rank ``rank`` that is stored at address ``descriptor``."""
         return cls.of_words(tuple((ctypes.c_int64 * word_count(rank)).from_address(descriptor)))
 
     @classmethod
     def of_words(cls, words: tuple[int, ...]) -> "MemRef":
-        """Returns the descriptor of these 64-bit words, the inverse of ``words``."""
+        """Returns the descriptor that consists of these 64-bit words: the inverse of ``MemRef.words``."""
         after_sizes = (HEADER_WORDS + len(words)) // 2
         return cls(words[0], words[1], words[2], words[HEADER_WORDS:after_sizes], words[after_sizes:])
 
     @classmethod
     def of(cls, address: int, shape: tuple[int, ...]) -> "MemRef":
-        """Returns the descriptor of row-major memory."""
+        """Returns the descriptor of row-major memory at ``address``."""
         strides, step = [], 1
         for size in reversed(shape):
             strides.append(step)
@@ -50,11 +50,11 @@ class MemRef:
         return (self.allocated, self.aligned, self.offset, *self.sizes, *self.strides)
 
     def address(self, item_bytes: int) -> int:
-        """Returns where the first element is."""
+        """Returns the address of the first element, given the bytes of an element."""
         return self.aligned + self.offset * item_bytes
 
     def extent_bytes(self, item_bytes: int) -> int:
-        """Returns the bytes from the first element to the end of the last."""
+        """Returns the bytes from the start of the first element to the end of the last element."""
         if 0 in self.sizes:
             return 0
         last = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
@@ -62,12 +62,12 @@ class MemRef:
 
 
 def word_count(rank: int) -> int:
-    """Returns the 64-bit words of a descriptor."""
+    """Returns the number of 64-bit words of a descriptor."""
     return HEADER_WORDS + 2 * rank
 
 
 def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
-    """Returns a buffer in host memory as an array; the memory stays the buffer's."""
+    """Returns a numpy view of a buffer in host memory; the array does not own the memory."""
     size_bytes = view.extent_bytes(dtype.itemsize)
     if size_bytes == 0:
         return np.empty(view.sizes, dtype)
@@ -77,7 +77,7 @@ def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
 
 
 def element_bytes_of_tensor_map(dtype: int) -> int:
-    """Returns the size of an element of a tensor map's type. Raises DeviceError."""
+    """Returns the bytes per element of a CUtensorMapDataType. Raises DeviceError for an unknown type."""
     if not 0 <= dtype < len(TENSOR_MAP_ELEMENT_BYTES):
         raise DeviceError(f"tensor map: found type {dtype}, allowed 0 to {len(TENSOR_MAP_ELEMENT_BYTES) - 1}")
     return TENSOR_MAP_ELEMENT_BYTES[dtype]

@@ -1,4 +1,4 @@
-"""Reads the handle of a CUDA stream that another package made."""
+"""Reads the handle of a CUDA stream that another package created."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ from tuner.core.errors import UsageError
 
 
 def stream_handle(stream: Any) -> int:
-    """Returns the handle of a number, or of what has ``__cuda_stream__``, ``cuda_stream`` or ``ptr``.
+    """Returns the CUstream handle of a stream object; an integer is returned as is.
 
-    Those are cuda-core's and the CUDA protocol's, PyTorch's, and CuPy's. Raises UsageError for anything else.
+    Supported are ``__cuda_stream__`` (CUDA's protocol, cuda-core), ``cuda_stream`` (PyTorch) and ``ptr``
+    (CuPy). Raises UsageError for other objects.
     """
     if isinstance(stream, int):
         return stream

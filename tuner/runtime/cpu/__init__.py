@@ -1,1 +1,1 @@
-"""Thread teams, guarded arrays and the roofline of this processor."""
+"""Thread teams, guarded arrays, host conditions and the roofline of this machine's processor."""

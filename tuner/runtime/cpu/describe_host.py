@@ -1,4 +1,4 @@
-"""Describes the machine of this process, by /proc and /sys of Linux."""
+"""Describes the machine of this process, from Linux's /proc and /sys."""
 
 import os
 import re
@@ -11,11 +11,11 @@ PROCESSORS = Path("/sys/devices/system/cpu")
 AVX512 = {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
 AVX2 = {"avx2", "fma"}
 BF16 = {"avx512_bf16"}
-VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM makes dots of four bytes of them
+VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
 
 
 def describe_machine() -> Machine:
-    """Returns the machine; a cache of unknown size is 0."""
+    """Returns the machine of this process; a cache of unknown size has 0 bytes."""
     cpuinfo = _cpuinfo()
     flags = _flags(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
@@ -39,12 +39,12 @@ def describe_machine() -> Machine:
 
 
 def has_vnni() -> bool:
-    """Tells whether the processor multiplies bytes in fours and adds them up: AVX512-VNNI or AVX-VNNI."""
+    """Returns whether the processor has dot products of four bytes: AVX512-VNNI or AVX-VNNI."""
     return bool(_flags(_cpuinfo()) & VNNI)
 
 
 def load_average() -> float:
-    """Returns the load average of the last minute."""
+    """Returns the load average over the last minute."""
     return os.getloadavg()[0]
 
 
@@ -57,7 +57,7 @@ def processors(count: int) -> tuple[int, ...]:
 
 
 def _siblings(cpu: int) -> list[int]:
-    """Returns the hardware threads of a core, from a list such as ``0,64`` or ``0-1,8-9``."""
+    """Returns the hardware threads of a processor's core, from a list such as ``0,64`` or ``0-1,8-9``."""
     path = PROCESSORS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
     ranges = re.findall(r"(\d+)(?:-(\d+))?", path.read_text()) if path.exists() else []
     return [number for low, high in ranges for number in range(int(low), int(high or low) + 1)]

@@ -1,4 +1,4 @@
-"""Arrays for kernels: aligned, between guard bands, in memory that stays with the process."""
+"""Arrays for kernels: aligned, between guard bands, in memory that the process keeps."""
 
 import ctypes
 from typing import Any
@@ -9,21 +9,21 @@ import numpy.typing as npt
 from tuner.payload.bf16 import fill_with_nan, fill_with_one
 
 ALIGNMENT_BYTES = 64  # a cache line and an AVX-512 register
-GUARD_BYTES = 4096  # before and after C: a stray vector or row of a tile falls inside
+GUARD_BYTES = 4096  # before and after C: an out-of-bounds vector or tile row falls inside
 GUARD_BYTE = 0xA5
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # mallopt(3)
-KEEP_BYTES = 32 * 2**20  # the largest mmap threshold glibc takes
+KEEP_BYTES = 32 * 2**20  # the largest mmap threshold that glibc accepts
 
 
 def keep_freed_memory() -> None:
-    """Makes malloc keep freed memory, so that no call faults in the pages of its packing buffers anew."""
+    """Makes malloc keep freed memory, so that no call has page faults in its packing buffers again."""
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
     libc.mallopt(M_TRIM_THRESHOLD, 2**30)
 
 
 def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Returns a C-contiguous copy, aligned to a cache line."""
+    """Returns a C-contiguous copy of an array, aligned to a cache line."""
     copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
@@ -38,7 +38,7 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[A
 
 
 class GuardedArray:
-    """An aligned array between two guard bands, filled with NaN so that unwritten elements show."""
+    """An aligned array between two guard bands; filled with NaN, so that unwritten elements show."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """Allocates the array and fills it with NaN."""
@@ -49,20 +49,20 @@ class GuardedArray:
 
     @property
     def memory(self) -> npt.NDArray[np.uint8]:
-        """Returns the bytes of the array with both guards, GUARD_BYTES each."""
+        """Returns the bytes of the array and of both guard bands, GUARD_BYTES each."""
         return self._memory
 
     def poison(self) -> None:
-        """Fills the array with NaN and the guards with a pattern."""
+        """Fills the array with NaN and the guard bands with GUARD_BYTE."""
         self._memory[:] = GUARD_BYTE
         fill_with_nan(self.array)
 
     def fill_with_ones(self) -> None:
-        """Fills the array with numbers that look computed, and the guards with a pattern."""
+        """Fills the array with ones, which look like results, and the guard bands with GUARD_BYTE."""
         self._memory[:] = GUARD_BYTE
         fill_with_one(self.array)
 
     def stray_bytes(self) -> int:
-        """Returns the number of guard bytes that were overwritten."""
+        """Returns the number of bytes of the guard bands that were overwritten."""
         before, after = self._memory[:GUARD_BYTES], self._memory[-GUARD_BYTES:]
         return int(np.count_nonzero(before != GUARD_BYTE) + np.count_nonzero(after != GUARD_BYTE))

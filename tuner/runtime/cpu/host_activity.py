@@ -1,4 +1,4 @@
-"""What the processors of this machine were busy with, by the counters of Linux."""
+"""Reads Linux's counters of processor time: of this machine, and of single processes."""
 
 import os
 import time
@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-THROTTLING = (  # of control groups, version 2 and 1: file, key, seconds of its unit
+THROTTLING = (  # of control groups, versions 2 and 1: file, key, seconds per unit
     (Path("/sys/fs/cgroup/cpu.stat"), "throttled_usec", 1e-6),
     (Path("/sys/fs/cgroup/cpu/cpu.stat"), "throttled_time", 1e-9),
 )
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
 STOLEN = 7
-USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat behind the name, proc_pid_stat(5)
+USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, proc_pid_stat(5)
 
 
 @dataclass(frozen=True)
 class HostActivity:
-    """Counters at one moment; only their differences mean something. What a system does not tell is 0."""
+    """Cumulative counters at one moment, of which only differences are meaningful; 0: no such counter."""
 
     clock_s: float
     busy_s: float  # of all processors
     stolen_s: float  # of all processors, by a hypervisor
-    own_s: float  # processor time of the processes asked about
-    waited_s: float  # that their threads were ready to run and did not
+    own_s: float  # processor time of the given processes
+    waited_s: float  # time that the threads of the given processes were ready to run and did not run
     throttled_s: float  # of this control group
 
 
 def read_activity(processes: tuple[int, ...]) -> HostActivity:
-    """Reads the counters; ``processes`` are those whose work is not another program's."""
+    """Reads the counters now; ``processes``: ids of the processes that do the tuner's work."""
     fields = _words(PROC / "stat")[1:9]
     ticks = [int(field) for field in fields] or [0] * (STOLEN + 1)
     return HostActivity(
@@ -44,7 +44,7 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
 
 
 def thread_waited_s() -> float:
-    """Returns how long the calling thread was ready to run and did not, since it was started."""
+    """Returns the seconds since its start that the calling thread was ready to run and did not run."""
     words = _words(PROC / "thread-self" / "schedstat")
     return int(words[1]) * 1e-9 if words else 0.0
 
@@ -55,7 +55,10 @@ def _processor_s(process: int) -> float:
 
 
 def _waited_s(process: int) -> float:
-    """Returns the time on run queues of all threads; sched-stats.txt of the kernel's documents."""
+    """Returns the seconds on run queues, summed over all threads of a process.
+
+    Source: sched-stats.txt of the Linux kernel's documentation.
+    """
     return sum(int(words[1]) for words in _of_threads(process, "schedstat")) * 1e-9
 
 
@@ -74,7 +77,7 @@ def _throttled_s() -> float:
 
 
 def _words(path: Path) -> list[str]:
-    """Returns the words of a file of the system; none where it is missing, or its process has ended."""
+    """Returns the words of a /proc or /sys file; [] where the file is missing or its process has ended."""
     try:
         return path.read_text().split()
     except OSError:

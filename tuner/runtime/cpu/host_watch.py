@@ -1,4 +1,4 @@
-"""What the machine did while something was timed: counters around it, and a kernel that never changes."""
+"""Host conditions of a timing: counters before and after, and the times of a fixed reference kernel."""
 
 import functools
 import os
@@ -17,21 +17,22 @@ from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 SURROUNDING_SAMPLES, SURROUNDING_REPEATS = (
     3,
     8,
-)  # of the anchor before a timing, and as many after; 8: some 1 ms
-# Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the anchor 18 % slower for 1 ms
-# and 10 % slower for 4 ms more, then as after a pause.
+)  # of the reference kernel before a timing, and as many after; 8: some 1 ms
+# Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
+# 1 ms and 10 % slower for 4 ms more, then as after a pause.
 SETTLING_REPEATS = 50
 
 
 @final
 class HostWatch:
-    """Watches timings of one thread team by two kernels on all its threads, which are always the same.
+    """Observes timings of one thread team by two fixed kernels, run on all threads of the team.
 
-    The anchor is a loop of multiply-adds in registers; the other one is a product of small panels.
+    The reference kernel (``anchor``) is a loop of multiply-adds in registers; ``panel_product`` multiplies
+    small packed panels.
     """
 
     def __init__(self, team: ThreadTeam) -> None:
-        """Compiles the anchor; the product of panels is compiled where a round first needs it."""
+        """Compiles the reference kernel; the panel product is compiled at first use."""
         self._threads = team.size
         self._team = team
         self._machine = describe_machine()
@@ -40,15 +41,18 @@ class HostWatch:
 
     @functools.cached_property
     def panel_product(self) -> Stopwatch:
-        """Returns the stopwatch of the product of panels."""
+        """Returns the stopwatch of the panel product, compiled at first use."""
         return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
-        """Reads the counters; ``helpers`` are processes whose work is timed too."""
+        """Reads the counters of the host; ``helpers``: ids of other processes whose work is timed too."""
         return read_activity((os.getpid(), *helpers))
 
     def beside(self) -> list[float]:
-        """Times the anchor before or after something, once the clock of the processor has settled."""
+        """Returns samples (seconds per call) of the reference kernel, once the processor's clock has settled.
+
+        Called before and after a timing.
+        """
         self._loops.repeat(SETTLING_REPEATS)
         return [sample(self._loops.repeat, SURROUNDING_REPEATS) for _ in range(SURROUNDING_SAMPLES)]
 
@@ -61,10 +65,11 @@ class HostWatch:
         *,
         turns_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns what happened between two readings, given samples of both kernels in order.
+        """Returns the host conditions between two readings, given samples of both kernels in time order.
 
-        ``turns_s`` are those of the anchor that took turns with what was timed: their drift is meant, while
-        their level depends on what ran before each.
+        ``anchor_s``: samples of the reference kernel before and after the timing. ``turns_s``: its samples
+        interleaved with the timing; used for the drift only, since their level depends on what ran before
+        each sample.
         """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s

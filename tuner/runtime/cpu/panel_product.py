@@ -1,7 +1,8 @@
-"""A product of small panels that is the same in each version: it needs of a core what a matmul needs.
+"""A fixed product of small packed panels, which uses a core's resources as a matmul does.
 
 Multiply-adds alone do not. On a shared Cascade Lake, matmuls have two speeds 7 to 8 % apart for seconds at a
-time, and so has this product, while a loop of multiply-adds in registers has one.
+time, and so has this product, while a loop of multiply-adds in registers has one speed. The work is the same
+in every version of the tuner.
 """
 
 from typing import final
@@ -14,20 +15,20 @@ from tuner.runtime.cpu.guarded_arrays import aligned_empty
 from tuner.runtime.cpu.roofline import loop_text
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
-# The sizes that panel_product.mlir has
+# Sizes, as in panel_product.mlir
 ROWS, VECTORS = 6, 2  # of C in registers: 12 sums, so that AVX2 has registers left for A and B
-INNER = 256  # the length of the panels
-PANELS_OF_A, PANELS_OF_B = 4, 4  # B has 128 KiB with AVX-512: more than a first-level cache
-ITERATIONS = 20  # of the whole product in a repeat, some 0.25 ms
+INNER = 256  # length of the panels
+PANELS_OF_A, PANELS_OF_B = 4, 4  # B has 128 KiB with AVX-512: more than an L1 cache
+ITERATIONS = 20  # of the whole product per repeat, some 0.25 ms
 VALUE = 0.5  # of each element of A and B
 
 
 @final
 class PanelProduct:
-    """The product on each thread of a team, with arrays of its own. It always does the same work."""
+    """The panel product on each thread of a team; each thread has separate arrays. The work never varies."""
 
     def __init__(self, team: ThreadTeam, machine: Machine) -> None:
-        """Compiles the product for the machine's vectors of f32."""
+        """Compiles the product for f32 vectors as wide as the machine's registers; fills the arrays."""
         lanes = machine.vector_bytes // 4
         self._team = team
         self._code = JittedModule(product_text(lanes), ("panel_product",))
@@ -44,14 +45,14 @@ class PanelProduct:
         self._calls = tuple((address, one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
-        """Multiplies ``times`` times."""
+        """Computes the product ``times`` times on each thread."""
         self._team.repeat(self._calls, times)
 
 
 def product_text(lanes: int) -> str:
-    """Returns LLVM dialect in which each panel of A meets each of B, and C keeps the last product.
+    """Returns LLVM dialect that multiplies each panel of A by each panel of B; C keeps the last product.
 
-    A panel of A has ROWS floats, one of B VECTORS vectors for each step of the innermost loop.
+    Per step of the innermost loop a panel of A has ROWS floats and a panel of B has VECTORS vectors.
     """
     text = loop_text("panel_product").replace("FIRST", str([0] * lanes))  # the mask of a broadcast
     return f"!vector = vector<{lanes}xf32>\n{text}"

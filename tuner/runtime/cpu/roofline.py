@@ -1,7 +1,7 @@
-"""The two limits of the roofline model (Williams et al., CACM 2009), measured on this processor.
+"""Measures the two limits of the roofline model (Williams et al., CACM 2009) on this processor.
 
-Both are compiled loops, multiply_add.mlir in registers and stream.mlir over memory; a thread team runs them
-as it runs kernels.
+The limits are times of compiled loops: multiply_add.mlir in registers and stream.mlir over memory. A thread
+team runs these loops like kernels.
 """
 
 from importlib.resources import files
@@ -17,13 +17,13 @@ from tuner.runtime.cpu.guarded_arrays import aligned_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import sample
 
-# Independent sums: a latency of 4 or 5 times two units a cycle wants 8 to 10, and AVX2 has 16 registers.
+# Independent sums: a latency of 4 or 5 cycles times two units needs 8 to 10, and AVX2 has 16 registers.
 # Not more: on a Cascade Lake, loops of 12 reach 115 GFLOP/s of f32 and 444 of i8, loops of 10 reach 129 and
-# 461. A roofline below what kernels reach would call right ones wrong.
+# 461. A roofline below what kernels reach would reject correct kernels.
 ACCUMULATORS = 10
-STREAM_BYTES = 256 * 2**20  # at least; more than any cache that is not memory
-ITERATION_BYTES = 256  # that stream.mlir reads in an iteration
-# Of multiply_add.mlir in a sample, some 0.15 ms: long beside a call, too short to be disturbed often.
+STREAM_BYTES = 256 * 2**20  # at least; more than any cache
+ITERATION_BYTES = 256  # that stream.mlir reads per iteration
+# Of multiply_add.mlir per sample, some 0.15 ms: long compared with a call, too short to be disturbed often.
 ITERATIONS = 100_000
 SAMPLES = 500
 WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pmadd.wd"}  # by isa
@@ -31,10 +31,10 @@ WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pm
 
 @final
 class MultiplyAdds:
-    """A loop of multiply-adds on each thread of a team, in registers: it always does the same work."""
+    """A loop of multiply-adds in registers on each thread of a team; the work never varies."""
 
     def __init__(self, team: ThreadTeam, dtype: str, machine: Machine) -> None:
-        """Compiles the loop for the machine's vectors."""
+        """Compiles the loop for vectors of ``dtype`` as wide as the machine's registers."""
         text, flop = _multiply_add(dtype, machine)
         self.flop = team.size * ITERATIONS * flop  # of one repeat
         self._team = team
@@ -48,12 +48,12 @@ class MultiplyAdds:
         self._calls = tuple((address, one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
-        """Runs the loops ``times`` times."""
+        """Runs the loop ``times`` times on each thread."""
         self._team.repeat(self._calls, times)
 
 
 def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Measures both limits; the best of several samples, since a limit is what was reached once."""
+    """Returns flop/s and bytes/s of ``threads`` pinned threads: of each the best of several samples."""
     team = ThreadTeam(threads)
     team.pin(processors(threads))
     try:
@@ -63,14 +63,14 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
 
 def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
-    """Measures how much a team can multiply and add in a second."""
+    """Returns the flop/s of a team's multiply-adds in registers: the best of ``samples`` samples."""
     loops = MultiplyAdds(team, dtype, machine)
     best_s = min(sample(loops.repeat, 1) for _ in range(samples))
     return loops.flop / best_s
 
 
 def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
-    """Returns the loop of multiply-adds of a type, and the flop of one iteration."""
+    """Returns LLVM dialect of the loop of multiply-adds of a type, and the flop of one iteration."""
     if dtype == "i8":
         text, flop = i8_loop(machine, is_in_fours=has_vnni())
         return text, ACCUMULATORS * flop
@@ -83,7 +83,10 @@ def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
 
 
 def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
-    """Returns the loop of bytes multiplied in fours by VNNI, or in twos as words; and the flop of a step."""
+    """Returns LLVM dialect of the i8 loop, and the flop of one dot-product instruction.
+
+    ``is_in_fours``: dot products of four bytes by VNNI; otherwise of two 16-bit integers.
+    """
     lanes = machine.vector_bytes // 4
     if is_in_fours:
         dots, factors, step = 4, "i8", "dot_4_bytes"
@@ -113,5 +116,5 @@ def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
 
 
 def loop_text(name: str) -> str:
-    """Returns a loop of this folder, in LLVM dialect."""
+    """Returns the LLVM dialect of the file ``name``.mlir in this folder."""
     return (files("tuner.runtime.cpu") / f"{name}.mlir").read_text()

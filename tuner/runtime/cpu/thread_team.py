@@ -1,9 +1,9 @@
-"""A persistent thread team that runs compiled functions in parallel, as an OpenMP runtime does.
+"""A persistent thread team that runs compiled functions in parallel, like an OpenMP runtime.
 
 Fork and join are compiled code, thread_team.mlir: a thread spins on a counter, then sleeps on a semaphore, so
-that both take less than a microsecond for a busy team, and an idle one uses no processor. Each thread is a
-Python thread inside of one compiled call, which has released the interpreter lock. After os.fork() the
-child process has none of the threads: its teams start new ones with their next work.
+that fork and join take less than a microsecond for a busy team, and an idle team uses no processor. Each
+thread is a Python thread inside of one compiled call, which has released the interpreter lock. After
+os.fork() the child process has none of the threads: its teams start new threads at their next call.
 """
 
 import ctypes
@@ -17,17 +17,17 @@ import numpy.typing as npt
 
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 
-SLOT_BYTES = 512  # of a thread: each word that threads share has a cache line of its own
-FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # beside the counter of posts, and written before it
+SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
+FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
 SEMAPHORE_OFFSET = 384
 SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps
 
 
 class ThreadTeam:
-    """A team of ``size`` threads: the caller's, and ``size - 1`` that wait for work."""
+    """A team of ``size`` threads: the caller's thread, and ``size - 1`` threads that wait for work."""
 
     def __init__(self, size: int) -> None:
-        """Starts the threads; they end with ``close`` or with the process."""
+        """Compiles the team's code and starts the threads, which end with ``close`` or with the process."""
         text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
         self._code = JittedModule(text, ("team_member", "team_repeat", "team_watch"))
         self._repeat = CompiledFunction(self._code.addresses["team_repeat"])
@@ -51,23 +51,24 @@ class ThreadTeam:
         self._pin_threads()
 
     def forget_threads(self) -> None:
-        """Is called in a forked process, which has none of the threads that use the slots or the lock."""
+        """Called in a forked process, which has none of the threads that use slots and lock."""
         self._is_forked = True
         self._threads = []
         self.lock = threading.Lock()
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
-        """Runs calls (function address, argument address) in parallel and joins, ``times`` times.
+        """Runs calls (function address, argument address) in parallel and joins; ``times`` rounds of this.
 
-        The caller's thread runs the first call. A function takes one pointer and returns nothing.
+        The caller's thread runs the first call. Each function takes one pointer and returns nothing.
         """
         self._repeat(PackedArguments(*self._given(calls), times))
 
     def watch(self, calls: tuple[tuple[int, int], ...], times: int, marks: npt.NDArray[np.uint64]) -> int:
-        """Runs calls as ``repeat``, each on changed arrays; returns how many rounds left C as it was.
+        """Runs calls like ``repeat``, on changed arrays per round; returns the rounds that left C unwritten.
 
-        ``marks`` (count, 2), count a power of two: the address of the highest byte of an input, whose sign is
-        another during a round, and that of the two highest bytes of an element of C, which is NaN before it.
+        ``marks`` (count, 2), count a power of two, used cyclically, one row per round: the address of the
+        highest byte of a number of A or B, whose sign is flipped during the round, and the address of the two
+        highest bytes of an element of C, which is set to NaN before the round.
         """
         count = len(marks)
         if marks.shape != (count, 2) or count & (count - 1) or not count:
@@ -77,7 +78,7 @@ class ThreadTeam:
         return arguments.result
 
     def _given(self, calls: tuple[tuple[int, int], ...]) -> tuple[int, int, int, int]:
-        """Hands the members their calls; returns the first arguments of the compiled loops."""
+        """Writes the calls into the threads' slots; returns the first arguments of the compiled loops."""
         if not 1 <= len(calls) <= self.size:
             raise ValueError(f"team of {self.size}: found {len(calls)} calls")
         if self._is_forked:
@@ -87,7 +88,7 @@ class ThreadTeam:
         return (self._slots.address, len(calls) - 1, *calls[0])
 
     def pin(self, processors: tuple[int, ...]) -> None:
-        """Pins the caller's thread to the first processor and each other thread to one of the rest."""
+        """Pins the caller's thread to the first processor and each other thread to one more processor."""
         os.sched_setaffinity(0, {processors[0]})
         self._processors = processors
         self._pin_threads()
@@ -98,7 +99,7 @@ class ThreadTeam:
                 os.sched_setaffinity(thread.native_id, {processor})
 
     def close(self) -> None:
-        """Ends the threads."""
+        """Ends and joins the team's threads."""
         if self._threads:
             for index in range(len(self._threads)):
                 self._write(index, 0, 0)

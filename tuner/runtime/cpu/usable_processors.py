@@ -1,4 +1,4 @@
-"""Reads which processors this process may use, and how busy they are: /proc and control groups of Linux."""
+"""Reads which processors this process may use, and their load, from Linux's /proc and control groups."""
 
 import os
 import time
@@ -9,20 +9,20 @@ from tuner.core.processors import PresentLoad, Processors
 
 PROC = Path("/proc")
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
-WINDOW_S = 0.2  # twenty ticks of the counters: a load of a twentieth of a processor shows
+WINDOW_S = 0.2  # twenty ticks of the counters: resolves a load of a twentieth of a processor
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-BUSY = (0, 1, 2, 5, 6)  # numbers of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
+BUSY = (0, 1, 2, 5, 6)  # fields of a line of /proc/stat, proc_stat(5): user, nice, system, irq, softirq
 STOLEN = 7
 
 
 def usable_processors() -> Processors:
-    """Returns the processors that this process may use."""
+    """Returns the machine's processors, those that this process may use, and the control group's quota."""
     quota = min((*_quotas(), *_quota_of_version_1()), default=None)
     return Processors(os.cpu_count() or 1, len(os.sched_getaffinity(0)), quota)
 
 
 def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
-    """Returns how busy the allowed processors are while this thread sleeps."""
+    """Returns the load of the allowed processors, in processors, while this thread sleeps ``window_s``."""
     before_s, started_s = _processor_s(), time.monotonic()
     sleep(window_s)
     elapsed_s = max(time.monotonic() - started_s, TICK_S)
@@ -31,7 +31,7 @@ def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = ti
 
 
 def _processor_s() -> tuple[float, float]:
-    """Returns the seconds that the allowed processors were busy, and those that were stolen from them."""
+    """Returns the cumulative busy and stolen seconds, each summed over the allowed processors."""
     names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     lines = [line.split() for line in _text(PROC / "stat").splitlines()]
     counters = [[int(number) for number in words[1:9]] for words in lines if words and words[0] in names]
@@ -40,7 +40,7 @@ def _processor_s() -> tuple[float, float]:
 
 
 def _quotas() -> Iterator[float]:
-    """Yields the quota of this process's control group and of each around it; cgroups(7), version 2."""
+    """Yields the quotas, in processors, of this process's control group and its ancestors; cgroups(7), v2."""
     paths = [line[3:] for line in _text(PROC / "self" / "cgroup").splitlines() if line.startswith("0::")]
     for path in paths:
         group = Path(path.strip().lstrip("/"))
@@ -57,7 +57,7 @@ def _quota_of_version_1() -> Iterator[float]:
 
 
 def _text(path: Path) -> str:
-    """Returns a file of the system; '' where there is none."""
+    """Returns the text of a /proc or /sys file; '' where the file is missing."""
     try:
         return path.read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""The CUDA driver, called through cuda-bindings or ctypes, and the device on top of it; NVML and cuBLAS.
+"""The CUDA driver, called through cuda-bindings or ctypes, a device on top of the driver; NVML and cuBLAS.
 
-Importing these files needs neither a driver nor a GPU.
+Importing these modules needs neither a driver nor a GPU.
 """

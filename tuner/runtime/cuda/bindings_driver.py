@@ -1,4 +1,4 @@
-"""The CUDA driver through NVIDIA's package cuda-bindings."""
+"""Calls the CUDA driver through NVIDIA's package cuda-bindings."""
 
 import ctypes
 from typing import Any, final
@@ -26,7 +26,7 @@ class BindingsDriver(AbstractDriver):
     """Makes driver calls through ``cuda.bindings.driver``."""
 
     def __init__(self) -> None:
-        """Imports the package. Raises ImportError; a missing driver is an error of the first call."""
+        """Imports cuda-bindings. Raises ImportError; a missing driver fails at the first call."""
         import cuda.bindings
         from cuda.bindings import driver
 
@@ -44,7 +44,7 @@ class BindingsDriver(AbstractDriver):
         ]
         try:
             result, *outputs = getattr(self._driver, name)(*arguments)
-        except (RuntimeError, AttributeError) as error:  # a function or a library that is not there
+        except (RuntimeError, AttributeError) as error:  # the function or the library is missing
             raise DeviceError(f"{name}: {_line(error)}") from error
         wanted = [kind for kind in kinds if kind.is_output]
         if int(result) != 0:
@@ -74,7 +74,7 @@ class BindingsDriver(AbstractDriver):
 
 
 def _output(kind: ParameterKind, found: Any) -> Any:
-    """Returns an output of the bindings as a number or as bytes."""
+    """Returns an output of cuda-bindings as a number or as bytes."""
     if kind is OUT_MAP:
         return ctypes.string_at(found.getPtr(), TENSOR_MAP_BYTES)
     if kind is OUT_NAME or kind is OUT_TEXT:

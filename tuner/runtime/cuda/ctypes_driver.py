@@ -1,4 +1,4 @@
-"""The CUDA driver through ctypes, which needs libcuda alone."""
+"""Calls the CUDA driver through ctypes, which needs only libcuda."""
 
 import ctypes
 from collections.abc import Callable
@@ -24,10 +24,10 @@ LIBRARY = "libcuda.so.1"
 
 @final
 class CtypesDriver(AbstractDriver):
-    """Makes driver calls through a shared library."""
+    """Makes driver calls through the shared library libcuda."""
 
     def __init__(self, library: str = LIBRARY) -> None:
-        """Loads the library. Raises OSError."""
+        """Loads the library. Raises OSError where it is missing."""
         self._library = ctypes.CDLL(library)
         self._functions: dict[str, Any] = {}
         self.origin = library
@@ -65,7 +65,7 @@ def _c_types(kind: ParameterKind) -> list[Any]:
 
 
 def _input(kind: ParameterKind, value: Any) -> Any:
-    """Returns an input as ctypes takes it."""
+    """Returns the ctypes argument for an input."""
     if kind is NUMBERS_64 or kind is NUMBERS_32:
         return (kind.ctype._type_ * len(value))(*value)
     if kind is UINT64_BY_POINTER:
@@ -76,7 +76,7 @@ def _input(kind: ParameterKind, value: Any) -> Any:
 
 
 def _output(found: Any) -> Any:
-    """Returns an output that the driver wrote, as a number or as bytes."""
+    """Returns an output that the driver wrote as a number or as bytes."""
     if isinstance(found, ctypes.Array):
         return found.value if found._type_ is ctypes.c_char else bytes(found)
     return found.value or 0 if isinstance(found, ctypes.c_void_p) else found.value

@@ -1,4 +1,4 @@
-"""cuBLAS through ctypes, as installed by torch, by cupy, as nvidia-cublas or with CUDA."""
+"""Calls cuBLAS through ctypes: as installed with torch, cupy, the wheel nvidia-cublas, or CUDA."""
 
 import ctypes
 import importlib.util
@@ -13,7 +13,10 @@ from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
 
 NOT_FOUND: Final = "no cuBLAS found (pip install nvidia-cublas)"
-WHEELS = ("cu*/lib", "cublas/lib")  # of the wheels nvidia-cublas and nvidia-cublas-cuXX, below nvidia/
+WHEELS = (
+    "cu*/lib",
+    "cublas/lib",
+)  # in the wheels nvidia-cublas and nvidia-cublas-cuXX, below nvidia/
 SYSTEM = (Path("/usr/local/cuda/lib64"), Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"))
 PATTERN = "libcublas.so.*"
 
@@ -23,7 +26,7 @@ TYPES = {"f32": 0, "f64": 1, "f16": 2, "bf16": 14}  # cudaDataType
 COMPUTE_32F, COMPUTE_32F_FAST_TF32, COMPUTE_64F = 68, 77, 70
 DEFAULT_ALGORITHM = -1  # cuBLAS chooses by its heuristics
 MAJOR, MINOR, PATCH = 0, 1, 2  # libraryPropertyType
-# cuBLAS asks for 32 MiB on Hopper and 4 MiB elsewhere; without it a captured call would allocate
+# cuBLAS needs 32 MiB on Hopper and 4 MiB on other GPUs; without a workspace a captured call would allocate
 # https://docs.nvidia.com/cuda/cublas/#cublassetworkspace
 WORKSPACE_BYTES: Final = 32 << 20
 SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -46,7 +49,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 def find_cublas() -> str:
-    """Returns the path of the library that torch and cupy would use. Raises TunerError when there is none."""
+    """Returns the path of the cuBLAS that torch and cupy would use. Raises TunerError where it is missing."""
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
     except ImportError as error:
@@ -65,10 +68,13 @@ def find_cublas() -> str:
 
 @final
 class Cublas:
-    """A handle of cuBLAS on one device, and its workspace."""
+    """A cuBLAS handle on one device, and its workspace."""
 
     def __init__(self, device: AbstractDevice, path: str) -> None:
-        """Loads the library and creates a handle in the device's context. Raises TunerError."""
+        """Loads cuBLAS, creates a handle in the device's context and allocates the workspace.
+
+        Raises TunerError where cuBLAS cannot be loaded or a call fails.
+        """
         try:
             self._library = ctypes.CDLL(path)
         except OSError as error:
@@ -82,9 +88,10 @@ class Cublas:
         self.name = f"cuBLAS {major}.{minor}.{patch}"
 
     def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
-        """Enqueues C = A B of row-major device memory; sums in f32 (f64 for f64), in tf32 for tf32 alone.
+        """Enqueues C = A B on row-major device memory; accumulates in f32 (f64 for f64; tf32 only for tf32).
 
-        In the column-major order of cuBLAS, row-major matrices are their transposes: C' = B' A'.
+        cuBLAS is column-major: it takes row-major matrices for their transposes, so C' = B' A' is computed.
+        ``a``, ``b``, ``c``: device addresses. Raises TunerError for a dtype that cuBLAS lacks.
         """
         if problem.stored_dtype not in TYPES:
             raise TunerError(f"cuBLAS: found {problem.dtype}, allowed {', '.join(TYPES)} as baseline")
@@ -106,7 +113,7 @@ class Cublas:
             self._call("cublasGemmStridedBatchedEx", *head, *inputs, *outputs, *tail)
 
     def close(self) -> None:
-        """Destroys the handle and frees its workspace."""
+        """Destroys the cuBLAS handle and frees its workspace."""
         self._call("cublasDestroy_v2", self._handle)
         self._device.free(self._workspace, 0)
 
@@ -126,7 +133,7 @@ class Cublas:
 
 
 def compute_type(problem: Problem) -> int:
-    """Returns cuBLAS's compute type, which is never narrower than that of our kernels for the dtype."""
+    """Returns cublasComputeType_t for a problem, never narrower than the tuned kernels' compute type."""
     if problem.dtype == "f64":
         return COMPUTE_64F
     return COMPUTE_32F_FAST_TF32 if problem.dtype == "tf32" else COMPUTE_32F
@@ -138,7 +145,10 @@ def _scalars(problem: Problem) -> tuple[Any, Any]:
 
 
 def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
-    """Returns cuBLAS without cuda-pathfinder: of a wheel, as torch has, else of the system; the newest."""
+    """Returns the newest cuBLAS of a wheel (as torch installs), else of the system; None: not installed.
+
+    Used without cuda-pathfinder.
+    """
     found = importlib.util.find_spec("nvidia")
     wheels = [] if found is None else [Path(root) for root in found.submodule_search_locations or ()]
     for root, folder in itertools.product(wheels, WHEELS):
@@ -149,7 +159,7 @@ def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
 
 
 def _version(file: Path) -> tuple[tuple[int, ...], int]:
-    """Returns the version behind ``.so``; of links to one file the shortest name is the greatest."""
+    """Returns a sort key: the major version after ``.so.``; of links to one file the shortest sorts last."""
     words = file.name.removeprefix("libcublas.so.").split(".")
     numbers = tuple(int(word) for word in words if word.isdigit())
     return numbers[:1], -len(words)

@@ -1,4 +1,4 @@
-"""An NVIDIA GPU through the CUDA driver API."""
+"""An NVIDIA GPU, used through the CUDA driver API."""
 
 import threading
 from typing import Any, final
@@ -21,27 +21,27 @@ FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 @final
 class CudaDevice(AbstractDevice):
-    """One GPU and its primary context, which PyTorch and CuPy use as well; safe to use from several threads.
+    """One GPU and its primary context, which PyTorch and CuPy use as well; thread-safe.
 
-    Allocations are stream-ordered where the driver supports that, and freed memory stays in the pool of this
-    process. CUDA programming guide, "Stream Ordered Memory Allocator".
+    Allocations are stream-ordered where the driver supports memory pools, and freed memory stays in the pool
+    of this process. CUDA programming guide, "Stream Ordered Memory Allocator".
     """
 
     def __init__(self, driver: CheckedDriver, ordinal: int = 0) -> None:
-        """Retains the primary context. Raises DeviceError."""
+        """Retains the primary context of GPU ``ordinal``. Raises DeviceError."""
         self._driver = driver
         self._device: int = driver("cuDeviceGet", ordinal)
         self.facts = read_facts(driver, self._device)
         self.name, self.chip = self.facts.name, self.facts.chip
         self._context: int = driver("cuDevicePrimaryCtxRetain", self._device)
-        self._thread = threading.local()  # whether the context is current there
+        self._thread = threading.local()  # whether the context is current in the thread
         self._modules = Modules(self._call, self.facts.max_shared_bytes)
         if self.facts.has_memory_pools:
             pool = self._call("cuDeviceGetDefaultMemPool", self._device)
             self._call("cuMemPoolSetAttribute", pool, POOL_RELEASE_THRESHOLD, KEEP_ALL)
 
     def close(self) -> None:
-        """Releases the context; the device must not be used afterwards."""
+        """Releases the primary context; the device must not be used afterwards."""
         self._driver("cuDevicePrimaryCtxRelease", self._device)
 
     def load_module(self, image: bytes) -> int:
@@ -99,11 +99,11 @@ class CudaDevice(AbstractDevice):
         return int(self._call("cuMemAlloc", max(size_bytes, 1), doing=doing))
 
     def free(self, address: int, stream: int) -> None:
-        if address == 0:  # which cuMemFree takes and cuMemFreeAsync does not
+        if address == 0:  # which cuMemFree accepts and cuMemFreeAsync does not
             return
         if self.facts.has_memory_pools:
             self._call("cuMemFreeAsync", address, stream)
-        else:  # waits for the work that uses it
+        else:  # waits for work that uses the memory
             self._call("cuMemFree", address)
 
     def allocate_host(self, size_bytes: int) -> int:

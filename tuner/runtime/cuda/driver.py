@@ -1,4 +1,4 @@
-"""The interface through which the CUDA driver is called, and its errors as DeviceError."""
+"""The interface for calls of the CUDA driver; errors of the driver become DeviceError."""
 
 import abc
 from typing import Any, final
@@ -6,31 +6,34 @@ from typing import Any, final
 from tuner.core.device import DeviceError
 
 SUCCESS = 0
-Called = tuple[int, tuple[Any, ...]]  # the CUresult, the outputs in C's order
+Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
 
 
 class AbstractDriver(abc.ABC):
-    """Makes the calls in the table of ``driver_calls``."""
+    """Makes the driver calls listed in ``driver_calls.CALLS``."""
 
     origin: str  # "cuda-bindings 13.5", "libcuda.so.1"
 
     @abc.abstractmethod
     def call(self, name: str, *inputs: Any) -> Called:
-        """Makes one call. Raises DeviceError where the driver is too old to have it."""
+        """Makes the call ``name`` with its inputs in C's order; returns CUresult and outputs.
+
+        Raises DeviceError where the driver is too old for the function.
+        """
 
 
 @final
 class CheckedDriver:
-    """Makes calls; raises DeviceError for a CUresult other than success."""
+    """Makes driver calls; raises DeviceError for a CUresult other than CUDA_SUCCESS."""
 
     def __init__(self, driver: AbstractDriver) -> None:
         self._driver = driver
         self.origin = driver.origin
 
     def __call__(self, name: str, *inputs: Any, doing: str = "") -> Any:
-        """Returns the output, a tuple of several, None without one. Raises DeviceError.
+        """Makes a driver call; returns its output, a tuple of several outputs, or None without outputs.
 
-        ``doing`` tells in the error what the call is for.
+        ``doing`` says in the error what the call is for. Raises DeviceError.
         """
         result, outputs = self._driver.call(name, *inputs)
         if result != SUCCESS:

@@ -1,7 +1,7 @@
-"""The table of the CUDA driver's functions that are called here, for cuda-bindings and ctypes alike.
+"""The table of the CUDA driver functions that the tuner calls, for both cuda-bindings and ctypes.
 
-Names are those of cuda.h and of cuda-bindings; symbols are what libcuda exports under the newest meaning that
-every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
+Names are the names in cuda.h and cuda-bindings; symbols are the names that libcuda exports, of the newest
+version that every driver since CUDA 12.0 has. See <https://docs.nvidia.com/cuda/cuda-driver-api>.
 """
 
 import ctypes
@@ -14,16 +14,16 @@ TENSOR_MAP_BYTES = 128  # CUtensorMap
 
 @dataclass(frozen=True)
 class ParameterKind:
-    """The type of a parameter in C, and its enumeration in the bindings."""
+    """The C type of a parameter, and its type in cuda-bindings."""
 
     ctype: Any
     is_output: bool = False
-    enum: str = ""  # type in cuda-bindings of a parameter that takes no plain number there
+    enum: str = ""  # type in cuda-bindings, where a parameter does not accept a plain number
 
 
 @dataclass(frozen=True)
 class DriverCall:
-    """A function: its symbol and its parameters in C's order, outputs among them."""
+    """A driver function: its symbol and its parameters in C's order, inputs and outputs."""
 
     symbol: str
     kinds: tuple[ParameterKind, ...]
@@ -59,7 +59,7 @@ OUT_MAP = ParameterKind(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
 
 
 def enum(name: str) -> ParameterKind:
-    """Returns the kind of a parameter that is an enumeration of cuda.h."""
+    """Returns the kind of a parameter whose type is the enumeration ``name`` of cuda.h."""
     return ParameterKind(ctypes.c_int, enum=name)
 
 

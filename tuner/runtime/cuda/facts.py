@@ -20,15 +20,15 @@ class CudaFacts:
     multiprocessors: int
     memory_bytes: int
     l2_bytes: int
-    max_shared_bytes: int  # of a block, static and dynamic together
-    clock_hz: float  # the highest of the multiprocessors
+    max_shared_bytes: int  # of a block, static and dynamic
+    clock_hz: float  # highest clock of the multiprocessors
     memory_clock_hz: float
-    driver_version: str  # the newest CUDA that the driver knows: "13.0"
+    driver_version: str  # the newest CUDA that the driver supports: "13.0"
     has_memory_pools: bool  # for stream-ordered allocation
 
 
 def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
-    """Reads the properties from the driver, without a context. Raises DeviceError."""
+    """Returns the properties of a device (CUdevice), read without a context. Raises DeviceError."""
 
     def attribute(which: int) -> int:
         return int(driver("cuDeviceGetAttribute", which, device))

@@ -10,7 +10,7 @@ CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """Grid, block, cluster, shared memory and stream of a launch."""
+    """Grid, block, cluster, dynamic shared memory and stream of a launch."""
 
     grid: Extent
     block: Extent
@@ -20,7 +20,7 @@ class LaunchConfig:
 
 
 class CLaunchAttribute(ctypes.Structure):
-    """CUlaunchAttribute of cuda.h: an id, and 64 bytes of which a cluster takes the first three words."""
+    """CUlaunchAttribute of cuda.h: an id, and 64 bytes; a cluster's sizes are the first three integers."""
 
     _fields_ = [
         ("id", ctypes.c_int),
@@ -44,7 +44,7 @@ class CLaunchConfig(ctypes.Structure):
 
 
 def c_config(config: LaunchConfig) -> CLaunchConfig:
-    """Returns the configuration as a C struct, which keeps its attributes alive."""
+    """Returns the configuration as CUlaunchConfig; the struct keeps its attributes alive."""
     attribute = CLaunchAttribute(CLUSTER_DIMENSION, 0, (ctypes.c_uint * 3)(*config.cluster))
     return CLaunchConfig(
         (ctypes.c_uint * 3)(*config.grid),

@@ -1,4 +1,4 @@
-"""Modules and kernels on a GPU: an image is loaded once, a kernel looked up once."""
+"""Modules and kernels on a GPU: each image is loaded once, each kernel looked up once."""
 
 import ctypes
 from collections.abc import Callable
@@ -18,25 +18,25 @@ class LoadedModule:
     """A loaded module and the handles of its kernels."""
 
     image: bytes
-    users: int = 1  # loads that were not taken back
+    users: int = 1  # loads without an unload
     functions: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
 class LoadedFunction:
-    """A kernel and the limits that are set for it."""
+    """A kernel, with the function attributes that are set."""
 
     name: str
-    shared_bytes: int = SHARED_DEFAULT_BYTES  # limit of its dynamic shared memory
+    shared_bytes: int = SHARED_DEFAULT_BYTES  # limit of the kernel's dynamic shared memory
     allows_large_clusters: bool = False
 
 
 @final
 class Modules:
-    """The modules and kernels of one context."""
+    """The loaded modules and kernels of one context."""
 
     def __init__(self, call: Callable[..., Any], max_shared_bytes: int) -> None:
-        """Takes the function that makes driver calls, and the shared memory that a block may opt in to."""
+        """Takes a function that makes driver calls, and the bytes of shared memory that a block may have."""
         self._call = call
         self._max_shared_bytes = max_shared_bytes
         self._by_image: dict[bytes, int] = {}
@@ -44,18 +44,18 @@ class Modules:
         self._functions: dict[int, LoadedFunction] = {}  # by function
 
     def load(self, image: bytes) -> int:
-        """Loads an image, unless it is loaded; returns its module."""
+        """Returns the module of an image (cubin or PTX), loaded unless it is loaded already."""
         if image in self._by_image:
             module = self._by_image[image]
             self._modules[module].users += 1
             return module
-        content = ctypes.create_string_buffer(image)  # PTX must end with a zero byte: this adds one
+        content = ctypes.create_string_buffer(image)  # PTX must end with a zero byte, which this adds
         module = int(self._call("cuModuleLoadData", ctypes.addressof(content), doing=f"{len(image)} bytes"))
         self._by_image[image], self._modules[module] = module, LoadedModule(image)
         return module
 
     def unload(self, module: int) -> None:
-        """Takes one load back; the last one unloads the module."""
+        """Undoes one ``load``; unloads the module with the last. Raises DeviceError for an unknown module."""
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -66,7 +66,7 @@ class Modules:
         del self._modules[module], self._by_image[loaded.image]
 
     def function(self, module: int, name: str) -> int:
-        """Returns the handle of a kernel."""
+        """Returns the CUfunction of the kernel ``name``. Raises DeviceError."""
         functions = self._require(module).functions
         if name not in functions:
             found = int(self._call("cuModuleGetFunction", module, name.encode(), doing=name))
@@ -74,11 +74,14 @@ class Modules:
         return functions[name]
 
     def name_of(self, function: int) -> str:
-        """Returns the name of a kernel, for messages."""
+        """Returns the name of a kernel for messages; an unknown handle in hexadecimal."""
         return self._functions[function].name if function in self._functions else f"{function:#x}"
 
     def allow_shared(self, function: int, size_bytes: int) -> None:
-        """Raises a kernel's limit of dynamic shared memory where it is too low. Raises DeviceError."""
+        """Sets a kernel's limit of dynamic shared memory to ``size_bytes``, unless it is that high already.
+
+        Raises DeviceError for more than a block of this GPU may have.
+        """
         known = self._functions.get(function)
         if known is None or size_bytes <= known.shared_bytes:
             return
@@ -91,7 +94,7 @@ class Modules:
         known.shared_bytes = size_bytes
 
     def allow_cluster(self, function: int, cluster: Extent) -> None:
-        """Opts a kernel in to clusters of non-portable size where the cluster has one."""
+        """Opts a kernel in to clusters of non-portable size if ``cluster`` exceeds PORTABLE_CLUSTER."""
         known = self._functions.get(function)
         size = cluster.x * cluster.y * cluster.z
         if known is None or known.allows_large_clusters or size <= PORTABLE_CLUSTER:

@@ -10,8 +10,8 @@ from tuner.core.gpu_conditions import GpuState
 MODULE = "pynvml"  # of nvidia-ml-py
 HZ_OF_MHZ = 1e6
 W_OF_MW = 1e-3
-# nvmlClocksEventReason* of nvml.h that mean slower than the GPU could be: being idle, clocks that the user
-# chose and clocks in step with another GPU do not
+# nvmlClocksEventReason* of nvml.h that make the GPU slower than it could be; not among them: an idle GPU,
+# clocks that the user chose, and clocks synchronised with another GPU
 SLOWDOWNS = (
     (0x004, "power cap"),
     (0x008, "hardware slowdown"),
@@ -27,10 +27,10 @@ class SensorsError(TunerError):
 
 @final
 class GpuSensors:
-    """The sensors of one GPU."""
+    """The sensors of one GPU, read through NVML."""
 
     def __init__(self, bus: str) -> None:
-        """Takes the GPU's PCI address. Raises SensorsError."""
+        """Takes the GPU's PCI address. Raises SensorsError where NVML is missing or does not know the GPU."""
         try:
             self._nvml: Any = importlib.import_module(MODULE)
         except ImportError as error:
@@ -42,7 +42,7 @@ class GpuSensors:
             raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
 
     def read(self) -> GpuState:
-        """Reads the sensors, in about a millisecond."""
+        """Returns a reading of the sensors; takes about a millisecond."""
         nvml, gpu = self._nvml, self._gpu
         reasons = self._told(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
         return GpuState(
@@ -60,7 +60,7 @@ class GpuSensors:
         )
 
     def _told(self, ask: Callable[[], int]) -> int | None:
-        """Returns the result of a query; None where this GPU or driver does not support it."""
+        """Returns the result of a query; None where GPU or driver does not support the query."""
         try:
             return ask()
         except self._nvml.NVMLError:
@@ -68,7 +68,7 @@ class GpuSensors:
 
 
 def slowdowns_in(reasons: int) -> tuple[str, ...]:
-    """Names the bits of NVML's reasons that hold the clocks down."""
+    """Returns the names of the bits in nvmlClocksEventReasons that lower the clocks."""
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 

@@ -1,4 +1,4 @@
-"""Opens the driver and the GPU; the error of a missing part says which, in one line."""
+"""Opens the CUDA driver and a GPU; errors say in one line which part is missing."""
 
 from tuner.core.device import DeviceError
 from tuner.runtime.cuda.bindings_driver import BindingsDriver
@@ -10,7 +10,7 @@ SEE = "nvidia-smi shows what is there"
 
 
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
-    """Opens a GPU, whose context takes memory there. Raises DeviceError with what is missing."""
+    """Opens GPU ``ordinal``, which creates a context in its memory. Raises DeviceError: what is missing."""
     driver = CheckedDriver(open_driver(library))
     try:
         driver("cuInit", 0)
@@ -23,10 +23,13 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
 
 
 def open_driver(library: str | None = None) -> AbstractDriver:
-    """Returns the driver through cuda-bindings where installed, else through libcuda or the named library."""
+    """Returns the driver: through the named library, else cuda-bindings where installed, else libcuda.
+
+    Raises DeviceError where the library cannot be loaded.
+    """
     if library is not None:
         return _by_ctypes(library)
-    by_ctypes = _by_ctypes(LIBRARY)  # first: its absence has a message of its own
+    by_ctypes = _by_ctypes(LIBRARY)  # first: a missing libcuda has a separate message
     try:
         return BindingsDriver()
     except ImportError:

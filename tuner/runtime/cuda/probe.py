@@ -1,4 +1,4 @@
-"""The GPU of this machine, by queries that need no context and allocate nothing on it."""
+"""Describes this machine's GPU by queries that need no context and allocate no GPU memory."""
 
 from dataclasses import dataclass, replace
 
@@ -18,11 +18,11 @@ class GpuHere:
     """The GPU that this process would open."""
 
     facts: CudaFacts
-    bus: str  # its PCI address, by which NVML knows it as well: "00000000:3b:00.0"
+    bus: str  # PCI address, as NVML writes it: "00000000:3b:00.0"
 
 
 def describe_gpu(library: str | None = None) -> GpuHere:
-    """Returns the first GPU of this machine. Raises DeviceError with what is missing."""
+    """Returns the first GPU of this machine. Raises DeviceError, which says what is missing."""
     driver = CheckedDriver(open_driver(library))
     driver("cuInit", 0)
     if driver("cuDeviceGetCount") == 0:
@@ -36,13 +36,16 @@ def describe_gpu(library: str | None = None) -> GpuHere:
 
 
 def require_chip(chip: Chip, facts: CudaFacts) -> None:
-    """Raises DeviceError for a GPU that is not the chip the code is compiled for."""
+    """Raises DeviceError unless the GPU is the chip that code is compiled for."""
     if facts.chip != f"sm_{chip.capability}":
         raise DeviceError(f"code is for {chip.name}, the GPU here is {facts.name}, {facts.chip}")
 
 
 def machine_for(chip: Chip) -> Machine:
-    """Returns the machine that a chip's code is made for: the GPU here where it runs the code."""
+    """Returns the machine that a chip's code is for: this machine's GPU if it is of the chip.
+
+    Otherwise a machine of which only the chip is known.
+    """
     try:
         facts = describe_gpu().facts
         require_chip(chip, facts)
@@ -52,7 +55,7 @@ def machine_for(chip: Chip) -> Machine:
 
 
 def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
-    """Returns the machine that code is compiled for: the GPU here, or one of which only the chip is known."""
+    """Returns the GPU with ``facts`` as a machine; ``facts`` None: only the chip is known."""
     unknown = gpu_machine("cuda", chip, "NVIDIA GPU")
     if facts is None:
         return unknown

@@ -1,4 +1,4 @@
-"""The roofline of a GPU: bytes per second measured by copies, flop per second as NVIDIA documents."""
+"""The roofline of a GPU: bytes/s measured by copies, flop/s as NVIDIA documents."""
 
 from tuner.core.chips import CLOCK_FLOP
 from tuner.core.device import AbstractDevice
@@ -11,14 +11,14 @@ COPIES = 10
 
 
 def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
-    """Returns both limits. Raises TunerError for a chip without a documented number."""
+    """Returns both limits of the roofline. Raises TunerError where NVIDIA documents no peak."""
     flop_per_s = documented_flop_per_s(facts, dtype)
     source = f"documented, at {facts.clock_hz / 1e6:.0f} MHz"
     return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
 
 
 def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
-    """Returns the peak at the highest clock. Raises TunerError for a chip or type without one."""
+    """Returns the documented peak at the highest clock. Raises TunerError for a chip or dtype without one."""
     known = CLOCK_FLOP.get(facts.chip)
     if known is None:
         raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")
@@ -28,7 +28,7 @@ def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
 
 
 def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
-    """Returns the bytes read and written per second by the fastest of several copies inside of the GPU."""
+    """Returns bytes read and written per second by the fastest of COPIES copies within GPU memory."""
     size = min(COPY_BYTES, memory_bytes // 8 // 256 * 256)
     stream = device.create_stream()
     source, target = (device.allocate(size, stream) for _ in range(2))
@@ -36,7 +36,9 @@ def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
     device.fill(source, 0, 4, size // 4, stream)
     taken_s = []
     for _ in range(COPIES):
-        device.copy(target, source, size, stream)  # while the GPU works on it, the next copy is launched
+        device.copy(
+            target, source, size, stream
+        )  # while the GPU executes this one, the next copy is launched
         device.record_event(start, stream)
         device.copy(target, source, size, stream)
         device.record_event(stop, stream)
