@@ -1,1 +1,1 @@
-"""Order and asynchrony of a host function: tokens, streams, events, GPUX."""
+"""Makes the device work of a host function asynchronous: tokens, streams, events, GPUX."""

@@ -1,6 +1,6 @@
-"""Builds the asynchronous forms of device work: an op with a token that it waits for, and one for its end.
+"""Creates the asynchronous forms of device work, and ``gpu.wait`` for forks, joins and host waits.
 
-All of ``DEVICE_OPS`` take tokens as their first operands and return one as their last result.
+All operations of ``DEVICE_OPS`` take tokens as their first operands and return a token as their last result.
 
     gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
   becomes
@@ -17,23 +17,23 @@ from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.type_sizes import element_bytes
 
 ASYNC = "!gpu.async.token"
-FILLED_BYTES = (2, 4)  # of an element
+FILLED_BYTES = (2, 4)  # element sizes that mgpuMemset16 and mgpuMemset32 fill
 
 
 def is_token(value: Value) -> bool:
-    """Tells whether a value is a token."""
+    """Returns whether a value is an async token."""
     return str(value.type) == ASYNC
 
 
 def is_filled_by_runtime(memref: Type) -> bool:
-    """Tells whether MLIR's runtime has a call that fills such memory: mgpuMemset16, mgpuMemset32."""
+    """Returns whether MLIR's runtime can fill such a memref, with mgpuMemset16 or mgpuMemset32."""
     return is_contiguous(memref) and element_bytes(memref.element_type) in FILLED_BYTES
 
 
 def make_async(op: Op, dependency: Value) -> Value:
-    """Builds the asynchronous op in front of ``op``, which loses its users to it; returns the new token.
+    """Creates the asynchronous form of ``op`` before it, replaces the uses of ``op``; returns the token.
 
-    The caller erases ``op``: insertion points may still name it.
+    The caller erases ``op``, because insertion points may still refer to it.
     """
     attributes = attributes_of(op)
     if SEGMENTS in attributes:
@@ -48,10 +48,10 @@ def make_async(op: Op, dependency: Value) -> Value:
 
 
 def wait_async(tokens: Sequence[Value]) -> Value:
-    """Builds, here, the begin of a new stream behind the tokens; returns its token."""
+    """Creates ``gpu.wait async`` at the insertion point: a new stream after ``tokens``; returns its token."""
     return create("gpu.wait", [ir.Type.parse(ASYNC)], tokens).results[0]
 
 
 def wait_on_host(tokens: Sequence[Value]) -> None:
-    """Builds, here, a wait of the host, which ends the streams of the tokens."""
+    """Creates ``gpu.wait`` at the insertion point: the host waits, and the streams of ``tokens`` end."""
     create("gpu.wait", [], tokens)

@@ -1,8 +1,8 @@
-"""Moves the bodies of ``async.execute`` to where they stand: what waits for what is found anew later.
+"""Inlines the bodies of ``async.execute``; dependences between the inlined operations are computed later.
 
-Takes a function with regions of the async dialect; gives it without. The order of the text is one that their
-tokens allow: a region stands behind those that it depends on. Rejected: other ops of the async dialect, such
-as groups, and values of it that control flow hands on.
+Takes a function with regions of the async dialect; removes the regions. Program order is one of the orders
+that their tokens allow, because a region follows the regions that it depends on. Rejected: other operations
+of the async dialect, such as groups, and async values that control flow forwards.
 
     %t, %f = async.execute -> !async.value<memref<4xf32>> {
       %0 = gpu.alloc () : memref<4xf32>
@@ -23,9 +23,9 @@ ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 
 
 def inline_async_regions(function: Op) -> None:
-    """Rewrites in place. Raises CandidateError(COMPILE)."""
-    found = walk(function, EXECUTE, AWAIT)  # inner ones first
-    made: dict[Value, Value] = {}  # value of the async dialect -> what it stands for
+    """Inlines the regions of a function in place. Raises CandidateError(COMPILE)."""
+    found = walk(function, EXECUTE, AWAIT)  # inner regions first
+    made: dict[Value, Value] = {}  # value of the async dialect -> the plain value
     for op in found:
         if op.name == EXECUTE:
             _move_body(op, made)
@@ -43,7 +43,7 @@ def inline_async_regions(function: Op) -> None:
 
 def _move_body(op: Op, made: dict[Value, Value]) -> None:
     block = op.regions[0].blocks[0]
-    given = list(op.operands)[len(op.operands) - len(block.arguments) :]  # behind the tokens
+    given = list(op.operands)[len(op.operands) - len(block.arguments) :]  # the operands after the tokens
     for argument, operand in zip(block.arguments, given, strict=True):
         if operand not in made:
             raise unsupported(op, "a value that control flow hands on", ALLOWED)

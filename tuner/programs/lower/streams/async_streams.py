@@ -1,11 +1,11 @@
 """Makes device work asynchronous on streams that are trailing arguments of the function.
 
-Takes a function of synchronous device work; gives it with asynchronous work on the streams of a plan
-(``stream_plan.py``) and the plan's waits as events. The first stream is the caller's: all work follows what
-was on it and precedes what comes on it later, so a call can be captured as a CUDA graph. The others are
-forked from it and joined to it by events: those of an ``scf.for`` in front of the loop and behind it, not in
-it. Only events are created here; the caller creates the other streams once. Upstream's ops take tokens, not
-streams: ``gpu-to-llvm`` folds away a cast of the stream to a token.
+Takes a function of synchronous device work; puts the work on the streams of a plan (``stream_plan.py``), with
+the plan's waits as events. The first stream is the caller's: all work follows what was on it and precedes
+what is enqueued on it later, so that a call can be captured as a CUDA graph. The other streams are forked
+from the first and joined to it by events; the streams of an ``scf.for`` before and after the loop, not in the
+loop. Only events are created here; the caller creates the other streams once. Upstream's operations take
+tokens, not streams: ``gpu-to-llvm`` folds away a cast of the stream to a token.
 
     func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %c: memref<4xf32>) {
       gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
@@ -39,20 +39,23 @@ from tuner.programs.lower.streams.stream_plan import BEGIN, NodeKind, StreamPlan
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """The plan of a block, and those of the blocks inside of it."""
+    """The plan of a block, and the plans of its nested blocks."""
 
     graph: DependencyGraph
     plan: StreamPlan
     streams: tuple[int, ...]  # slot of the plan -> number of the function's stream
-    bodies: tuple[tuple["BlockPlan", ...], ...]  # of each item
+    bodies: tuple[tuple["BlockPlan", ...], ...]  # per node
 
 
 def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
     """Rewrites a function of synchronous device work; returns how many streams it takes, at least one.
 
-    The host waits for what it reads; the caller waits for the end of all work. Of the arguments, host
-    memory must be ready when the function is called, device memory when the caller's stream comes to the
-    call. A block inside has its node's stream and streams of its own, shared with no work beside it.
+    The host waits for data before it reads them; the caller waits for the end of all work. Host memory of the
+    arguments must be ready when the function is called, device memory when the caller's stream reaches the
+    call. A nested block uses its node's stream, and further streams that no work outside the block uses.
+
+    Args:
+        limit: maximum number of streams.
     """
     graph = dependency_graph(function, effects, bodies_run_on_streams=True)
     planner = _Planner(limit)
@@ -64,14 +67,14 @@ def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
 
 
 class _Planner:
-    """Numbers the streams of a function, block by block."""
+    """Assigns numbers to the streams of a function, block by block."""
 
     def __init__(self, limit: int) -> None:
         self._limit = max(limit, 1)
         self.count = 1
 
     def plan(self, graph: DependencyGraph, first: int) -> BlockPlan:
-        """Plans a block whose first stream is given; its others are new, as far as the limit allows."""
+        """Plans a block whose first stream is ``first``; its other streams are new, up to the limit."""
         limit = 1 + self._limit - self.count
         plan = plan_streams(graph.nodes, has_caller=True, limit=limit, carried=graph.carried)
         streams = (first, *range(self.count, self.count + plan.slots - 1))
@@ -85,13 +88,13 @@ class _Planner:
 
 
 def _rewrite(block_plan: BlockPlan, calls: StreamCalls) -> list[Op]:
-    """Rewrites a block and those inside; returns the ops that were replaced."""
+    """Rewrites a block and its nested blocks; returns the operations that were replaced."""
     dead = [op for bodies in block_plan.bodies for body in bodies for op in _rewrite(body, calls)]
     return dead + _Block(block_plan, calls).rewrite()
 
 
 class _Block:
-    """The rewrite of one block: its events, and the waits for them that are still to come."""
+    """The rewrite of one block: its events, and how many waits for each event are still to be inserted."""
 
     def __init__(self, block_plan: BlockPlan, calls: StreamCalls) -> None:
         self._graph = block_plan.graph
@@ -105,17 +108,18 @@ class _Block:
         self._whole = _whole_streams(self._graph, self._plan)
         carried = [(block_plan.streams[slot], node) for slot, node in self._plan.carried_waits or ()]
         self._last_waits = [*((self._first, node) for node in self._plan.last_waits), *carried]
-        self._awaited = Counter(node for _, node in self._last_waits)  # node -> waits for its event to come
+        # node -> number of waits for its event still to be inserted
+        self._awaited = Counter(node for _, node in self._last_waits)
         for step in self._plan.steps:
             self._awaited.update(wait for wait in step.waits if (step.node, wait) not in self._whole)
         self._events: dict[int, Value] = {}
         self._dead: list[Op] = []
 
     def rewrite(self) -> list[Op]:
-        """Follows the plan; returns the ops that were replaced."""
+        """Rewrites the block as planned; returns the operations that were replaced."""
         self._record_before(self._graph.block.operations[0].operation, BEGIN)
         latest = -1
-        behind: Op | None = None  # the op in front of which a delayed free goes
+        behind: Op | None = None  # the operation before which a delayed deallocation is moved
         for step in self._plan.steps:
             op = self._graph.items[step.node].op
             if step.node < latest:
@@ -145,9 +149,10 @@ class _Block:
         self._record_before(op, step.node)
 
     def _fork_around(self, loop: Op, following: Op, streams: tuple[int, ...]) -> None:
-        """Forks the streams of a loop from its first in front of it, and joins them to that behind it.
+        """Forks the streams of a loop from its first stream before the loop, and joins them after the loop.
 
-        Also where an iteration has done so: a capture wants it of streams that went on.
+        Also joins where the last iteration has joined already: a graph capture requires a join of streams
+        used after it.
         """
         first, *others = streams
         if not others:
@@ -179,13 +184,13 @@ class _Block:
                 self._events[node] = self._calls.record(self._stream_of[node])
 
     def _forget(self, node: int) -> None:
-        """Counts one wait for an event, and destroys the event behind the last."""
+        """Counts one wait for an event, and destroys the event after its last wait."""
         self._awaited[node] -= 1
         if not self._awaited[node]:
             self._calls.destroy(self._events[node])
 
     def _end(self) -> None:
-        """Adds the last waits, which join the other streams to the first one, and the last frees."""
+        """Inserts the last waits, which join the other streams to the first, and the last deallocations."""
         terminator = last_of(self._graph.block)
         with terminator.location, ir.InsertionPoint(terminator):
             for stream, node in self._last_waits:
@@ -199,7 +204,7 @@ class _Block:
 
 
 def next_op(op: Op) -> Op:
-    """Returns the op behind one that ends no block."""
+    """Returns the operation after ``op``, which must not be the terminator of its block."""
     following = iter(op.block.operations)
     while next(following).operation != op:
         pass
@@ -207,9 +212,9 @@ def next_op(op: Op) -> Op:
 
 
 def _whole_streams(graph: DependencyGraph, plan: StreamPlan) -> set[tuple[int, int]]:
-    """Returns (node of the host, node that it waits for) where that node is the last so far of its stream.
+    """Returns (host node, awaited node) where the awaited node is the last node of its stream so far.
 
-    The host then waits for the stream, which needs no event.
+    The host then synchronizes with the stream, which needs no event.
     """
     last: dict[int | None, int] = {0: BEGIN}
     found = set()

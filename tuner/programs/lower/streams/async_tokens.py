@@ -1,10 +1,10 @@
-"""Makes device work asynchronous by upstream's tokens, which ``gpu-to-llvm`` turns into streams and events.
+"""Makes device work asynchronous by upstream's tokens, which ``gpu-to-llvm`` lowers to streams and events.
 
-Takes a function of synchronous device work; gives it with tokens that stand for the streams of a plan
-(``stream_plan.py``). Work that takes a token goes on with its stream. ``gpu.wait async`` begins a new
-stream behind the tokens that it takes, so it is every fork and join; ``gpu.wait`` lets the host wait, and
-destroys the streams of its tokens. Every stream ends in one: else it would never be destroyed. Each call
-creates its streams.
+Takes a function of synchronous device work; inserts tokens that represent the streams of a plan
+(``stream_plan.py``). Work that takes a token continues on its stream. ``gpu.wait async`` begins a new stream
+after the tokens that it takes, so it expresses every fork and join; ``gpu.wait`` makes the host wait, and
+destroys the streams of its tokens. Every stream ends in a ``gpu.wait``, since otherwise it would never be
+destroyed. Each call creates its streams.
 
     gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
     gpu.memcpy %c, %a : memref<4xf32>, memref<4xf32>
@@ -25,10 +25,12 @@ from tuner.programs.lower.streams.stream_plan import StreamPlan, StreamStep, pla
 
 
 def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:
-    """Rewrites a function of synchronous device work; when it returns, all of it is done.
+    """Rewrites a function of synchronous device work with tokens; all work is done when the function returns.
 
-    ``limit`` bounds the streams in use at a time in a block. A loop or branch ends when its device work is
-    done.
+    A loop or branch ends when its device work is done.
+
+    Args:
+        limit: maximum number of streams that a block uses at a time.
     """
     graph = dependency_graph(function, effects, bodies_run_on_streams=False)
     for op in reversed(_rewrite(graph, limit)):
@@ -36,31 +38,31 @@ def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:
 
 
 def _rewrite(graph: DependencyGraph, limit: int) -> list[Op]:
-    """Rewrites a block and those inside; returns the ops that were replaced."""
+    """Rewrites a block and its nested blocks; returns the operations that were replaced."""
     dead = [op for item in graph.items for body in item.bodies for op in _rewrite(body, limit)]
     plan = plan_streams(graph.nodes, has_caller=False, limit=limit)
     return dead + _Block(graph).rewrite(plan)
 
 
 class _Block:
-    """The rewrite of one block: the tokens of its nodes, and the streams that they stand for."""
+    """The rewrite of one block: the tokens of its nodes, and the streams that the tokens represent."""
 
     def __init__(self, graph: DependencyGraph) -> None:
         self._graph = graph
         self._tokens: dict[int, Value] = {}  # node -> token
-        self._stream_of: dict[int, int] = {}  # node -> number of the stream that it went to
+        self._stream_of: dict[int, int] = {}  # node -> number of its stream
         self._ends: dict[int, int] = {}  # stream not yet waited for -> its last node
-        self._current: dict[int, int] = {}  # slot of the plan -> stream that it goes on with
-        self._count = 0  # streams so far
+        self._current: dict[int, int] = {}  # slot of the plan -> stream that the slot uses now
+        self._count = 0  # number of streams so far
         self._dead: list[Op] = []
 
     def rewrite(self, plan: StreamPlan) -> list[Op]:
-        """Follows the plan; returns the ops that were replaced."""
+        """Rewrites the block as planned; returns the operations that were replaced."""
         latest = -1
         previous: Op | None = None
         for step in plan.steps:
             op = self._graph.items[step.node].op
-            if step.node < latest:  # a delayed free
+            if step.node < latest:  # a delayed deallocation
                 op.move_after(previous)
             latest = max(latest, step.node)
             self._take(step, op)

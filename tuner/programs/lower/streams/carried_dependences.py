@@ -1,8 +1,9 @@
-"""Dependences that a loop carries: which work of an iteration later iterations must come behind.
+"""Loop-carried dependences: which work of an iteration must precede work of later iterations.
 
-Takes what the nodes of a body touch; gives pairs (u, v): node v of every later iteration depends on node u.
-Two nodes that conflict do so in both directions; in one iteration the text orders them, between iterations
-this does. Memory that an iteration allocates and does not hand on is another one in the next.
+Takes the buffer accesses of a loop body's nodes; returns pairs (u, v): node v of every later iteration
+depends on node u. Two conflicting nodes depend on each other in both directions: within an iteration program
+order decides, between iterations these pairs do. Memory that an iteration allocates and does not yield is
+different memory in the next iteration.
 
     scf.for %i = %c0 to %n step %c1 {
       gpu.launch_func @m::@twice ... args(%a, %b : ...)                // 0
@@ -20,25 +21,27 @@ from tuner.mlir.effects.buffer_roots import is_buffer, roots_of
 from tuner.mlir.effects.region_dataflow import last_of
 from tuner.programs.lower.streams.stream_plan import BEGIN, NodeKind
 
-Carried = frozenset[tuple[int, int]]  # (node, node or BEGIN); BEGIN: what the host waits for there
-ALLOCATIONS = ("memref.alloc", "gpu.alloc")  # freed by ops: memref.alloca may get the same memory again
+# (node, node or BEGIN); BEGIN: the host waits for the node at the start of an iteration
+Carried = frozenset[tuple[int, int]]
+# freed by operations; memref.alloca may return the same memory again
+ALLOCATIONS = ("memref.alloc", "gpu.alloc")
 
 
 @dataclass(frozen=True)
 class NodeAccesses:
-    """What a node touches."""
+    """The buffer accesses of a node."""
 
     kind: NodeKind
-    own: Accesses  # by the device, or by the host if it is the host's
-    inside: Accesses  # by the host in work of the device
+    own: Accesses  # by the device; by the host for a host node
+    inside: Accesses  # by the host inside device work
 
     def without(self, roots: set[Value]) -> "NodeAccesses":
-        """Returns the accesses but for those of some buffers."""
+        """Returns the accesses, except those of the buffers in ``roots``."""
         return NodeAccesses(self.kind, without(self.own, roots), without(self.inside, roots))
 
 
 def own_memory(block: Block) -> set[Value]:
-    """Returns the buffers that each iteration of a loop's body allocates, and does not hand on."""
+    """Returns the buffers that each iteration of a loop's body allocates and does not yield."""
     ops = [inner for op in block.operations for inner in inside(op.operation)]
     made = {op.results[0] for op in ops if op.name in ALLOCATIONS}
     handed_on = {root for each in last_of(block).operands if is_buffer(each.type) for root in roots_of(each)}
@@ -46,7 +49,7 @@ def own_memory(block: Block) -> set[Value]:
 
 
 def without(accesses: Accesses, roots: set[Value]) -> Accesses:
-    """Returns accesses but for those of some buffers."""
+    """Returns accesses, except those of the buffers in ``roots``."""
 
     def others(parts: Iterable[BufferPart]) -> frozenset[BufferPart]:
         return frozenset(part for part in parts if part.root not in roots)
@@ -55,9 +58,9 @@ def without(accesses: Accesses, roots: set[Value]) -> Accesses:
 
 
 def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
-    """Returns the pairs, given accesses without those of an iteration's own memory.
+    """Returns the loop-carried dependences of nodes, given accesses without memory local to an iteration.
 
-    None where memory is allocated or freed that other iterations use: its order is left to joins.
+    Returns None where nodes allocate or free memory that other iterations use: then iterations are joined.
     """
     if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
         return None
@@ -68,7 +71,7 @@ def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
 
 
 def _pairs(u: int, earlier: Accesses, v: int, node: NodeAccesses) -> set[tuple[int, int]]:
-    """Returns what node v of later iterations needs of node u, which the device does."""
+    """Returns the dependences of node v of later iterations on node u, which is device work."""
     is_host = node.kind is NodeKind.HOST
     pairs = set()
     if u != v and not is_host and (node.own.conflicts_with(earlier) or node.inside.conflicts_with(earlier)):

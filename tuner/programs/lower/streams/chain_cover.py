@@ -1,9 +1,9 @@
-"""Covers a partial order with the fewest chains: each chain is what one stream does, in order.
+"""Covers a partial order with the fewest chains: each chain is the work of one stream, in order.
 
-The minimum is n - m, where m is the size of a maximum bipartite matching between elements and later ones
-that they precede: Dilworth's theorem by way of Koenig's (D. R. Fulkerson, "Note on Dilworth's decomposition
-theorem for partially ordered sets", Proc. AMS 7, 1956). Each pair of the matching is two neighbours on a
-chain.
+The minimum is n - m, where n is the number of elements and m the size of a maximum bipartite matching between
+elements and their successors: Dilworth's theorem by way of Koenig's (D. R. Fulkerson, "Note on Dilworth's
+decomposition theorem for partially ordered sets", Proc. AMS 7, 1956). Each pair of the matching is two
+neighbours on a chain.
 """
 
 from collections import deque
@@ -15,12 +15,14 @@ Chain = tuple[int, ...]
 def chain_cover(
     before: tuple[frozenset[int], ...], preference: Callable[[int, int], int], limit: int
 ) -> tuple[Chain, ...]:
-    """Returns chains that hold every element once, each in rising order; the longest first.
+    """Returns chains that contain every element once, each in ascending order; the longest chain first.
 
-    ``before[v]`` names all elements that precede v, transitively closed and all less than v.
-    ``preference(u, v)`` is the larger the better v follows u on one chain; it chooses among minimum covers
-    and never adds a chain. Above ``limit`` chains, the shortest are merged, and neighbours on a merged
-    chain need not be ordered.
+    Args:
+        before: ``before[v]`` contains all elements that precede v; transitively closed, and all less than v.
+        preference: ``preference(u, v)`` is larger the better v follows u on a chain. It selects among minimum
+        covers and never adds a chain.
+        limit: maximum number of chains. Above the limit the shortest chains are merged; neighbours on a
+        merged chain need not be ordered.
     """
     matching = _Matching(before, preference)
     for element in range(len(before)):
@@ -29,7 +31,7 @@ def chain_cover(
 
 
 class _Matching:
-    """A bipartite matching, element -> its follower; maximum after ``augment`` of every element."""
+    """A bipartite matching of elements to their followers; maximum after ``augment`` of every element."""
 
     def __init__(self, before: tuple[frozenset[int], ...], preference: Callable[[int, int], int]) -> None:
         self._choices = [
@@ -41,10 +43,10 @@ class _Matching:
         self._match_greedily(preference)
 
     def augment(self, element: int) -> None:
-        """Matches one more element as follower, along an augmenting path, if there is one (Kuhn)."""
+        """Matches ``element`` as a follower along an augmenting path, if a path exists (Kuhn's algorithm)."""
         if element in self._leader:
             return
-        led_to: dict[int, int] = {}  # u -> the element that would follow it
+        led_to: dict[int, int] = {}  # u -> the element that would follow u
         waiting = deque([element])
         while waiting:
             v = waiting.popleft()
@@ -58,7 +60,7 @@ class _Matching:
                 waiting.append(self._follower[u])
 
     def chains(self) -> list[Chain]:
-        """Returns the chains of the matching: from each element that follows none, its followers."""
+        """Returns the chains of the matching; each starts at an element that follows no other element."""
         return [self._chain(v) for v in range(len(self._choices)) if v not in self._leader]
 
     def _match_greedily(self, preference: Callable[[int, int], int]) -> None:
@@ -68,7 +70,7 @@ class _Matching:
                 self._follower[u], self._leader[v] = v, u
 
     def _flip(self, u: int, led_to: dict[int, int]) -> None:
-        """Swaps matched and unmatched pairs along the path that ends in ``u``."""
+        """Swaps matched and unmatched pairs along the augmenting path that ends in ``u``."""
         while True:
             v = led_to[u]
             freed = self._leader.get(v)
@@ -85,7 +87,7 @@ class _Matching:
 
 
 def _within(limit: int, chains: list[Chain]) -> tuple[Chain, ...]:
-    """Merges the two shortest chains until there are no more than ``limit``."""
+    """Merges the two shortest chains until at most ``limit`` chains remain."""
     while True:
         chains.sort(key=lambda chain: (-len(chain), chain))
         if len(chains) <= max(limit, 1):

@@ -1,10 +1,10 @@
-"""The data dependences of a host function: a graph of its device work and of the host's, for each block.
+"""The data dependences of a host function: per block, a graph of its device work and of its host work.
 
-Takes a function whose device work (``DEVICE_OPS``) is still synchronous; gives a node for each operation
-that touches buffers, with the earlier nodes that it depends on: those that touch the same part of a buffer,
-where one of the two writes it (flow, anti and output dependences). ``stream_plan.py`` takes it from there.
-Rejected: several blocks, device work inside of other ops than scf.for, scf.while, scf.if and
-scf.index_switch, tokens.
+Takes a function whose device work (``DEVICE_OPS``) is still synchronous; returns a node for each operation
+that accesses buffers, with the earlier nodes that it depends on: nodes that access the same part of a buffer,
+where one of the two writes it (flow, anti and output dependences). ``stream_plan.py`` assigns the nodes to
+streams. Rejected: several blocks, device work inside operations other than scf.for, scf.while, scf.if and
+scf.index_switch, and tokens.
 
     gpu.memcpy %d, %a : memref<4xf32>, memref<4xf32>                   // 0
     gpu.launch_func @m::@inc ... args(%d : memref<4xf32>)              // 1, depends on 0
@@ -43,7 +43,7 @@ KINDS = {"gpu.alloc": NodeKind.ALLOCATION, "gpu.dealloc": NodeKind.FREE}
 
 @dataclass(frozen=True)
 class Item:
-    """A node and its operation, with a graph for each block in it if that is around device work."""
+    """A node and its operation; ``bodies``: a graph per nested block, if these contain device work."""
 
     op: Op
     node: Node
@@ -56,20 +56,23 @@ class DependencyGraph:
 
     block: Block
     items: tuple[Item, ...]
-    carried: Carried | None = None  # of a loop's body; None: an iteration begins behind all of the last
+    # of a loop's body; None: an iteration begins after all work of the previous iteration
+    carried: Carried | None = None
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Returns the nodes, which name one another by their index here."""
+        """Returns the nodes, which refer to each other by their index in this tuple."""
         return tuple(item.node for item in self.items)
 
 
 def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_streams: bool) -> DependencyGraph:
-    """Reads a function. Raises CandidateError(COMPILE) for device work in control flow that is not scf's.
+    """Returns the graph of a function's body.
 
-    An op around device work is one node. If bodies run on streams, it is work of its stream: it begins
-    behind all that it depends on, and the host waits inside of it for what the host's part depends on. Else
-    it is the host's, and all its device work is done when it ends.
+    An operation that contains device work is one node. If ``bodies_run_on_streams``, the node is work of its
+    stream: it begins after all its dependences, and the host waits inside the operation for the dependences
+    of its host work. Otherwise the node is host work, and all its device work is done when it ends.
+
+    Raises CandidateError(COMPILE) for device work in control flow other than scf's.
     """
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:
@@ -80,14 +83,17 @@ def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_stre
 
 
 class _Builder:
-    """Builds the graphs of a block and of those nested in it."""
+    """Builds the graphs of a block and of its nested blocks."""
 
     def __init__(self, effects: KernelEffects, *, bodies_run_on_streams: bool) -> None:
         self._effects = effects
         self._on_streams = bodies_run_on_streams
 
     def graph(self, block: Block, carried: Accesses) -> DependencyGraph:
-        """Reads a block; ``carried`` are accesses of the device that may go on when the block begins."""
+        """Returns a block's graph.
+
+        ``carried``: device accesses that may be unfinished at the block's start.
+        """
         items = _Items(carried)
         for op in block.operations:
             self._add(items, op.operation)
@@ -120,13 +126,13 @@ class _Builder:
 
 
 class _Items:
-    """The items of a block so far, what each touches, and what the host has waited for."""
+    """The nodes of a block so far, the accesses of each, and what the host has waited for."""
 
     def __init__(self, carried: Accesses) -> None:
         self.items: list[Item] = []
         self._nodes: list[NodeAccesses] = []
-        self._earlier: list[frozenset[int]] = []  # item -> its transitive dependences, BEGIN included
-        self._done: frozenset[int] = frozenset()  # items that the host knows to be done
+        self._earlier: list[frozenset[int]] = []  # node -> its transitive dependences, BEGIN included
+        self._done: frozenset[int] = frozenset()  # nodes that the host knows to be done
         self._carried = carried
 
     def add(
@@ -134,12 +140,13 @@ class _Items:
         op: Op,
         kind: NodeKind,
         accesses: Accesses,
-        inside: Accesses = NONE,  # the host's, in work of the device: they depend on others, none on them
+        # by the host in device work: they depend on other nodes, but no node depends on them
+        inside: Accesses = NONE,
         bodies: tuple[DependencyGraph, ...] = (),
         *,
         is_kernel: bool = False,
     ) -> None:
-        """Adds an item behind all that it depends on."""
+        """Appends a node with its dependences on earlier nodes."""
         before = self._dependences(union((accesses, inside)))
         if kind is NodeKind.HOST and accesses.conflicts_with(self._carried):
             before |= {BEGIN}
@@ -151,12 +158,12 @@ class _Items:
             self._done |= earlier
 
     def carried(self, block: Block) -> Carried | None:
-        """Returns the dependences between iterations, if the items are those of a loop's body."""
+        """Returns the loop-carried dependences, if the nodes are those of a loop's body; else None."""
         own = own_memory(block)
         return carried_dependences([node.without(own) for node in self._nodes])
 
     def unfinished(self, accesses: Accesses) -> Accesses:
-        """Returns the device's accesses that these depend on and that the host has not waited for."""
+        """Returns device accesses that ``accesses`` depend on and that the host has not waited for."""
         unfinished = (number for number in self._dependences(accesses) - self._done)
         works = (
             self._nodes[number].own
@@ -166,7 +173,7 @@ class _Items:
         return union((NONE if BEGIN in self._done else self._carried, *works))
 
     def _dependences(self, accesses: Accesses) -> frozenset[int]:
-        """Returns the items in conflict with the accesses; frees are in order by those they depend on."""
+        """Returns the nodes in conflict with the accesses; deallocations are ordered by their dependences."""
         return frozenset(
             number
             for number, earlier in enumerate(self._nodes)
@@ -175,7 +182,7 @@ class _Items:
 
 
 def _of_earlier_iterations(loop: Op, on_device: Accesses) -> Accesses:
-    """Returns what the device may go on with when an iteration begins."""
+    """Returns the device accesses of earlier iterations that may be unfinished when an iteration begins."""
     blocks = [block for region in loop.regions for block in region.blocks]
     return without(on_device, {root for block in blocks for root in own_memory(block)})
 

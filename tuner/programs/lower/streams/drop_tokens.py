@@ -1,8 +1,9 @@
-"""Drops async tokens: device work becomes synchronous, and what must wait for what is found anew later.
+"""Removes async tokens: device work becomes synchronous, and dependences are computed again later.
 
-Takes GPU dialect with tokens; gives it without, ``gpu.wait`` erased. The order of the text is one that the
-tokens allow: an op that takes a token stands behind the op that returns it. Tokens that scf hands on, as
-iter_args of a loop, go with it. Rejected: tokens that other ops take, such as arith.select.
+Takes GPU dialect with tokens; removes the tokens and erases ``gpu.wait``. Program order is one of the orders
+that the tokens allow, because an operation that takes a token follows the operation that returns it. Tokens
+that scf forwards, such as iter_args of a loop, are removed as well. Rejected: tokens used by other
+operations, such as arith.select.
 
     %t = gpu.wait async
     %u = gpu.memcpy async [%t] %b, %a : memref<4xf32>, memref<4xf32>
@@ -25,9 +26,9 @@ CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf
 
 
 def drop_tokens(function: Op) -> None:
-    """Makes device work synchronous, in place. Raises CandidateError(COMPILE) for tokens that others use."""
+    """Makes device work synchronous in place. Raises CandidateError(COMPILE) for other users of tokens."""
     _forget_carried(function)
-    for op in reversed(list(inside(function))):  # users of a token before the op that returns it
+    for op in reversed(list(inside(function))):  # users of a token before the operation that returns it
         if op.name == WAIT or (op.name in DEVICE_OPS and _has_tokens(op)):
             _refuse_other_users(op)
             if op.name != WAIT:
@@ -36,7 +37,7 @@ def drop_tokens(function: Op) -> None:
 
 
 def _forget_carried(function: Op) -> None:
-    """Lets structured control flow hand on one token that nothing makes, which is then folded away."""
+    """Replaces all tokens that structured control flow forwards by one poison token, which is then folded."""
     uses = [
         use
         for op in inside(function)
@@ -59,7 +60,7 @@ def _forget_carried(function: Op) -> None:
 
 
 def _forget_tokens_of_carriers(op: Op, nothing: Value) -> None:
-    """Lets device work depend on no token that control flow handed it."""
+    """Removes the dependence of device work on tokens that control flow forwards."""
     for number, each in enumerate(op.operands):
         if is_token(each) and (isinstance(each.owner, ir.Block) or each.owner.name in CARRIERS):
             op.operands[number] = nothing

@@ -1,11 +1,11 @@
 """Lowers GPUX, device work on streams that the program itself names, to streams as trailing arguments.
 
-Takes GPUX (``gpux_ops.py``); gives asynchronous GPU dialect on streams that are arguments, as
-``async_streams.py`` does. The first stream is the caller's. Each ``create_stream`` is one more, forked from
-it there and joined to it by ``destroy_stream``, by events; whoever calls creates the streams once. The
-program's own order stays: no dependence is looked for. Of several streams as arguments the others are the
-program's own, as if it created them where it begins. A stream that control flow chooses is a pointer that it
-chooses.
+Takes GPUX (``gpux_ops.py``); produces asynchronous GPU dialect on streams that are arguments, as
+``async_streams.py`` does. The first stream is the caller's. Each ``create_stream`` adds a stream, forked from
+the caller's stream there and joined to it at ``destroy_stream``, by events; the caller creates the streams
+once. The program's order is kept: no dependences are computed. Of several stream arguments the first is the
+caller's stream; the others are handled as if the program created them at its beginning. A stream that control
+flow selects becomes a pointer that control flow selects.
 
     func.func @main(%a: memref<4xf32>, %b: memref<4xf32>) {
       %s = "gpux.create_stream"() : () -> !gpux.StreamType
@@ -57,7 +57,7 @@ from tuner.programs.lower.streams.stream_values import chosen_streams, make_poin
 
 
 def take_stream_from_caller(function: Op) -> None:
-    """Removes the streams among the arguments: they become ``gpux.create_stream``, the first one marked."""
+    """Replaces the stream arguments of a function by ``gpux.create_stream``; the first one is marked."""
     block = function.regions[0].blocks[0]
     for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
         mark = {} if number else {CALLERS: ir.UnitAttr.get()}
@@ -68,9 +68,9 @@ def take_stream_from_caller(function: Op) -> None:
 
 
 def lower_gpux(function: Op) -> int:
-    """Rewrites a function; returns how many streams it takes as its last arguments.
+    """Lowers the GPUX of a function; returns how many streams the function takes as its last arguments.
 
-    Raises CandidateError(COMPILE) for what is no GPUX.
+    Raises CandidateError(COMPILE) for invalid GPUX.
     """
     lower_tokens(function)
     ops = checked_gpux_ops(function)
@@ -97,14 +97,16 @@ def lower_gpux(function: Op) -> int:
 
 @dataclass(frozen=True)
 class _Lowering:
-    """Builds what an op is lowered to, at the current insertion point."""
+    """Creates the lowered form of GPUX operations at the current insertion point."""
 
     calls: StreamCalls
-    numbers: dict[Op, int]  # of what creates a stream; any other creates the caller's, number 0
-    slots: dict[Value, int]  # a stream as pointer -> its number; any other is chosen by control flow
+    # create_stream -> its number; a create_stream that is missing here stands for the caller's stream, number
+    # 0
+    numbers: dict[Op, int]
+    slots: dict[Value, int]  # stream as a pointer -> its number; a missing stream is selected by control flow
 
     def lower(self, op: Op) -> None:
-        """Lowers one op; its results are replaced, and the caller erases it."""
+        """Lowers one operation; replaces the uses of its results. The caller erases the operation."""
         if op.name == CREATE:
             self._order(0, self.numbers.get(op, 0))
         elif op.name in IGNORED:
@@ -119,7 +121,7 @@ class _Lowering:
             self._lower_work(op)
 
     def join_at_end(self, made: Op, block: Block) -> None:
-        """Joins a stream to the caller's where a block ends."""
+        """Joins a stream to the caller's stream at the end of a block."""
         end = last_of(block)
         with end.location, ir.InsertionPoint(end):
             self._order(self.numbers[made], 0)
@@ -139,14 +141,14 @@ class _Lowering:
             self._order(self._slot(op, 1), self._slot(op))
 
     def _order(self, first: Stream, then: int) -> None:
-        """Lets one stream wait for what is on another by now."""
+        """Makes stream ``then`` wait for the work that is on stream ``first`` at this point."""
         if not (isinstance(first, int) and first == then):
             event = self.calls.record(first)
             self.calls.wait(then, event)
             self.calls.destroy(event)
 
     def _lower_work(self, op: Op) -> None:
-        is_shared = SHARED in op.attributes  # the host allocates it at once
+        is_shared = SHARED in op.attributes  # the host allocates host_shared memory immediately
         tokens = [] if is_shared else [self.calls.token(self._slot(op))]
         attributes = gpu_attributes(op, len(tokens))
         if is_shared:
@@ -166,7 +168,7 @@ class _Lowering:
 
 
 def drop_argument(function: Op, number: int) -> None:
-    """Removes an argument that nothing uses."""
+    """Removes an unused argument of a function."""
     kind = function_type(function)
     inputs = [each for index, each in enumerate(kind.inputs) if index != number]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))
@@ -177,7 +179,7 @@ def drop_argument(function: Op, number: int) -> None:
 
 
 def _is_idle(destroy: Op) -> bool:
-    """Tells whether the host has waited for the stream, in the block, and no work has followed."""
+    """True if the host has waited for the stream, in the same block, and no work was enqueued since."""
     stream = destroy.operands[0]
     used = [
         op.operation
@@ -189,7 +191,7 @@ def _is_idle(destroy: Op) -> bool:
 
 
 def _users_named(op: Op, name: str) -> list[Op]:
-    """Returns the users of an op's result that have a name."""
+    """Returns the users of an operation's result with the given operation name."""
     return [user for user in _users(op) if user.name == name]
 
 

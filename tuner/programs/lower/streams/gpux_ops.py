@@ -1,9 +1,9 @@
-"""The GPUX dialect: its ops, and the checks that a registered dialect would make.
+"""The GPUX dialect: its operations, and the checks that a registered dialect would make.
 
-GPUX is Intel's, see <https://github.com/intel/mlir-extensions/blob/main/docs/rfcs/GPUXDialect.md>. Its ops
-are those of the GPU dialect with a stream as first operand, printed (``gpux_syntax``) or generic. IRDL
-cannot define the type of streams, whose name has upper case. So the context lets unknown dialects pass until
-GPUX is lowered, and all checks are here.
+GPUX is Intel's, see <https://github.com/intel/mlir-extensions/blob/main/docs/rfcs/GPUXDialect.md>. Its
+operations are those of the GPU dialect with a stream as first operand, in printed form (``gpux_syntax``) or
+in generic form. IRDL cannot define the stream type, whose name has upper case letters. Therefore the context
+allows unregistered dialects until GPUX is lowered, and all checks are here.
 
     %s = "gpux.create_stream"() : () -> !gpux.StreamType
     "gpux.memcpy"(%s, %b, %a) : (!gpux.StreamType, memref<4xf32>, memref<4xf32>) -> ()
@@ -23,7 +23,7 @@ from tuner.programs.lower.streams.gpux_syntax import STREAM_TYPE, to_generic
 PREFIX = "gpux."
 CREATE, DESTROY, WAIT = "gpux.create_stream", "gpux.destroy_stream", "gpux.wait"
 ALLOC, LAUNCH, MEMSET = "gpux.alloc", "gpux.launch_func", "gpux.memset"
-# Device work -> segments of its operands, less tokens and stream; None where operands have no segments.
+# Device work -> number of operand segments without tokens and stream; None where operands have no segments.
 WORK: dict[str, int | None] = {
     ALLOC: 2,
     "gpux.dealloc": None,
@@ -31,20 +31,21 @@ WORK: dict[str, int | None] = {
     "gpux.memcpy": None,
     MEMSET: None,
 }
-OPERANDS = {"gpux.dealloc": 1, "gpux.memcpy": 2, MEMSET: 2}  # number of them, less the stream
-# Name the device and the context, which here are the program's own.
+OPERANDS = {"gpux.dealloc": 1, "gpux.memcpy": 2, MEMSET: 2}  # number of operands, without the stream
+# Operations on the device and the context, which are always the program's.
 IGNORED = frozenset(f"gpux.{verb}_{what}" for verb in ("create", "destroy") for what in ("device", "context"))
 IGNORED_TYPES = ("!gpux.DeviceType", "!gpux.ContextType")
-# What tokens become: a value that is an event, and a stream that waits for one or for all of another.
+# What tokens are lowered to: a value that is an event, a stream's wait for an event, a stream's wait for all
+# work of another stream.
 RECORD_EVENT, DESTROY_EVENT = "gpux.record_event", "gpux.destroy_event"
 WAIT_EVENT, WAIT_STREAM = "gpux.wait_event", "gpux.wait_stream"
 ORDERING = frozenset({RECORD_EVENT, DESTROY_EVENT, WAIT_EVENT, WAIT_STREAM})
-CALLERS = "tuner.caller"  # marks the stream that was an argument, or stands for it
+CALLERS = "tuner.caller"  # marks the stream that was an argument, or that represents such a stream
 KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
 
 
 def parse_with_gpux(text: str, what: str) -> ir.Module:
-    """Parses MLIR that may hold GPUX; the context then lets unknown dialects pass until GPUX is lowered."""
+    """Parses MLIR that may contain GPUX, in which case the context allows unregistered dialects."""
     if PREFIX not in text:
         return parse(text, what)
     ir.Context.current.allow_unregistered_dialects = True
@@ -52,12 +53,15 @@ def parse_with_gpux(text: str, what: str) -> ir.Module:
 
 
 def uses_gpux(function: Op) -> bool:
-    """Tells whether a function names streams."""
+    """Returns whether a function names streams: GPUX operations or stream arguments."""
     return bool(_gpux_ops(function)) or any(map(is_stream, function.regions[0].blocks[0].arguments))
 
 
 def checked_gpux_ops(function: Op) -> list[Op]:
-    """Returns the GPUX ops of a function, in order. Raises CandidateError(COMPILE) for what is no GPUX."""
+    """Returns the GPUX operations of a function, in order.
+
+    Raises CandidateError(COMPILE) for invalid GPUX.
+    """
     ops = _gpux_ops(function)
     for op in ops:
         _check(op)
@@ -66,16 +70,19 @@ def checked_gpux_ops(function: Op) -> list[Op]:
 
 
 def is_stream(value: Value) -> bool:
-    """Tells whether a value is a stream of GPUX."""
+    """Returns whether a value is a GPUX stream."""
     return str(value.type) == STREAM_TYPE
 
 
 def segment_sizes(op: Op) -> list[int]:
-    """Returns how many operands each segment has, less tokens and stream. Raises CandidateError(COMPILE)."""
+    """Returns the sizes of the operand segments, without tokens and stream.
+
+    Raises CandidateError(COMPILE).
+    """
     expected = WORK.get(op.name)
     if expected is None:
         return [len(op.operands) - 1]
-    for name in (SEGMENTS, "operand_segment_sizes"):  # the second is how it was spelt until 2023
+    for name in (SEGMENTS, "operand_segment_sizes"):  # the second is the name until 2023
         if name in op.attributes:
             sizes = list(ir.DenseI32ArrayAttr(op.attributes[name]))
             if len(sizes) != 2 + expected or sizes[:2] != [0, 1]:
@@ -87,13 +94,17 @@ def segment_sizes(op: Op) -> list[int]:
 
 
 def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns kernel and segments of a GPUX op, for the op of the GPU dialect with so many tokens."""
+    """Returns the kernel and segment attributes of a GPUX operation for its GPU dialect form.
+
+    Args:
+        tokens: number of tokens of the GPU dialect operation.
+    """
     attributes = {name: op.attributes[name] for name in ("kernel",) if name in op.attributes}
     if op.name == ALLOC:
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *segment_sizes(op)])
     elif op.name == LAUNCH:
         sizes = segment_sizes(op)
-        no_clusters = [0, 0, 0]  # which GPUX does not know
+        no_clusters = [0, 0, 0]  # GPUX has no clusters
         attributes[SEGMENTS] = ir.DenseI32ArrayAttr.get([tokens, *sizes[:6], *no_clusters, *sizes[6:], 0])
     return attributes
 
@@ -126,7 +137,7 @@ def _check(op: Op) -> None:
 
 
 def _check_destroyed(ops: list[Op]) -> None:
-    """Raises CandidateError for what uses a stream behind its end: nothing would wait for it."""
+    """Raises CandidateError for a use of a stream after its destruction, which nothing would wait for."""
     for number, op in enumerate(ops):
         if op.name == DESTROY:
             for later in ops[number + 1 :]:

@@ -1,4 +1,4 @@
-"""GPUX as documents print it, rewritten to the generic form, which MLIR parses without knowing the dialect.
+"""Rewrites GPUX in printed form to the generic form, which MLIR parses without knowing the dialect.
 
     %s = gpux.create_stream () : () -> !gpux.StreamType
     gpux.launch_func @m::@k blocks in (%a, %b, %c) threads in (%d, %e, %f) args(%s : !gpux.StreamType, %x : T)
@@ -8,9 +8,10 @@ becomes
     %s = "gpux.create_stream"() : () -> (!gpux.StreamType)
     "gpux.launch_func"(%s, %a, %b, %c, %d, %e, %f, %x) {kernel = @m::@k, operandSegmentSizes = ...} : ...
 
-The forms are those of Intel's RFC and of its printed examples: operands in parentheses or without, types of
-functions or of the memrefs alone. Text in generic form, strings and comments stay as they are; no line moves,
-so that messages name the user's lines. What the grammar does not know is left for MLIR's parser to refuse.
+The accepted forms are those of Intel's RFC and of its printed examples: operands with or without parentheses,
+function types or memref types alone. Text in generic form, strings and comments are unchanged; line breaks
+are kept, so that messages name the user's lines. Text that the grammar does not cover is left for MLIR's
+parser to reject.
 """
 
 import re
@@ -31,7 +32,7 @@ OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
 def to_generic(text: str) -> str:
     """Returns the text with every printed GPUX operation in generic form.
 
-    Raises CandidateError(BIND), with line and column, for one that breaks off in a known form.
+    Raises CandidateError(BIND), with line and column, for an incomplete operation of a known form.
     """
     text = OLDER_PREFIX.sub("gpux.", text)
     parts, at = [], 0
@@ -51,7 +52,7 @@ def to_generic(text: str) -> str:
 
 
 def _next_operation(text: str, at: int) -> re.Match[str] | None:
-    """Returns the next printed operation behind ``at`` that stands in no string and no comment."""
+    """Returns the next printed operation from position ``at`` that is not in a string or a comment."""
     while (found := OPERATION.search(text, at)) is not None:
         skipped = SKIPPED.search(text, at)
         if skipped is None or skipped.start() > found.start():
@@ -65,15 +66,15 @@ Operand = tuple[str, str]  # value, type
 
 @dataclass
 class _Operation:
-    """What was read of one operation: operands with their types, in the order of the generic form."""
+    """One parsed operation: its operands with their types, in generic order, results and attributes."""
 
     segments: list[list[Operand]]
     results: list[str] = field(default_factory=list)  # types
     attributes: list[str] = field(default_factory=list)  # name = value
-    has_sizes: bool = False  # the generic form tells segments apart
+    has_sizes: bool = False  # whether the generic form has operandSegmentSizes
 
     def text(self, name: str) -> str:
-        """Returns the generic form."""
+        """Returns the operation in generic form."""
         pairs = [pair for segment in self.segments for pair in segment]
         attributes = list(self.attributes)
         if self.has_sizes:
@@ -86,14 +87,14 @@ class _Operation:
 
 @dataclass(frozen=True)
 class _Signature:
-    """The types behind the colon: of a function, or of the memrefs alone."""
+    """The types after the colon: a function type, or memref types alone."""
 
-    inputs: list[str] | None  # None: not told
+    inputs: list[str] | None  # None: not given
     outputs: list[str]
 
 
 def _signature(cursor: TextCursor) -> _Signature | None:
-    """Returns what is behind the colon; None where no colon comes."""
+    """Returns the types after the colon; None if no colon follows."""
     if not cursor.takes(":"):
         return None
     first = cursor.types()
@@ -108,7 +109,7 @@ def _attributes(cursor: TextCursor) -> list[str]:
 
 
 def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:
-    """Reads ``async [%t]``; returns whether the operation makes a token, and those it waits for."""
+    """Parses ``async [%t]``; returns whether the operation creates a token, and the tokens it waits for."""
     is_async = cursor.takes("async")
     tokens: list[str] = []
     if cursor.sees("["):
@@ -119,7 +120,7 @@ def _tokens(cursor: TextCursor) -> tuple[bool, list[Operand]]:
 
 
 def _operands(cursor: TextCursor) -> list[str]:
-    """Reads operands in parentheses or without."""
+    """Parses operands with or without parentheses."""
     if not cursor.takes("("):
         return cursor.values()
     found = cursor.values()
@@ -128,7 +129,7 @@ def _operands(cursor: TextCursor) -> list[str]:
 
 
 def _typed(cursor: TextCursor, values: list[str], defaults: list[str]) -> tuple[list[Operand], list[str]]:
-    """Reads the types of operands; ``defaults`` are of those in front that a short form leaves out."""
+    """Parses the types of operands; ``defaults``: types of the leading operands that a short form omits."""
     signature = _signature(cursor)
     if signature is None:
         return list(zip(values, defaults, strict=False)), []
@@ -141,7 +142,7 @@ def _typed(cursor: TextCursor, values: list[str], defaults: list[str]) -> tuple[
 
 
 def _read_plain(cursor: TextCursor) -> _Operation:
-    """Reads ``wait``, ``dealloc``, ``memcpy``, ``memset``, ``destroy_stream``: a stream, then memrefs."""
+    """Parses ``wait``, ``dealloc``, ``memcpy``, ``memset``, ``destroy_stream``: a stream, then memrefs."""
     is_async, tokens = _tokens(cursor)
     values = _operands(cursor)
     attributes = _attributes(cursor)
@@ -151,7 +152,7 @@ def _read_plain(cursor: TextCursor) -> _Operation:
 
 
 def _read_create(cursor: TextCursor) -> _Operation:
-    """Reads ``create_stream``, whose type may be left out."""
+    """Parses ``create_stream``, whose type may be omitted."""
     values = _operands(cursor)
     attributes = _attributes(cursor)
     signature = _signature(cursor)
@@ -162,7 +163,7 @@ def _read_create(cursor: TextCursor) -> _Operation:
 
 
 def _read_alloc(cursor: TextCursor) -> _Operation:
-    """Reads ``alloc``: a stream, dynamic sizes, and symbols of the layout in brackets."""
+    """Parses ``alloc``: a stream, dynamic sizes, and layout symbols in brackets."""
     is_async, tokens = _tokens(cursor)
     attributes = ["hostShared"] if cursor.takes("host_shared") else []
     values = _operands(cursor)
@@ -181,7 +182,7 @@ def _read_alloc(cursor: TextCursor) -> _Operation:
 
 
 def _read_launch(cursor: TextCursor) -> _Operation:
-    """Reads ``launch_func``: its stream stands before the kernel, or first among ``args``."""
+    """Parses ``launch_func``: its stream is before the kernel, or first among ``args``."""
     is_async, tokens = _tokens(cursor)
     stream = [(value, STREAM_TYPE) for value in cursor.values()]
     kernel = cursor.matched(SYMBOL, "@module::@kernel")
@@ -208,7 +209,7 @@ def _sizes(cursor: TextCursor, word: str) -> list[str]:
 
 
 def _arguments(cursor: TextCursor) -> list[Operand]:
-    """Reads ``args(%a : T, %b : T)``; none where no ``args`` comes."""
+    """Parses ``args(%a : T, %b : T)``; returns [] if no ``args`` follows."""
     if not cursor.takes("args"):
         return []
     cursor.require("(")

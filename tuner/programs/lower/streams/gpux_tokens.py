@@ -1,9 +1,10 @@
-"""Lowers tokens of GPUX work to an order between the streams: events, or a wait for all of a stream.
+"""Lowers tokens of GPUX work to an order between streams: events, or a wait for all work of a stream.
 
-Takes GPUX whose work gives and takes ``!gpu.async.token``, which scf may hand on; gives it without tokens. A
-token that is used in its own block is an event behind the work that gave it. One that control flow hands on
-is the stream that it was given on: who takes it waits for all that is on that stream by then. A token of the
-stream that takes it orders nothing more. Rejected: tokens of other ops, other users of tokens.
+Takes GPUX whose work returns and takes ``!gpu.async.token``, which scf may forward; removes the tokens. A
+token that is used in its own block becomes an event after the work that returned it. A token that control
+flow forwards becomes the stream of that work: its user waits for all work that is on that stream by then. A
+token whose user is on the same stream orders nothing more. Rejected: tokens of other operations, and other
+users of tokens.
 
     %t = "gpux.memcpy"(%s, %d, %a) : (!gpux.StreamType, M, M) -> !gpu.async.token
     "gpux.memcpy"(%t, %r, %b, %d) : (!gpu.async.token, !gpux.StreamType, M, M) -> ()
@@ -46,7 +47,7 @@ YIELDS = frozenset({"scf.yield", "scf.condition"})
 
 
 def lower_tokens(function: Op) -> None:
-    """Rewrites in place where GPUX has tokens. Raises CandidateError(COMPILE)."""
+    """Lowers the tokens of GPUX in a function, in place. Raises CandidateError(COMPILE)."""
     ops = list(inside(function))
     if not any(_has_tokens(op) for op in ops if op.name in {*WORK, WAIT}):
         return
@@ -61,22 +62,22 @@ def lower_tokens(function: Op) -> None:
 
 @dataclass(frozen=True)
 class _Source:
-    """What a token stands for: an event of a stream, or all that is on it."""
+    """What a token represents: an event of a stream, or all work on the stream."""
 
     stream: Value
     event: Value | None = None
 
 
 class _Lowering:
-    """Builds the order between streams."""
+    """Creates the order between streams that tokens express."""
 
     def __init__(self, entry: Block) -> None:
         self._entry = entry
-        self._events: dict[Op, Value] = {}  # behind the work whose token they stand for
+        self._events: dict[Op, Value] = {}  # work whose token is lowered -> the event after the work
         self._last_users: dict[Op, Op] = {}
 
     def carry(self, ops: list[Op]) -> bool:
-        """Makes streams of the tokens that control flow hands on; tells whether there are any."""
+        """Replaces tokens that control flow forwards by streams; returns whether there are any."""
         for op in ops:
             for number, operand in enumerate(op.operands):
                 if is_token(operand) and not _is_carried(operand):
@@ -88,7 +89,7 @@ class _Lowering:
         return bool(carried)
 
     def lower(self, ops: list[Op]) -> None:
-        """Rewrites the work with tokens, and the waits for tokens, among the ops of a function."""
+        """Lowers the work with tokens, and the waits for tokens, among the operations of a function."""
         lowered = [op for op in ops if op.name == TOKENS_WAIT or _has_tokens(op) or _token_count(op)]
         for op in lowered:
             with op.location, ir.InsertionPoint(op):
@@ -101,7 +102,7 @@ class _Lowering:
             op.erase()
 
     def _lower_work(self, op: Op) -> None:
-        """Builds an op without its tokens, behind what it waits for."""
+        """Creates an operation without its tokens, after the waits that the tokens express."""
         count = _token_count(op)
         tokens, operands = list(op.operands)[:count], list(op.operands)[count:]
         for source in [each for token in tokens for each in self._sources(token, op)]:
@@ -114,21 +115,21 @@ class _Lowering:
             op.results[number].replace_all_uses_with(made.results[number])
 
     def _lower_wait(self, op: Op) -> None:
-        """Lets the host wait for the streams of tokens; a wait that gives a token is but those it takes."""
+        """Makes the host wait for the streams of tokens, unless the wait is asynchronous."""
         if not list(op.results):
             streams = dict.fromkeys(source.stream for each in op.operands for source in self._sources(each))
             for stream in streams:
                 create(WAIT, [], [stream])
 
     def _order(self, stream: Value, source: _Source) -> None:
-        """Lets a stream wait for what a token stands for."""
+        """Makes a stream wait for the work that a token represents."""
         if source.event is not None:
             create(WAIT_EVENT, [], [stream, source.event])
         elif source.stream != stream:
             create(WAIT_STREAM, [], [stream, source.stream])
 
     def _sources(self, token: Value, user: Op | None = None) -> list[_Source]:
-        """Returns what a token stands for; events are for a user in the same block, on another stream."""
+        """Returns what a token represents; an event only for a user in the same block on another stream."""
         if is_stream(token):
             return [_Source(token)]
         work = token.owner.operation
@@ -147,7 +148,7 @@ class _Lowering:
         return self._events[work]
 
     def _stream_for(self, token: Value) -> Value:
-        """Returns a stream that stands for a token: one of its own, behind the others that it is of."""
+        """Returns a stream that represents a token: one of its streams, made to wait for the others."""
         streams = list(dict.fromkeys(source.stream for source in self._sources(token)))
         if not streams:
             with ir.InsertionPoint.at_block_begin(self._entry):
@@ -158,7 +159,7 @@ class _Lowering:
 
 
 def _refuse_others(function: Op, ops: list[Op]) -> None:
-    """Raises CandidateError for tokens of what is neither GPUX nor control flow, and for their users."""
+    """Raises CandidateError for tokens, and users of tokens, that are neither GPUX nor control flow."""
     allowed = "those of gpux operations and of gpu.wait, also through scf"
     if any(map(is_token, function.regions[0].blocks[0].arguments)):
         raise unsupported(function, "a token as argument", allowed)
@@ -169,7 +170,7 @@ def _refuse_others(function: Op, ops: list[Op]) -> None:
 
 
 def _token_count(op: Op) -> int:
-    """Returns how many operands of GPUX work stand before its own stream: tokens, or streams for them."""
+    """Returns how many operands of GPUX work precede its stream: tokens, or streams in place of tokens."""
     if op.name not in {*WORK, WAIT}:
         return 0
     return max((number for number, each in enumerate(op.operands) if is_stream(each)), default=0)
@@ -180,7 +181,7 @@ def _stream_operand(op: Op) -> Value:
 
 
 def _attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns an op's attributes, less the count of its tokens."""
+    """Returns an operation's attributes, with 0 as the number of its tokens."""
     attributes = attributes_of(op)
     for name in {SEGMENTS, "operand_segment_sizes"} & attributes.keys():
         sizes = list(ir.DenseI32ArrayAttr(attributes[name]))
@@ -198,6 +199,6 @@ def _is_carried(token: Value) -> bool:
 
 
 def _defined(op: Op) -> list[Value]:
-    """Returns the results of an op and the arguments of its blocks."""
+    """Returns the results of an operation and the arguments of its blocks."""
     arguments = [each for region in op.regions for block in region.blocks for each in block.arguments]
     return [*op.results, *arguments]

@@ -1,8 +1,8 @@
-"""Inlines functions that take streams or do work on them, which upstream's inliner cannot: it crashes.
+"""Inlines functions that take streams or work on streams, on which upstream's inliner crashes.
 
-Takes a module without recursion, with GPUX (``gpux_ops.py``); gives it without calls of functions that hold
-GPUX. Upstream asks the dialect of each op whether it may be inlined, and GPUX is not registered. Rejected:
-such a function with several blocks.
+Takes a module without recursion, with GPUX (``gpux_ops.py``); removes calls of functions that contain GPUX.
+Upstream asks the dialect of each operation whether the operation may be inlined, and GPUX is not registered.
+Rejected: such a function with several blocks.
 
     func.func private @work(%s: !gpux.StreamType, %a: memref<4xf32>) {
       "gpux.dealloc"(%s, %a) : (!gpux.StreamType, memref<4xf32>) -> ()
@@ -24,7 +24,7 @@ from tuner.programs.lower.streams.gpux_ops import uses_gpux
 
 
 def inline_stream_functions(module: ir.Module) -> None:
-    """Inlines in place; the functions stay. Raises CandidateError(COMPILE) for one with several blocks."""
+    """Inlines calls in place; the functions stay. Raises CandidateError(COMPILE) for several blocks."""
     functions = [op for op in walk(module, "func.func") if list(op.regions[0].blocks)]
     holders = {name_of(function): function for function in functions if uses_gpux(function)}
     while (call := _next_call(module, holders)) is not None:
@@ -34,12 +34,12 @@ def inline_stream_functions(module: ir.Module) -> None:
 
 
 def _next_call(module: ir.Module, holders: Mapping[str, Op]) -> Op | None:
-    """Returns a call of one of the functions that hold GPUX, if there is any."""
+    """Returns a call of a function that contains GPUX; None if there is none."""
     return next((call for call in walk(module, "func.call") if callee_of(call) in holders), None)
 
 
 def _inline(call: Op, function: Op) -> None:
-    """Inlines one call. Raises CandidateError(COMPILE)."""
+    """Inlines one call. Raises CandidateError(COMPILE) for a function with several blocks."""
     if len(function.regions[0].blocks) != 1:
         raise unsupported(call, f"@{name_of(function)} with several blocks and streams", "one block")
     inline_call(call, function)

@@ -1,7 +1,7 @@
-"""Adds streams as trailing arguments to a function, and builds the runtime's calls for them and their events.
+"""Adds streams as trailing arguments to a function, and creates runtime calls for streams and events.
 
 Streams and events are ``!llvm.ptr``; the functions are those of MLIR's CUDA runtime wrappers, declared on
-use.
+first use.
 
     func.func private @mgpuEventRecord(!llvm.ptr, !llvm.ptr)
     func.func @main(%a: memref<4xf32>, %stream: !llvm.ptr) {
@@ -15,7 +15,7 @@ from tuner.mlir.rewrite.symbols import function_type, private_function
 from tuner.programs.lower.streams.async_ops import ASYNC
 
 POINTER = "!llvm.ptr"
-# Function -> (number of pointers that it takes, whether it returns one).
+# Function -> (number of pointer arguments, whether it returns a pointer).
 SIGNATURES = {
     "mgpuEventCreate": (0, True),
     "mgpuEventDestroy": (1, False),
@@ -26,14 +26,14 @@ SIGNATURES = {
 }
 
 
-Stream = int | Value  # the number of an argument, or a pointer that control flow chooses
+Stream = int | Value  # the number of a stream argument, or a pointer that control flow selects
 
 
 class StreamCalls:
-    """Builds calls at the current insertion point, for the streams of one function."""
+    """Creates calls at the current insertion point, for the streams of one function."""
 
     def __init__(self, function: Op, count: int) -> None:
-        """Adds ``count`` streams behind the arguments of the function."""
+        """Adds ``count`` streams after the arguments of the function."""
         self._module = function.parent
         block = function.regions[0].blocks[0]
         pointer = ir.Type.parse(POINTER)
@@ -47,35 +47,38 @@ class StreamCalls:
             ]
 
     def pointer(self, stream: Stream) -> Value:
-        """Returns a stream as the runtime takes it."""
+        """Returns a stream as the pointer that the runtime takes."""
         return self._streams[stream] if isinstance(stream, int) else stream
 
     def token(self, stream: Stream) -> Value:
-        """Returns a stream as upstream's ops take it; builds the cast, here, of one that is chosen."""
+        """Returns a stream as a token, the form that upstream's operations take.
+
+        For a stream that control flow selects, creates the cast at the current insertion point.
+        """
         if isinstance(stream, int):
             return self.tokens[stream]
         return create("builtin.unrealized_conversion_cast", [ir.Type.parse(ASYNC)], [stream]).results[0]
 
     def record(self, stream: Stream) -> Value:
-        """Returns an event that is complete when all that is on the stream by now is."""
+        """Creates and returns an event that completes when all work now on the stream is complete."""
         event = self._call("mgpuEventCreate")
         self._call("mgpuEventRecord", event, self.pointer(stream))
         return event
 
     def wait(self, stream: Stream, event: Value) -> None:
-        """Lets a stream wait for an event."""
+        """Makes a stream wait for an event."""
         self._call("mgpuStreamWaitEvent", self.pointer(stream), event)
 
     def destroy(self, event: Value) -> None:
-        """Destroys an event that no later call names; waits for it that were enqueued still hold."""
+        """Destroys an event that no later call uses; waits that are already enqueued stay valid."""
         self._call("mgpuEventDestroy", event)
 
     def synchronize_event(self, event: Value) -> None:
-        """Lets the host wait for an event."""
+        """Makes the host wait for an event."""
         self._call("mgpuEventSynchronize", event)
 
     def synchronize_stream(self, stream: Stream) -> None:
-        """Lets the host wait for all that is on a stream."""
+        """Makes the host wait for all work on a stream."""
         self._call("mgpuStreamSynchronize", self.pointer(stream))
 
     def _call(self, name: str, *operands: Value) -> Value | None:

@@ -1,11 +1,11 @@
-"""Assigns the nodes of a dependency graph to streams, and finds the waits that order the streams.
+"""Assigns the nodes of a dependency graph to streams, and computes the waits that order the streams.
 
-Takes nodes with their direct dependencies; gives a ``StreamPlan``: the stream of each node and the nodes
-that it waits for. Everything here is numbers. The streams are a minimum chain cover of the graph
-(``chain_cover.py``). Work is issued in the order of its nodes. What is known to be done where a stream, or
-the host, comes to a node is a vector clock, kept as a set of nodes in the bits of an integer. The waits are
-the edges between streams of the transitive reduction of dependencies, stream order and host order: leaving
-any one out breaks a dependency.
+Takes nodes with their direct dependences; returns a ``StreamPlan``: the stream of each node and the nodes
+that it waits for. Nodes and streams are integers here. The streams are a minimum chain cover of the graph
+(``chain_cover.py``). Work is issued in the order of its nodes. The nodes known to be done when a stream, or
+the host, reaches a node are a vector clock, stored as a set of nodes in the bits of an integer. The waits are
+the edges between streams of the transitive reduction of dependences, stream order and host order: omitting
+any of them breaks a dependence.
 """
 
 import enum
@@ -18,20 +18,21 @@ BEGIN = -1  # the point of the first stream where everything starts
 
 
 class NodeKind(enum.Enum):
-    """What does a node, the device or the host, and what it costs."""
+    """Whether the device or the host executes a node, and the node's cost."""
 
-    WORK = "work"  # a device's: kernel, copy, fill, or a loop of them
-    HOST = "host"  # done when it is issued
-    ALLOCATION = "allocation"  # a device's, but takes no time: it needs no stream of its own
-    FREE = "free"  # likewise; it is put behind any node where all that it waits for is known to be done
+    WORK = "work"  # on the device: kernel, copy, fill, or a loop of these
+    HOST = "host"  # on the host: done when issued
+    ALLOCATION = "allocation"  # on the device, but takes no time: it needs no stream of its own
+    # as ALLOCATION; inserted after any node where everything that it waits for is known to be done
+    FREE = "free"
 
 
 @dataclass(frozen=True)
 class Node:
-    """One operation, or a loop or branch around device work."""
+    """One operation, or a loop or branch that contains device work."""
 
     kind: NodeKind
-    before: frozenset[int] = frozenset()  # earlier nodes, or BEGIN, that must be done: direct conflicts
+    before: frozenset[int] = frozenset()  # earlier nodes, or BEGIN, that must be done first: direct conflicts
     is_kernel: bool = False
 
 
@@ -41,21 +42,21 @@ class StreamStep:
 
     node: int
     slot: int | None  # number of the stream; None: the host
-    # Nodes that it waits for first. With a caller's stream they are of other streams, and the step also
-    # follows its own. Without, they are all that it waits for: a new stream begins behind them.
+    # Nodes that must be done first. With a caller's stream, these are nodes of other streams, and the step
+    # also follows its own stream. Without, these are all waits of the step: a new stream begins after them.
     waits: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """Steps in the order of issue, and how everything ends."""
+    """The steps in the order of issue, and the waits and deallocations at the end."""
 
-    slots: int  # number of streams, at least one; the first is the caller's, if there is a caller's
+    slots: int  # number of streams, at least one; the first is the caller's, if the caller has a stream
     steps: tuple[StreamStep, ...]
     last_waits: tuple[int, ...]  # nodes that the caller's stream waits for at the end
-    last_frees: tuple[int, ...]  # done behind those
-    # At the end of an iteration, if streams go on from one to the next: (stream but the first, node that
-    # it waits for). The others begin and end with the loop.
+    last_frees: tuple[int, ...]  # after the last waits
+    # Waits at the end of an iteration, if streams continue from one iteration to the next: (stream other than
+    # the first, awaited node). None: the streams other than the first begin and end with the loop.
     carried_waits: tuple[tuple[int, int], ...] | None = None
 
 
@@ -66,11 +67,15 @@ def plan_streams(
     limit: int,
     carried: frozenset[tuple[int, int]] | None = None,
 ) -> StreamPlan:
-    """Plans the fewest streams that keep independent work apart, up to a limit.
+    """Plans the fewest streams that keep independent work concurrent, up to a limit.
 
-    With a caller's stream, all work follows what was on it, and precedes what comes on it afterwards.
-    Without, the host starts and ends everything: ``last_waits`` are then for the last frees alone.
-    Given the dependences that a loop carries, streams go on from iteration to iteration.
+    Args:
+        nodes: the nodes in program order.
+        has_caller: True: all work follows what was on the caller's stream, and precedes what is enqueued
+        there later. False: the host starts and ends everything; ``last_waits`` are then for the last
+        deallocations alone.
+        limit: maximum number of streams.
+        carried: loop-carried dependences; if given, streams continue from iteration to iteration.
     """
     joined = frozenset(u for u, v in carried or () if v == BEGIN)
     planner = _Planner(nodes, _slots(nodes, limit, joined), has_caller=has_caller, carried=carried)
@@ -81,9 +86,10 @@ def plan_streams(
 
 
 def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[int, int]:
-    """Returns the stream of each work and allocation.
+    """Returns the stream of each node of kind WORK and ALLOCATION.
 
-    Stream 0 has the most of what joins it for the host; else it ends last, so that others can join it.
+    Stream 0 has the most work that the host waits for at the start of an iteration; among equals, it ends
+    last, so that other streams can join it.
     """
     work = [number for number, node in enumerate(nodes) if node.kind is NodeKind.WORK]
     seen = _closure(nodes)
@@ -100,12 +106,12 @@ def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[
 
 
 def _preference(nodes: tuple[Node, ...], u: int, v: int) -> int:
-    """Prefers direct dependencies, and kernels behind kernels: copies then go to other streams."""
+    """Prefers direct dependences, and kernels after kernels, so that copies go to other streams."""
     return 2 * (u in nodes[v].before) + (nodes[u].is_kernel and nodes[v].is_kernel)
 
 
 def _closure(nodes: tuple[Node, ...]) -> list[int]:
-    """Returns all that precedes each node: the transitive closure of dependencies and host order."""
+    """Returns all predecessors of each node: the transitive closure of dependences and host order."""
     seen: list[int] = []
     host = 0
     for number, node in enumerate(nodes):
@@ -119,7 +125,7 @@ def _closure(nodes: tuple[Node, ...]) -> list[int]:
 
 
 def _numbers(mask: int) -> Iterator[int]:
-    """Yields the numbers of the bits that are set."""
+    """Yields the positions of the bits that are set."""
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
@@ -127,7 +133,7 @@ def _numbers(mask: int) -> Iterator[int]:
 
 
 class _Planner:
-    """Issues node after node; keeps the vector clock of each node, in which bit ``len(nodes)`` is BEGIN."""
+    """Issues the nodes in order, with a vector clock per node, in which bit ``len(nodes)`` is BEGIN."""
 
     def __init__(
         self,
@@ -141,16 +147,16 @@ class _Planner:
         self._slots = slots
         self._has_caller = has_caller
         self._carried = carried
-        self._starts_anew = has_caller and carried is None  # all streams begin and end here
+        self._starts_anew = has_caller and carried is None  # all streams begin and end in this block
         self._begin = 1 << len(nodes)
-        self._seen: dict[int, int] = {BEGIN: 0}  # node -> all that is done when it begins
+        self._seen: dict[int, int] = {BEGIN: 0}  # node -> all nodes that are done when it begins
         self._last: dict[int, int] = {0: BEGIN} if has_caller else {}  # stream -> its last node
-        self._host = 0  # what the host knows to be done
+        self._host = 0  # nodes that the host knows to be done
         self._steps: list[StreamStep] = []
         self._states: list[dict[int, int]] = [self._state()]  # before each step: stream -> its clock
 
     def issue(self, number: int) -> None:
-        """Adds the step of a node that is not a free."""
+        """Adds the step of a node that is not a deallocation."""
         node = self._nodes[number]
         slot = self._slots.get(number)
         follows = None if slot is None else self._last.get(slot)
@@ -167,7 +173,7 @@ class _Planner:
         self._states.append(self._state())
 
     def plan(self) -> StreamPlan:
-        """Returns the plan: frees where they need no wait, and the waits of the first stream at the end."""
+        """Returns the plan: deallocations where they need no wait, and the last waits of the first stream."""
         count = 1 + max(self._slots.values(), default=0)
         placed, left = self._insert_frees()
         wanted = {u for u in self._slots if any(u in self._nodes[f].before for f in left)}
@@ -181,18 +187,19 @@ class _Planner:
         return StreamPlan(count, steps, waits[0], tuple(left), tuple(others))
 
     def _waits_of_iteration(self, wanted: set[int]) -> dict[int, tuple[int, ...]]:
-        """Returns what each stream waits for at the end of an iteration; streams that begin first come first.
+        """Returns the waits of each stream at the end of an iteration, in the streams' order of first use.
 
-        So what waits for them in the next iteration anyway does not wait for the same work now.
+        In this order, a stream that waits for an earlier stream in the next iteration anyway does not wait
+        for the same work now.
         """
         ends = self._state()
         slots = dict.fromkeys([*(step.slot for step in self._steps if step.slot is not None), 0])
         return {slot: self._last_waits(slot, set() if slot else wanted, ends) for slot in slots}
 
     def _last_waits(self, slot: int, wanted: set[int], ends: dict[int, int]) -> tuple[int, ...]:
-        """Returns what a stream waits for at the end: what is wanted, and what later iterations lack.
+        """Returns the waits of a stream at the end: for ``wanted``, and for what later iterations depend on.
 
-        Adds that to ``ends``, the clocks of the streams at the end.
+        Adds these waits to ``ends``, the clocks of the streams at the end.
         """
         lacking = {
             u
@@ -204,9 +211,10 @@ class _Planner:
         return waits
 
     def _carried_to(self, number: int, ends: dict[int, int]) -> int:
-        """Returns what is known to be done of the iteration before where a node begins.
+        """Returns the work of the previous iteration that is known to be done when a node begins.
 
-        That is what its stream has done by then, and those of all that comes before it in its own iteration.
+        This is the work known to the node's stream at the end of the iteration, and to the streams of all
+        predecessors of the node in its own iteration.
         """
         earlier = [u for u in _numbers(self._seen[number] & ~self._begin) if u in self._slots]
         known = 0
@@ -215,7 +223,7 @@ class _Planner:
         return known
 
     def _kept_by_limit(self, slot: int, wanted: set[int]) -> set[int]:
-        """Returns the last work of a stream if only the limit of streams orders it before the next."""
+        """Returns the last work of a stream if only the limit of streams orders it before the next work."""
         works = [step.node for step in self._steps if step.slot == slot and self._is_work(step.node)]
         return {u for u in works[-1:] if not self._bit(u) & self._union(wanted)}
 
@@ -223,7 +231,9 @@ class _Planner:
         return self._nodes[number].kind is NodeKind.WORK
 
     def _necessary(self, wanted: Iterable[int], base: int) -> tuple[int, ...]:
-        """Returns the wanted nodes that neither ``base`` nor another one implies: a transitive reduction."""
+        """Returns the wanted nodes that neither ``base`` nor another wanted node implies (transitive
+        reduction).
+        """
         missing = [u for u in wanted if not self._bit(u) & base]
         return tuple(
             sorted(u for u in missing if not any(self._bit(u) & self._seen[w] for w in missing if w != u))
@@ -237,7 +247,7 @@ class _Planner:
             self._last[slot] = number
 
     def _insert_frees(self) -> tuple[dict[int, list[StreamStep]], list[int]]:
-        """Returns the frees by the number of steps before them, and those that come after all steps."""
+        """Returns deallocations by the number of steps before them, and deallocations after all steps."""
         placed: dict[int, list[StreamStep]] = {}
         left: list[int] = []
         for number, node in enumerate(self._nodes):
@@ -251,10 +261,10 @@ class _Planner:
         return placed, left
 
     def _point_of_free(self, number: int, needed: int) -> tuple[int, int] | None:
-        """Returns (steps before, stream) of the first point where all needed is done; None if there is none.
+        """Returns (steps before, stream) of the first point where all of ``needed`` is done, or None.
 
-        A stream other than the first must have a later step, or go on: else the end would have to wait for
-        the free.
+        A stream other than the first must have a later step, or continue: otherwise the end would have to
+        wait for the deallocation.
         """
         first = sum(step.node < number for step in self._steps)
         ends = {step.slot: count for count, step in enumerate(self._steps)}
@@ -276,7 +286,7 @@ class _Planner:
         return {slot: self._host | self._with(last) for slot, last in self._last.items()}
 
     def _union(self, nodes: Iterable[int]) -> int:
-        """Returns what is done when all of the nodes are: the join of their clocks."""
+        """Returns what is done when all of the nodes are done: the join of their clocks."""
         mask = 0
         for u in nodes:
             mask |= self._with(u)

@@ -1,7 +1,7 @@
-"""The values that are streams of GPUX, and their change to pointers, as which the runtime takes streams.
+"""Finds the values that are GPUX streams selected by control flow, and changes their type to pointers.
 
-Control flow may choose streams: ``arith.select``, results and block arguments of scf. Rejected: streams from
-anything else.
+Control flow may select streams by ``arith.select``, and by results and block arguments of scf. Rejected:
+streams of any other operation. The runtime takes streams as pointers.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ CHOOSING = frozenset(
 
 
 def chosen_streams(function: Op) -> list[Value]:
-    """Returns the streams that control flow chooses. Raises CandidateError(COMPILE) for other ops'."""
+    """Returns the streams that control flow selects. Raises CandidateError(COMPILE) for other origins."""
     found = []
     for op in inside(function):
         for value in filter(is_stream, _defined(op)):
@@ -31,13 +31,13 @@ def chosen_streams(function: Op) -> list[Value]:
 
 
 def make_pointers(streams: list[Value]) -> None:
-    """Changes the type of streams; whatever they are chosen of is a pointer already, or among them."""
+    """Changes the type of streams to pointers; their sources must be pointers already, or in ``streams``."""
     for stream in streams:
         stream.set_type(ir.Type.parse(POINTER))
 
 
 def _defined(op: Op) -> Iterator[Value]:
-    """Yields the results of an op and the arguments of its blocks."""
+    """Yields the results of an operation and the arguments of its blocks."""
     yield from op.results
     for region in op.regions:
         for block in region.blocks:

@@ -1,8 +1,8 @@
-"""Lets the host wait for each op of device work: a program's meaning without any overlap.
+"""Makes the host wait for each operation of device work: a program's semantics without any overlap.
 
-Takes a function of synchronous device work; gives each op a stream of its own, which the host waits for at
-once. Tokens are needed even here: ``gpu-to-llvm`` leaves synchronous allocations and copies as they are,
-silently.
+Takes a function of synchronous device work; puts each operation on a new stream, and the host waits for the
+stream immediately. Tokens are needed even here, because ``gpu-to-llvm`` silently leaves synchronous
+allocations and copies unconverted.
 
     gpu.memcpy %b, %a : memref<4xf32>, memref<4xf32>
   becomes
@@ -17,7 +17,7 @@ from tuner.programs.lower.streams.async_ops import make_async, wait_async, wait_
 
 
 def wait_for_each(function: Op) -> None:
-    """Rewrites in place: stream, work, wait of the host."""
+    """Rewrites a function in place: each operation of device work gets a stream and a host wait."""
     works = [op for op in inside(function) if is_device_work(op)]
     for op in works:
         with op.location, ir.InsertionPoint(op):

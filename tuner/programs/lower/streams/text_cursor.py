@@ -1,4 +1,4 @@
-"""Reads MLIR text token by token: values, types, symbols, brackets; space and comments are passed over."""
+"""Reads MLIR text token by token: values, types, symbols, brackets; skips white space and comments."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from tuner.core.errors import CandidateError, Stage
 
 SKIPPED = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')  # strings and comments
 SPACE = re.compile(r"(?:\s|//[^\n]*)*")
-RESULT = re.compile(r"%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*\s*=")  # what an operation begins with
+RESULT = re.compile(r"%[\w$.-]+(?::\d+)?(?:\s*,\s*%[\w$.-]+(?::\d+)?)*\s*=")  # the beginning of an operation
 VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 SIMPLE_TYPE = re.compile(r"[!\w][\w.$]*")
 CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
@@ -15,41 +15,41 @@ CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 @dataclass
 class TextCursor:
-    """A position in the text, which moves on behind what is read. Errors name line and column."""
+    """A position in the text, which advances past what is read. Errors name line and column."""
 
     text: str
     at: int
-    end: int = field(init=False)  # of what was read, less the space behind it
+    end: int = field(init=False)  # of what was read, without the white space after it
 
     def __post_init__(self) -> None:
-        """Begins behind the operation's name."""
+        """Begins at the end of the operation's name."""
         self.end = self.at
 
     def skip(self) -> None:
-        """Passes over space and comments."""
+        """Skips white space and comments."""
         match = SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()
 
     def sees(self, word: str) -> bool:
-        """Tells whether a word comes next."""
+        """Returns whether ``word`` comes next."""
         self.skip()
         return self.text.startswith(word, self.at)
 
     def takes(self, word: str) -> bool:
-        """Passes over a word if it comes next, and tells whether it did."""
+        """Advances past ``word`` if it comes next; returns whether it did."""
         is_next = self.sees(word)
         if is_next:
             self.at = self.end = self.at + len(word)
         return is_next
 
     def require(self, word: str) -> None:
-        """Passes over a word. Raises CandidateError(BIND) where another one comes."""
+        """Advances past ``word``. Raises CandidateError(BIND) if another word comes next."""
         if not self.takes(word):
             raise self.error(f"{word!r}")
 
     def matched(self, pattern: re.Pattern[str], what: str) -> str:
-        """Returns what matches here. Raises CandidateError(BIND) where nothing does."""
+        """Returns the match of ``pattern`` at this position. Raises CandidateError(BIND) if there is none."""
         self.skip()
         match = pattern.match(self.text, self.at)
         if match is None:
@@ -58,7 +58,7 @@ class TextCursor:
         return match[0]
 
     def values(self) -> list[str]:
-        """Returns values with commas between them; none where none comes."""
+        """Returns comma-separated values; [] if no value comes next."""
         found: list[str] = []
         while self.sees("%") and RESULT.match(self.text, self.at) is None:
             found.append(self.matched(VALUE, "a value"))
@@ -67,7 +67,7 @@ class TextCursor:
         return found
 
     def enclosed(self, opening: str) -> str:
-        """Returns the text between a bracket, which comes next, and the one that closes it."""
+        """Returns the text between the opening bracket, which must come next, and its closing bracket."""
         self.require(opening)
         start, waiting = self.at, [CLOSING[opening]]
         while waiting:
@@ -93,7 +93,7 @@ class TextCursor:
         return f"{kind}<{self.enclosed('<')}>" if self.sees("<") else kind
 
     def types(self) -> list[str]:
-        """Returns types with commas between them, in parentheses or without."""
+        """Returns comma-separated types, with or without parentheses."""
         if self.takes("("):
             found = [] if self.sees(")") else self._listed()
             self.require(")")
@@ -101,7 +101,7 @@ class TextCursor:
         return self._listed()
 
     def error(self, allowed: str) -> CandidateError:
-        """Returns the error of a text that goes on otherwise than it may."""
+        """Returns the error for unexpected text at this position."""
         self.skip()
         line = self.text.count("\n", 0, self.at) + 1
         column = self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1

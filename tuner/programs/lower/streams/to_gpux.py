@@ -1,8 +1,8 @@
 """Writes the device work of a function as GPUX, on one stream that the function creates.
 
-Takes asynchronous work on one stream that is the last argument, as ``async_streams.py`` gives it with a limit
-of one; gives GPUX in generic form (``gpux_ops.py``), which ``gpux.py`` reads again. Where the host waits for
-an event it waits for the stream. Rejected: clusters, which GPUX does not know.
+Takes asynchronous work on one stream that is the last argument, as ``async_streams.py`` produces with a limit
+of one; produces GPUX in generic form (``gpux_ops.py``), which ``gpux.py`` can read. A host wait for an event
+becomes a wait for the stream. Rejected: clusters, which GPUX does not have.
 
     func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %s0: !llvm.ptr) {
       %t0 = builtin.unrealized_conversion_cast %s0 : !llvm.ptr to !gpu.async.token
@@ -38,7 +38,7 @@ HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
 
 
 def write_as_gpux(function: Op) -> None:
-    """Rewrites in place. Raises CandidateError(COMPILE) for a launch of clusters."""
+    """Rewrites a function in place. Raises CandidateError(COMPILE) for a launch with clusters."""
     ir.Context.current.allow_unregistered_dialects = True
     block = function.regions[0].blocks[0]
     argument = block.arguments[len(block.arguments) - 1]
@@ -56,7 +56,7 @@ def write_as_gpux(function: Op) -> None:
 
 
 def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
-    """Writes what an op becomes in front of it; tells whether the op is to be erased."""
+    """Creates the GPUX form of an operation before it; returns whether the operation is to be erased."""
     if op.name == "func.call" and callee_of(op) in SIGNATURES:
         if callee_of(op) in HOST_WAITS:
             with op.location, ir.InsertionPoint(op):
@@ -76,7 +76,7 @@ def _rewrite(op: Op, stream: Value, argument: Value) -> bool:
 
 
 def _attributes(op: Op) -> dict[str, Attribute]:
-    """Returns the attributes of the GPUX op: segments begin with no token and one stream."""
+    """Returns the attributes of the GPUX operation; its first two segments are no token and one stream."""
     attributes = {name: op.attributes[name] for name in op.attributes if name != SEGMENTS}
     if SEGMENTS not in op.attributes:
         return attributes
@@ -90,7 +90,7 @@ def _attributes(op: Op) -> dict[str, Attribute]:
 
 
 def _drop_declarations(module: Op) -> None:
-    """Erases the declarations of the calls that are gone."""
+    """Erases the declarations of runtime functions that are no longer called."""
     declared = [op.operation for op in module.regions[0].blocks[0].operations]
     for op in declared:
         if op.name == "func.func" and name_of(op) in SIGNATURES:
