@@ -1,4 +1,4 @@
-"""Loads and stores of all lanes at once, each checked against the memref's sizes and the buffer's bytes."""
+"""Loads and stores of all lanes at once, with each address checked against the memref's sizes and bytes."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,11 +9,11 @@ from tuner.programs.interpret.buffer_view import BufferView, behind
 from tuner.programs.interpret.element_types import Array, ElementType
 from tuner.programs.interpret.frame import LaneFrame, require
 
-Update = Callable[[Array, Array], Array]  # of what is there and the operand
+Update = Callable[[Array, Array], Array]  # from the old values and the operands to the new values
 
 
 def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:
-    """Raises CandidateError(RUN) for an index outside of its dimension; indices are one per lane."""
+    """Raises CandidateError(RUN) for an index outside its dimension; ``indices``: one array per dimension."""
     for axis, (index, size) in enumerate(zip(indices, view.sizes, strict=True)):
         inside = (index >= 0) & (index < size)
         if not inside.all():
@@ -23,7 +23,7 @@ def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Seque
 def check_bytes(
     frame: LaneFrame, where: str, view: BufferView, addresses: Array, size_bytes: int, align_bytes: int
 ) -> None:
-    """Raises CandidateError(RUN) for addresses outside of the buffer's bytes, or that are no multiples."""
+    """Raises CandidateError(RUN) for an address that is misaligned or outside the bytes of its buffer."""
     axes = addresses.ndim - 2
     inside = (addresses >= behind(view.low, axes)) & (addresses + size_bytes <= behind(view.high, axes))
     require(inside, frame, where, "found an address outside of its buffer")
@@ -35,7 +35,7 @@ def check_bytes(
 def load_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
 ) -> Array:
-    """Returns one element of each lane."""
+    """Returns one loaded element per lane. Raises CandidateError(RUN) for an access out of bounds."""
     check_indices(frame, where, view, indices)
     addresses = view.at(indices, kind.size_bytes)
     check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
@@ -45,7 +45,10 @@ def load_element(
 def store_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
 ) -> None:
-    """Stores one element of each lane; of lanes at one place the last wins."""
+    """Stores one element per lane; of lanes with equal addresses, the last lane's value remains.
+
+    Raises CandidateError(RUN) for an access out of bounds.
+    """
     check_indices(frame, where, view, indices)
     addresses = view.at(indices, kind.size_bytes)
     check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
@@ -60,7 +63,10 @@ def store_element(
 def load_where(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
 ) -> Array:
-    """Returns numbers at addresses with the axes of a vector, zeros where none is wanted."""
+    """Loads numbers where ``wanted``, zeros elsewhere; ``addresses`` have the axes of lanes and of a vector.
+
+    Raises CandidateError(RUN) for an access out of bounds.
+    """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     shape = np.broadcast_shapes(addresses.shape, wanted.shape)
     chosen = np.broadcast_to(frame.active(shape) & wanted, shape)
@@ -78,7 +84,10 @@ def store_where(
     wanted: Array,
     values: Array,
 ) -> None:
-    """Stores the wanted numbers of vectors at addresses with the same axes."""
+    """Stores numbers of vectors where ``wanted``; ``addresses`` have the axes of lanes and of a vector.
+
+    Raises CandidateError(RUN) for an access out of bounds.
+    """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     mask = behind(frame.mask, addresses.ndim - 2)
     shape = np.broadcast_shapes(addresses.shape, values.shape, mask.shape, wanted.shape)
@@ -90,7 +99,7 @@ def store_where(
 def require_bytes_where(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
 ) -> None:
-    """Raises CandidateError(RUN) for wanted numbers outside of the buffer's bytes."""
+    """Raises CandidateError(RUN) for a wanted address that is misaligned or outside the buffer's bytes."""
     axes, size = addresses.ndim - 2, kind.dtype.itemsize
     inside = (addresses >= behind(view.low, axes)) & (addresses + size <= behind(view.high, axes))
     require(inside | ~wanted, frame, where, "found an address outside of its buffer")
@@ -98,7 +107,10 @@ def require_bytes_where(
 
 
 def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
-    """Replaces numbers by a function of them, one lane after another; returns what each lane has found."""
+    """Replaces numbers in memory by ``function`` of them and the operands, one lane after another.
+
+    Returns the number that each lane found in memory before its update.
+    """
     shape = np.broadcast_shapes(addresses.shape, values.shape, frame.mask.shape, frame.grid.shape)
     chosen = np.broadcast_to(frame.mask, shape)
     targets = np.broadcast_to(addresses, shape)[chosen]
@@ -113,7 +125,7 @@ def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array,
 
 
 def turns(targets: Array) -> list[Array]:
-    """Splits lanes so that those of one turn are at different addresses; lanes of one keep their order."""
+    """Splits lanes into groups with different addresses each; lanes with equal addresses keep their order."""
     order = np.argsort(targets, kind="stable")
     places = targets[order]
     starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
@@ -125,7 +137,7 @@ def turns(targets: Array) -> list[Array]:
 
 
 def _gather(active: Array, kind: ElementType, addresses: Array) -> Array:
-    """Reads at addresses that are right in active lanes; others get what one of those reads."""
+    """Reads at addresses that are valid in active lanes; inactive lanes read at an active lane's address."""
     if not active.all():
         addresses = np.where(active, addresses, addresses[active][0])
     return flat_memory.read(kind.dtype, behind(addresses, len(kind.shape)) + kind.offsets_bytes)

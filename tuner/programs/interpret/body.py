@@ -1,4 +1,4 @@
-"""Regions as steps: one block, or several that lanes go through each in its own way."""
+"""Regions as executable steps: one block, or several blocks between which lanes branch individually."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,23 +10,23 @@ from tuner.programs.interpret.buffer_view import merged
 from tuner.programs.interpret.element_types import Array
 from tuner.programs.interpret.frame import LaneFrame, Step
 
-DONE = np.iinfo(np.int64).max  # place of a lane that has left the region
+DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
 
 
 class AbstractBody(Protocol):
-    """A region that can be run."""
+    """A region that can be executed."""
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
-        """Runs the lanes of the frame's mask; returns what they yield."""
+        """Runs the region in the lanes of the frame's mask; returns the yielded values."""
 
 
 @dataclass(frozen=True, eq=False)
 class StraightBody:
     """A region of one block."""
 
-    arguments: tuple[int, ...]  # slots
+    arguments: tuple[int, ...]  # slots of the block arguments
     steps: tuple[Step, ...]
-    yields: tuple[int, ...]  # slots
+    yields: tuple[int, ...]  # slots of the yielded values
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
         for slot, value in zip(self.arguments, arguments, strict=True):
@@ -38,13 +38,13 @@ class StraightBody:
 
 @dataclass(frozen=True)
 class Jump:
-    """Where lanes go from the end of a block, and what they take along."""
+    """A branch to a block, with the operands for its block arguments."""
 
     target: int  # number of a block
-    values: tuple[int, ...]  # slots
+    values: tuple[int, ...]  # slots of the branch operands
 
 
-# Chooses among the jumps of a block: a condition for each, in the lanes of the frame.
+# Evaluates the conditional jumps of a block: one condition per jump, in the lanes of the frame.
 Choose = Callable[[LaneFrame], Sequence[Array]]
 
 
@@ -52,23 +52,25 @@ Choose = Callable[[LaneFrame], Sequence[Array]]
 class BodyBlock:
     """One of several blocks of a region."""
 
-    arguments: tuple[int, ...]  # slots
+    arguments: tuple[int, ...]  # slots of the block arguments
     steps: tuple[Step, ...]
-    defined: tuple[int, ...]  # slots that the steps fill
+    defined: tuple[int, ...]  # slots that the steps define
     jumps: tuple[Jump, ...] = ()
-    choose: Choose | None = None  # None: all take the first jump
-    yields: tuple[int, ...] = field(default=())  # of a block that leaves the region
+    choose: Choose | None = None  # None: all lanes take the first jump
+    # slots of the yielded values, of a block that leaves the region
+    yields: tuple[int, ...] = field(default=())
 
 
 @dataclass(frozen=True, eq=False)
 class BranchingBody:
     """A region of several blocks, in reverse post-order.
 
-    Lanes that have come furthest wait: the first block that any lane is at runs next, with all lanes there.
+    Lanes that are ahead wait: the first block that any lane has reached runs next, for all lanes that have
+    reached it.
     """
 
     blocks: tuple[BodyBlock, ...]
-    is_kernel: bool  # lanes that leave it are gone
+    is_kernel: bool  # lanes that leave the region have ended
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
         outside, results = frame.mask, [None] * max(len(block.yields) for block in self.blocks)
@@ -91,7 +93,7 @@ class BranchingBody:
         return results
 
     def _run_steps(self, block: BodyBlock, frame: LaneFrame) -> None:
-        """Runs a block; what other lanes have computed in it before stays theirs."""
+        """Runs a block; values that other lanes computed in this block before are kept."""
         before = frame.take(block.defined)
         for step in block.steps:
             step(frame)

@@ -1,4 +1,4 @@
-"""A memref in each lane: addresses, sizes and strides, and the bytes that it may touch."""
+"""A memref in each lane: addresses, sizes and strides, and the bytes that may be accessed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,27 +12,34 @@ from tuner.programs.interpret.lane_grid import uniform
 
 @dataclass(frozen=True, eq=False)
 class BufferView:
-    """All arrays are int64 of a shape that broadcasts to (blocks, threads)."""
+    """A memref per lane. All arrays are int64 of a shape that broadcasts to (blocks, threads)."""
 
     address: Array  # of the element at index 0
-    origin: Array  # where the buffer's own offset is counted from
-    low: Array  # first byte that may be touched
-    high: Array  # end of those bytes
+    origin: Array  # address that the offset of the memref is relative to
+    low: Array  # address of the first byte that may be accessed
+    high: Array  # address after the last byte that may be accessed
     sizes: tuple[Array, ...]
-    strides: tuple[Array, ...]  # elements
-    owners: tuple[object, ...] = ()  # what keeps the bytes alive
+    strides: tuple[Array, ...]  # in elements
+    owners: tuple[object, ...] = ()  # objects that keep the memory alive
 
     @classmethod
     def of_rows(
         cls, address: Array, size_bytes: Any, sizes: Sequence[Array], owner: object = None
     ) -> "BufferView":
-        """Returns a row-major buffer that has its bytes for itself."""
+        """Returns a contiguous row-major memref of ``size_bytes`` bytes at ``address``.
+
+        Args:
+            address: per lane, the address of the first element.
+            size_bytes: number of bytes that may be accessed.
+            sizes: size per dimension and lane.
+            owner: an object that keeps the memory alive.
+        """
         owners = () if owner is None else (owner,)
         end = address + size_bytes
         return cls(address, address, address, end, tuple(sizes), row_major(sizes), owners)
 
     def at(self, indices: Sequence[Array], item_bytes: int) -> Array:
-        """Returns the address of an element; indices may have the axes of a vector behind those of lanes."""
+        """Returns the address of an element; indices may have axes of a vector after the axes of lanes."""
         axes = max((index.ndim for index in indices), default=2) - 2
         address = behind(self.address, axes)
         for index, stride in zip(indices, self.strides, strict=True):
@@ -40,12 +47,12 @@ class BufferView:
         return address
 
     def shifted(self, address: Array, sizes: Sequence[Array], strides: Sequence[Array]) -> "BufferView":
-        """Returns another view of the same bytes."""
+        """Returns another view of the same bytes, with another address, sizes and strides."""
         return replace(self, address=address, sizes=tuple(sizes), strides=tuple(strides))
 
 
 def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
-    """Returns the strides of rows without gaps."""
+    """Returns the strides, in elements, of a contiguous row-major memref."""
     strides, step = [], uniform(1)
     for size in reversed(sizes):
         strides.append(step)
@@ -54,12 +61,12 @@ def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def behind(values: Array, axes: int) -> Array:
-    """Returns values of lanes with more axes of size 1, to meet vectors."""
+    """Returns values with ``axes`` trailing axes of size 1, so that lane values broadcast to vectors."""
     return values.reshape(*values.shape, *[1] * axes) if axes else values
 
 
 def merged(mask: Array, new: Any, old: Any) -> Any:
-    """Returns the new value in the lanes of a mask, the old in the others; both are of one type."""
+    """Returns ``new`` in the lanes of a mask, ``old`` in the other lanes; both have the same type."""
     if old is None or new is old or (mask.size == 1 and mask.all()):
         return new
     if isinstance(new, BufferView):

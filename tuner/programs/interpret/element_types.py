@@ -1,4 +1,4 @@
-"""MLIR's numbers and vectors as numpy types, and how compiled code lays them out in memory."""
+"""MLIR's numbers and vectors as numpy types, and their layout in the memory of compiled code."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ INDEX = DTYPES["index"]
 
 
 class UnknownTypeError(ValueError):
-    """A type that has no numpy type here."""
+    """An MLIR type for which the interpreter has no numpy type."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class ElementType:
     """A number, or a vector of numbers, as an element of memory or as a value of one lane."""
 
     dtype: DType
-    shape: tuple[int, ...] = ()  # of a vector; () is a number
+    shape: tuple[int, ...] = ()  # shape of the vector; () for a number
 
     @property
     def name(self) -> str:
-        """Returns the type of a number as MLIR spells it."""
+        """Returns the MLIR name of the number type."""
         return next(name for name, dtype in DTYPES.items() if dtype == self.dtype)
 
     @cached_property
     def offsets_bytes(self) -> Array:
-        """Returns where in an element each of its numbers is; rows of a vector fill powers of two."""
+        """Returns each number's byte offset in an element; vector rows are padded to powers of two."""
         offsets = np.zeros(self.shape, np.int64)
         for axis, size in enumerate(self.shape):
             step = self.dtype.itemsize if axis == len(self.shape) - 1 else self._row_step(axis)
@@ -43,14 +43,14 @@ class ElementType:
 
     @cached_property
     def size_bytes(self) -> int:
-        """Returns the bytes from one element of a memref to the next."""
+        """Returns the distance in bytes between consecutive elements of a memref."""
         if not self.shape:
             return self.dtype.itemsize
         return self.shape[0] * self._row_step(0) if len(self.shape) > 1 else self._row_bytes
 
     @property
     def _row_bytes(self) -> int:
-        """Returns LLVM's size of a one-dimensional vector: what it holds, rounded up to a power of two."""
+        """Returns LLVM's size of a one-dimensional vector: its bytes, rounded up to a power of two."""
         return 1 << max(self.shape[-1] * self.dtype.itemsize - 1, 0).bit_length()
 
     def _row_step(self, axis: int) -> int:
@@ -75,17 +75,17 @@ def dtype_of(kind: Type) -> DType:
 
 
 def signed(values: Array) -> Array:
-    """Returns integers as signed ones: an i1 that is true is -1."""
+    """Returns integers as signed integers: a true i1 becomes -1."""
     return -values.view(np.int8) if values.dtype == BOOL else values
 
 
 def unsigned(values: Array) -> Array:
-    """Returns the bits of integers as unsigned ones."""
+    """Returns the bits of integers as unsigned integers."""
     return values.view(np.uint8) if values.dtype == BOOL else values.view(f"u{values.dtype.itemsize}")
 
 
 def to_integer(values: Array, dtype: DType) -> Array:
-    """Returns integers cut to the width of another type."""
+    """Returns integers truncated or sign-extended to another integer type."""
     if dtype == BOOL:
         return (values & 1).astype(bool)
     return values.astype(dtype, copy=False)

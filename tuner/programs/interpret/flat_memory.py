@@ -8,10 +8,11 @@ import numpy as np
 from tuner.core.numpy_types import DType
 from tuner.programs.interpret.element_types import BOOL, Array
 
-FIRST = 16  # address of element 0: no array may begin at 0; a multiple of every element's size
+FIRST = 16  # address of element 0: no array may begin at address 0; a multiple of every element's size
 SPAN_BYTES = 1 << 47  # user addresses of x86-64
-ALIGN_BYTES = 256  # of what is allocated here, as cudaMalloc: CUDA programming guide, device memory accesses
-POISON = 0xFF  # of bytes that nobody has written: NaN as a float, -1 as an integer
+# alignment of allocations, as with cudaMalloc: CUDA programming guide, device memory accesses
+ALIGN_BYTES = 256
+POISON = 0xFF  # value of uninitialized bytes: NaN as a float, -1 as an integer
 
 
 @cache
@@ -28,17 +29,17 @@ def _numbers(dtype: DType) -> Array:
 
 
 def read(dtype: DType, addresses: Array) -> Array:
-    """Returns the numbers at addresses that are multiples of their size."""
+    """Returns the numbers at ``addresses``, which must be aligned to the size of ``dtype``."""
     found: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
     return found != 0 if dtype == BOOL else found
 
 
 def write(dtype: DType, addresses: Array, values: Array) -> None:
-    """Puts numbers at addresses that are multiples of their size; of equal ones the last stays."""
+    """Stores numbers at aligned addresses; of equal addresses, the last value remains."""
     _numbers(dtype)[(addresses - FIRST) // dtype.itemsize] = values
 
 
 def allocate(size_bytes: int) -> tuple[int, Array]:
-    """Returns the aligned address of new bytes without contents, and what keeps them alive."""
+    """Returns the aligned address of new, NaN-filled bytes, and the array that owns the memory."""
     memory = np.full(size_bytes + ALIGN_BYTES, POISON, np.uint8)
     return memory.ctypes.data + -memory.ctypes.data % ALIGN_BYTES, memory

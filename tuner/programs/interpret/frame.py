@@ -1,4 +1,4 @@
-"""What a function's steps work on: the values of its lanes, and which of them run."""
+"""The state on which a function's steps operate: the values of its lanes, and which lanes are active."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,38 +16,39 @@ ALL: Array = np.ones((1, 1), bool)
 
 @dataclass(eq=False)
 class BlockMemory:
-    """Memory of the blocks that run together, beside what their kernel allocates."""
+    """Memory of the blocks that run together, in addition to what their kernel allocates."""
 
-    dynamic_bytes: int  # of each block's dynamic shared memory
-    made: dict[str, BufferView] = field(default_factory=dict)  # by symbol; the dynamic one has no name
+    dynamic_bytes: int  # size of each block's dynamic shared memory
+    # symbol -> buffer; dynamic shared memory has the name ""
+    made: dict[str, BufferView] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
 class LaneFrame:
-    """One call of a function in all lanes; ``mask`` tells which of them take part in a step."""
+    """One call of a function in all lanes; ``mask`` selects the lanes that execute a step."""
 
     values: list[Any]  # by slot: arrays of shape (blocks, threads, *vector), or BufferView
     grid: LaneGrid
     memory: BlockMemory
-    write: Callable[[str], object]  # takes what a kernel prints
+    write: Callable[[str], object]  # receives the text that a kernel prints
     mask: Array = field(default_factory=ALL.copy)
     live: Array = field(default_factory=ALL.copy)  # lanes that have not returned
 
     def call(self, slots: int) -> "LaneFrame":
-        """Returns the frame of a function that these lanes call."""
+        """Returns the frame of a function that the active lanes call, with ``slots`` slots."""
         return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
 
     def take(self, slots: Sequence[int]) -> list[Any]:
-        """Returns the values of slots."""
+        """Returns the values in the given slots."""
         return [self.values[slot] for slot in slots]
 
     def put(self, slots: Sequence[int], values: Sequence[Any]) -> None:
-        """Gives each slot its value."""
+        """Stores one value in each of the given slots."""
         for slot, value in zip(slots, values, strict=True):
             self.values[slot] = value
 
     def active(self, shape: tuple[int, ...]) -> Array:
-        """Returns which values of a shape belong to a lane that runs."""
+        """Returns an array of ``shape`` that is True where a value belongs to an active lane."""
         mask = self.mask
         for axis in range(2):
             if shape[axis] == 1 and mask.shape[axis] > 1:
@@ -61,7 +62,13 @@ Step: TypeAlias = Callable[[LaneFrame], None]
 def require(
     holds: Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
 ) -> None:
-    """Raises CandidateError(RUN) where a condition fails in a lane that runs; ``found`` words that lane's."""
+    """Raises CandidateError(RUN) where a condition fails in an active lane.
+
+    Args:
+        holds: the condition per lane.
+        where: name and location of the operation.
+        found: the message, or a function from an index of ``holds`` to the message.
+    """
     if holds.all():
         return
     bad = frame.active(holds.shape) & ~holds
@@ -75,5 +82,5 @@ def require(
 
 
 def fault(where: str, message: str) -> None:
-    """Raises CandidateError(RUN)."""
+    """Raises CandidateError(RUN) with the operation ``where`` in front of the message."""
     raise CandidateError(Stage.RUN, f"{where}: {message}")

@@ -1,4 +1,4 @@
-"""Kernels of MLIR text that can be launched on host memory, block after block, some at once."""
+"""Kernels of MLIR text that can be launched on host memory, in batches of blocks that run together."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,19 +21,20 @@ from tuner.programs.interpret.lane_grid import LaneGrid, Sizes3
 from tuner.programs.interpret.parameters import LaneParameter, arguments_of, parameter_of
 from tuner.programs.interpret.scope import LaneFunction, decode_function
 
-LANES_LIMIT = 1 << 14  # that run at once: more need more memory, fewer pay more overhead
-DEFAULT_SHARED_BYTES = 232448  # a block's most on sm_90; CUDA programming guide, compute capabilities
+LANES_LIMIT = 1 << 14  # that run together: more lanes need more memory, fewer lanes have more overhead
+# largest size of a block on sm_90; CUDA programming guide, compute capabilities
+DEFAULT_SHARED_BYTES = 232448
 Make: TypeAlias = Callable[[LaneFrame], BufferView]
 
 
 @dataclass(frozen=True)
 class LaneLaunch:
-    """The sizes of a launch."""
+    """The grid and block sizes of a launch, its dynamic shared memory, and the blocks to run."""
 
     grid: Sizes3
     block: Sizes3
-    shared_bytes: int | None = None  # of dynamic shared memory; None: nobody has told
-    blocks: Sequence[int] | None = None  # numbers of those to run, x fastest; None: all
+    shared_bytes: int | None = None  # size of dynamic shared memory; None: unknown
+    blocks: Sequence[int] | None = None  # numbers of the blocks to run, x fastest; None: all
 
     @property
     def numbers(self) -> Sequence[int]:
@@ -42,13 +43,13 @@ class LaneLaunch:
 
     @property
     def blocks_at_once(self) -> int:
-        """Returns how many blocks run side by side."""
+        """Returns how many blocks run together."""
         return max(1, LANES_LIMIT // max(1, math.prod(self.block)))
 
 
 @dataclass(frozen=True, eq=False)
 class LaneKernel:
-    """A decoded kernel."""
+    """A decoded kernel: its function, parameters and workgroup attributions."""
 
     name: str
     function: LaneFunction
@@ -61,19 +62,27 @@ class LaneKernel:
         descriptors: Sequence[int],
         write: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Runs blocks on parameters that stand at addresses of memref descriptors, numbers in rank 0.
+        """Runs blocks of the kernel on memrefs.
 
-        ``write`` takes what is printed. Raises CandidateError(RUN) for what a device would fault at.
+        Args:
+            launch: the sizes of the launch.
+            descriptors: per parameter, the address of a memref descriptor; a number is in a memref of rank 0.
+            write: receives the text that the kernel prints.
+
+        Raises CandidateError(RUN) for what would be a fault on a device.
         """
         arguments = [each.at(address) for each, address in zip(self.parameters, descriptors, strict=True)]
         self._run(launch, arguments, write)
 
     def launch_bytes(self, launch: LaneLaunch, contents: Sequence[bytes]) -> None:
-        """Runs blocks on parameters as a driver gets them. Raises CandidateError(RUN), and ValueError."""
+        """Runs blocks on the parameter bytes of a driver launch.
+
+        Raises CandidateError(RUN), and ValueError.
+        """
         self._run(launch, arguments_of(self.parameters, contents), lambda _: None)
 
     def pointers(self, contents: Sequence[bytes]) -> list[tuple[int, str]]:
-        """Returns where each memref of a driver's parameters begins, and the name of its elements."""
+        """Returns the address of each memref parameter of a driver launch, and its element type's name."""
         arguments = arguments_of(self.parameters, contents)
         pairs = zip(self.parameters, arguments, strict=True)
         return [
@@ -84,7 +93,7 @@ class LaneKernel:
 
     @property
     def terms(self) -> int:
-        """Returns the longest known dimension of a memref: as many terms a sum may have."""
+        """Returns the longest static dimension of a memref parameter: an estimate of the terms of a sum."""
         layouts = [each.layout for each in self.parameters if each.layout is not None]
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 
@@ -101,14 +110,14 @@ class LaneKernel:
 
     def _run_blocks(self, frame: LaneFrame, arguments: list[Any]) -> None:
         try:
-            with np.errstate(all="ignore"):  # lanes that do not run hold anything
+            with np.errstate(all="ignore"):  # inactive lanes contain arbitrary values
                 self.function.run(frame, [*arguments, *(make(frame) for make in self.attributions)])
         except CandidateError as error:
             raise CandidateError(error.stage, f"kernel {self.name}: {error.reason}") from error
 
 
 def read_kernels(text: str) -> dict[str, LaneKernel]:
-    """Returns the kernels of a module by name. Raises CandidateError for what is not known here."""
+    """Returns the kernels of a module by name. Raises CandidateError for unsupported operations."""
     with new_context(), ir.Location.unknown():
         return decode_kernels(parse(text, "kernels"))
 
@@ -120,7 +129,7 @@ def decode_kernels(module: ir.Module) -> dict[str, LaneKernel]:
 
 
 def decode_kernel(kernel: Op) -> LaneKernel:
-    """Decodes a ``gpu.func`` and what it calls. Raises CandidateError(COMPILE) for what is not known here."""
+    """Decodes a ``gpu.func`` and its callees. Raises CandidateError(COMPILE) for unsupported operations."""
     ops = [op.operation for op in kernel.parent.regions[0].blocks[0].operations]
     symbols = {name_of(op): op for op in ops if "sym_name" in op.attributes}
     inputs = list(function_type(kernel).inputs)

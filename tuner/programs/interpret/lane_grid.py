@@ -1,6 +1,6 @@
 """The lanes that run together: all threads of some blocks, as arrays of shape (blocks, threads).
 
-A value that is the same in all blocks, or in all threads of a block, has 1 in that place of its shape.
+The size of an axis is 1 where a value is the same in all blocks, or in all threads of a block.
 """
 
 import math
@@ -17,7 +17,7 @@ SUBGROUP = 32  # lanes of a warp
 
 @dataclass(frozen=True, eq=False)
 class LaneGrid:
-    """Some blocks of a launch, by their number, x fastest."""
+    """Some blocks of a launch, with their numbers, x fastest."""
 
     grid: Sizes3
     block: Sizes3
@@ -25,17 +25,17 @@ class LaneGrid:
 
     @property
     def count(self) -> int:
-        """Returns how many blocks there are."""
+        """Returns the number of blocks that run together."""
         return len(self.numbers)
 
     @property
     def threads(self) -> int:
-        """Returns the threads of a block."""
+        """Returns the number of threads per block."""
         return math.prod(self.block)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Returns blocks and threads of a block."""
+        """Returns (blocks that run together, threads per block)."""
         return self.count, self.threads
 
     @cached_property
@@ -57,7 +57,7 @@ class LaneGrid:
         return self.linear_block // math.prod(self.grid[:axis]) % self.grid[axis]
 
     def describe(self, block: int, thread: int) -> str:
-        """Returns the name of one lane, by its place in the arrays."""
+        """Returns the text "block (x, y, z), thread (x, y, z)" for a lane, given its array indices."""
         number = int(self.numbers[block])
         places = (
             ", ".join(str(linear // math.prod(sizes[:axis]) % sizes[axis]) for axis in range(3))

@@ -1,4 +1,4 @@
-"""What a kernel takes: read from memref descriptors, or from the bytes that a driver gets."""
+"""Parameters of a kernel, read from memref descriptors, or from the parameter bytes of a driver launch."""
 
 import math
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from tuner.programs.interpret.buffer_view import BufferView
 from tuner.programs.interpret.element_types import INDEX, Array, ElementType, UnknownTypeError, element_type
 from tuner.programs.interpret.lane_grid import uniform
 
-WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref's descriptor: allocated, aligned, offset
+WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref descriptor: allocated pointer, aligned pointer, offset
 
 
 @dataclass(frozen=True)
 class MemrefLayout:
-    """Where the elements of a memref are; None is what only a descriptor tells."""
+    """The layout of a memref type; None where only a descriptor has the value."""
 
     sizes: tuple[int | None, ...]
     strides: tuple[int | None, ...]
@@ -26,11 +26,11 @@ class MemrefLayout:
 
     @property
     def word_count(self) -> int:
-        """Returns the words of a descriptor."""
+        """Returns the number of words of a memref descriptor."""
         return HEADER_WORDS + 2 * len(self.sizes)
 
     def words(self, address: int) -> list[int]:
-        """Returns the descriptor of a memref of which only the address is told. Raises ValueError."""
+        """Returns the descriptor of a static memref at an address. Raises ValueError for a dynamic layout."""
         told = (self.offset, *self.sizes, *self.strides)
         known = [number for number in told if number is not None]
         if len(known) != len(told):
@@ -40,22 +40,26 @@ class MemrefLayout:
 
 @dataclass(frozen=True)
 class LaneParameter:
-    """One parameter of a kernel; ``layout`` None is a number, or a vector of them."""
+    """One parameter of a kernel; ``layout`` is None for a number or a vector."""
 
     element: ElementType
     layout: MemrefLayout | None
 
     def at(self, address: int) -> BufferView | Array:
-        """Reads the parameter from its memref descriptor: a number stands in a memref of rank 0."""
+        """Reads the parameter from a memref descriptor; a number is in a memref of rank 0."""
         if self.layout is not None:
             return _view(_words(address, self.layout.word_count), self.element)
         first = np.full((1, 1, *[1] * len(self.element.shape)), _words(address, 2)[1])
         return flat_memory.read(self.element.dtype, first + self.element.offsets_bytes)
 
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
-        """Reads the parameter from what a driver gets, and removes that from the front. Raises ValueError.
+        """Reads the parameter from a driver's parameter bytes, and removes these from the front of the list.
 
-        ``is_bare`` says that a memref is passed as its address, else as all words of its descriptor.
+        Args:
+            contents: bytes per driver parameter.
+            is_bare: True: a memref is passed as its address alone; False: as all words of its descriptor.
+
+        Raises ValueError for bytes that do not fit the type.
         """
         if self.layout is None:
             return self._number(contents.pop(0))
@@ -75,7 +79,7 @@ class LaneParameter:
 
 
 def parameter_of(op: Op, kind: Type) -> LaneParameter:
-    """Returns a parameter of a kernel. Raises CandidateError(COMPILE) for a type that is not known here."""
+    """Returns a parameter of a kernel. Raises CandidateError(COMPILE) for an unsupported type."""
     is_memref = isinstance(kind, ir.MemRefType)
     try:
         element = element_type(kind.element_type if is_memref else kind)
@@ -85,7 +89,7 @@ def parameter_of(op: Op, kind: Type) -> LaneParameter:
 
 
 def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes]) -> list[BufferView | Array]:
-    """Reads the bytes that a driver gets for a launch. Raises ValueError where they do not fit."""
+    """Reads the parameter bytes of a driver launch. Raises ValueError for bytes that do not fit the types."""
     rest = list(contents)
     is_bare = len(rest) == len(parameters)
     count = sum(1 if is_bare or each.layout is None else each.layout.word_count for each in parameters)
@@ -125,6 +129,6 @@ def _words(address: int, count: int) -> list[int]:
 
 
 def _unused(element: ElementType) -> int:
-    """Returns the bytes behind the last number of a vector."""
+    """Returns the number of padding bytes after the last number of a vector."""
     last = int(element.offsets_bytes.max(initial=0)) + element.dtype.itemsize
     return element.size_bytes - last

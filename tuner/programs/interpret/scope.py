@@ -1,4 +1,4 @@
-"""A function while it is decoded: its values have slots, its operations become steps."""
+"""Decodes a function: assigns slots to its values, and converts its operations to steps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,28 +17,28 @@ Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Seque
 
 @dataclass(frozen=True, eq=False)
 class LaneFunction:
-    """A decoded function."""
+    """A decoded function: its body and the number of slots of its frame."""
 
     body: AbstractBody
     slots: int
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any]) -> list[Any]:
-        """Runs it in a frame of its own."""
+        """Runs the function in ``frame``, which must be new; returns the results."""
         return self.body.run(frame, arguments)
 
 
 @dataclass(frozen=True, eq=False)
 class Decoders:
-    """What is known: operations by name."""
+    """The operations that the interpreter supports, by name."""
 
     steps: Mapping[str, Decode]
     choices: Mapping[str, Branches]  # terminators with several successors
-    nothing: frozenset[str]  # operations that change nothing a lane can see
+    nothing: frozenset[str]  # operations without an effect that a lane can observe
     ends: frozenset[str]  # terminators that leave a region with their operands
 
 
 class FunctionScope:
-    """Slots of one function, and the functions and globals around it."""
+    """The slots of one function during decoding, and the symbols around the function."""
 
     def __init__(
         self, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
@@ -50,15 +50,15 @@ class FunctionScope:
 
     @property
     def size(self) -> int:
-        """Returns how many slots there are."""
+        """Returns the number of slots assigned so far."""
         return len(self._slots)
 
     def slot(self, value: Value) -> int:
-        """Returns where a value is kept."""
+        """Returns a value's slot index in the frame, assigned on first use."""
         return self._slots.setdefault(value, len(self._slots))
 
     def slots(self, values: Sequence[Value]) -> tuple[int, ...]:
-        """Returns where values are kept."""
+        """Returns the slot indices of values, assigned on first use."""
         return tuple(map(self.slot, values))
 
     def element(self, op: Op, kind: Type) -> ElementType:
@@ -70,7 +70,7 @@ class FunctionScope:
             raise unsupported(op, str(error), "numbers of 1 to 64 bits and vectors of them") from None
 
     def function(self, name: str, op: Op) -> LaneFunction:
-        """Returns a function that an operation calls. Raises CandidateError where there is none."""
+        """Returns a callee, decoded. Raises CandidateError for a missing body, and for recursion."""
         if name not in self.symbols or not self.symbols[name].regions[0].blocks:
             raise unsupported(op, f"@{name}, which has no body", "functions of the kernel's module")
         if name in self._callers:
@@ -78,7 +78,7 @@ class FunctionScope:
         return decode_function(self.symbols[name], self._decoders, self.symbols, self._callers | {name})
 
     def body(self, region: ir.Region, *, is_kernel: bool = False) -> AbstractBody:
-        """Decodes a region. Raises CandidateError(COMPILE) for what is not known here."""
+        """Decodes a region. Raises CandidateError(COMPILE) for unsupported operations."""
         blocks = list(region.blocks)
         if len(blocks) != 1:
             return BranchingBody(self._basic_blocks(_reverse_post_order(blocks[0])), is_kernel)
@@ -89,7 +89,7 @@ class FunctionScope:
         return StraightBody(arguments, self._steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
 
     def unknown(self, op: Op) -> CandidateError:
-        """Returns the error of an operation that nothing here can do."""
+        """Returns the error for an operation that the interpreter does not support."""
         dialect = op.name.partition(".")[0]
         known = sorted(name for name in self._decoders.steps if name.startswith(f"{dialect}."))
         allowed = f"another op: of {dialect}, {', '.join(known)}" if known else "ops that are not of a target"
@@ -137,12 +137,12 @@ def decode_function(
 
 
 def where_of(op: Op) -> str:
-    """Returns an operation's name and place, for messages when it runs."""
+    """Returns an operation's name and location, for messages at run time."""
     return f"{op.name} {location_of(op)}"
 
 
 def successor_operands(op: Op) -> list[list[Value]]:
-    """Returns what a ``cf.cond_br`` or ``cf.switch`` hands to each of its successors."""
+    """Returns the operands that a ``cf.cond_br`` or ``cf.switch`` passes to each of its successors."""
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     values = list(op.operands)[sizes[0] :]
     if op.name == "cf.switch":
@@ -156,7 +156,7 @@ def successor_operands(op: Op) -> list[list[Value]]:
 
 
 def _reverse_post_order(entry: Block) -> list[Block]:
-    """Orders blocks so that each comes after its predecessors, back edges left aside."""
+    """Returns blocks in an order where each block follows its predecessors, ignoring back edges."""
     done: list[Block] = []
     seen, stack = {entry}, [(entry, iter(_successors(entry)))]
     while stack:
@@ -173,4 +173,5 @@ def _reverse_post_order(entry: Block) -> list[Block]:
 
 def _successors(block: Block) -> list[Block]:
     last = list(block.operations)[-1].operation
-    return list(last.successors)[::-1]  # of two, the first comes first in the order
+    # reversed, so that of two successors the first comes first in the order
+    return list(last.successors)[::-1]

@@ -1,4 +1,4 @@
-"""Values of lanes by subgroup, and lanes that must act together."""
+"""Values of lanes grouped by subgroup, and checks that lanes act together."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from tuner.programs.interpret.lane_grid import SUBGROUP, LaneGrid
 
 
 def by_subgroup(grid: LaneGrid, values: Array) -> Array:
-    """Returns values of shape (blocks, subgroups, 32, ...); lanes that are not there get zeros."""
+    """Returns values of shape (blocks, subgroups, 32, ...); missing lanes have zeros."""
     rest = values.shape[2:]
     whole = np.broadcast_to(values, (*grid.shape, *rest))
     missing = -grid.threads % SUBGROUP
@@ -22,24 +22,24 @@ def by_subgroup(grid: LaneGrid, values: Array) -> Array:
 
 
 def by_lane(grid: LaneGrid, values: Array) -> Array:
-    """Returns values by subgroup as values of lanes again."""
+    """Returns values grouped by subgroup as values of shape (blocks, threads, ...)."""
     return values.reshape(grid.count, -1, *values.shape[3:])[:, : grid.threads]
 
 
 def active_by_subgroup(frame: LaneFrame) -> Array:
-    """Returns which lanes of each subgroup run."""
+    """Returns which lanes of each subgroup are active, of shape (blocks, subgroups, 32)."""
     return by_subgroup(frame.grid, frame.mask)
 
 
 def require_whole_blocks(frame: LaneFrame, where: str) -> None:
-    """Raises CandidateError(RUN) where some threads of a block wait for others that never come."""
+    """Raises CandidateError(RUN) where some threads of a block wait for threads that do not arrive."""
     mask, live = (np.broadcast_to(each, frame.grid.shape) for each in (frame.mask, frame.live))
     waits, away = np.any(mask, 1), np.any(live & ~mask, 1)
     _require(frame, where, waits & away, live & ~mask, "the threads of a block")
 
 
 def require_whole_subgroups(frame: LaneFrame, where: str, width: int = SUBGROUP) -> None:
-    """Raises CandidateError(RUN) where some of the first lanes of a subgroup are not there to take part."""
+    """Raises CandidateError(RUN) where a lane among the first ``width`` of a subgroup does not take part."""
     grid = frame.grid
     there = by_subgroup(grid, frame.live) & (np.arange(SUBGROUP) < width)
     away = there & ~active_by_subgroup(frame)
@@ -57,9 +57,9 @@ def _require(frame: LaneFrame, where: str, bad: Array, missing: Array, who: str)
 
 
 def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array], Array]) -> Array:
-    """Returns the values along an axis combined in pairs; what is not valid is left out.
+    """Returns the values along an axis combined pairwise; values that are not valid are omitted.
 
-    The axis stays, with size 1; where nothing is valid the result means nothing.
+    The axis is kept, with size 1; where no value is valid the result is unspecified.
     """
     while values.shape[axis] > 1:
         half = -(-values.shape[axis] // 2)
@@ -72,7 +72,7 @@ def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array
 
 
 def _halves(values: Array, axis: int, half: int) -> tuple[Array, Array]:
-    """Returns both halves of an axis; the second may be filled up with zeros, which are not valid."""
+    """Returns both halves of an axis; the second may be padded with zeros, which are not valid."""
     first, second = (np.take(values, each, axis) for each in np.split(np.arange(values.shape[axis]), [half]))
     missing = half - second.shape[axis]
     if missing:

@@ -90,10 +90,7 @@ class _Builder:
         self._on_streams = bodies_run_on_streams
 
     def graph(self, block: Block, carried: Accesses) -> DependencyGraph:
-        """Returns a block's graph.
-
-        ``carried``: device accesses that may be unfinished at the block's start.
-        """
+        """Returns a block's graph; ``carried``: device accesses possibly unfinished at the block's start."""
         items = _Items(carried)
         for op in block.operations:
             self._add(items, op.operation)

@@ -231,8 +231,9 @@ class _Planner:
         return self._nodes[number].kind is NodeKind.WORK
 
     def _necessary(self, wanted: Iterable[int], base: int) -> tuple[int, ...]:
-        """Returns the wanted nodes that neither ``base`` nor another wanted node implies (transitive
-        reduction).
+        """Returns the wanted nodes that ``base`` and other wanted nodes do not imply.
+
+        A transitive reduction.
         """
         missing = [u for u in wanted if not self._bit(u) & base]
         return tuple(
