@@ -47,8 +47,7 @@ def simulate(
 
     Args:
     - arguments: one per parameter. Arrays must be C-contiguous; numbers are converted to the parameter's
-      type;
-      bytes are passed unchanged; a ``TensorMap`` stands for a CUtensorMap.
+      type; bytes are passed unchanged; a ``TensorMap`` stands for a CUtensorMap.
     - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
     - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. The reported races do not
       depend on the schedule.

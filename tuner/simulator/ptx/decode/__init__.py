@@ -1,1 +1,1 @@
-"""Instructions -> Python functions over resident thread blocks; one group of instructions per file."""
+"""Instructions -> Python functions (steps) over resident thread blocks; one instruction group per file."""

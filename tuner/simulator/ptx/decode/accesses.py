@@ -1,4 +1,4 @@
-"""Loads and stores of every state space, width and vector length."""
+"""Loads and stores (ld, st) of every state space, width and vector length; prefetches and fences."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def load(operands: Operands) -> Step:
-    """Decodes ld, also of parameter and constant memory."""
+    """Decodes ld, including loads from parameter and constant memory."""
     modifiers = operands.modifiers
     type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
     is_strong = modifiers.take_memory_order()
@@ -63,7 +63,10 @@ def _check_count(operands: Operands, found: int, count: int) -> None:
 
 
 def nothing(operands: Operands) -> Step:
-    """Decodes prefetches, hints and fences, which have no effect on one coherent memory."""
+    """Decodes prefetches, hints and fences as no-ops: the simulated memory is coherent.
+
+    The exception is fence.proxy.async, see ``proxy_fence``.
+    """
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need(("proxy",), "it")
         return proxy_fence(operands)

@@ -1,4 +1,4 @@
-"""Atomic read-modify-write: atom and red on shared and global memory, in the order of the lanes."""
+"""Atomic read-modify-write: atom and red on shared and global memory, executed in lane order."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +9,7 @@ from tuner.simulator.ptx.decode.operands import Operands, Reader, Step
 from tuner.simulator.ptx.dtypes import Array, Indices, PtxType
 from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
-Update = Callable[[Array, Array, Array], Array]  # old, operand, second operand -> new
+Update = Callable[[Array, Array, Array], Array]  # (old, operand, second operand) -> new
 UPDATES: dict[str, Update] = {
     "add": lambda old, b, _c: old + b,
     "min": lambda old, b, _c: np.minimum(old, b),
@@ -83,7 +83,7 @@ def _step(
 def _apply(
     function: Update, type_: PtxType, numbers: Array, starts: Indices, operand: Array, second: Array
 ) -> Array:
-    """Updates integers in the order of the lanes; returns the old value of each lane."""
+    """Updates integers in lane order; returns each lane's old value."""
     old = np.empty_like(operand)
     columns = np.arange(operand.shape[1])
     for lanes in _iterations(starts):
@@ -100,7 +100,7 @@ def _typed(bits: Array, type_: PtxType) -> Array:
 
 
 def _iterations(starts: Indices) -> Iterator[Indices]:
-    """Yields lanes in iterations: one lane per address in each, lanes of one address in their order."""
+    """Yields lanes in rounds: at most one lane per address in each round, in lane order."""
     order = np.argsort(starts, kind="stable")
     ordered = starts[order]
     is_first = np.r_[True, ordered[1:] != ordered[:-1]]

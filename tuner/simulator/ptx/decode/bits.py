@@ -31,7 +31,7 @@ def negation(operands: Operands) -> Step:
 
 
 def any_logic(operands: Operands) -> Step:
-    """Decodes lop3.b32: any function of three bits by its truth table immLut. PTX ISA, "lop3"."""
+    """Decodes lop3.b32: any function of three bits, given by the truth table immLut. PTX ISA, "lop3"."""
     type_ = operands.modifiers.type("b32")
     operands.need(5)
     table = operands.constant(4)
@@ -49,7 +49,7 @@ def any_logic(operands: Operands) -> Step:
 
 
 def shift(operands: Operands) -> Step:
-    """Decodes shl and shr; amounts are clamped to the size of the type."""
+    """Decodes shl and shr; shift amounts are clamped to the bit width of the type."""
     is_left, type_ = operands.instruction.parts[0] == "shl", operands.modifiers.type()
 
     def shifted(a: Array, amount: Array) -> Array:
@@ -59,14 +59,14 @@ def shift(operands: Operands) -> Step:
 
 
 def shift_left(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a << amount, 0 for an amount of the size or more."""
+    """Returns a << amount; 0 where the amount is at least the bit width."""
     small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     found: Array = np.where(amount >= type_.bits, type_.dtype.type(0), a << small)
     return found
 
 
 def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a >> amount; for an amount of the size or more 0, or the sign of a signed type."""
+    """Returns a >> amount; where the amount is at least the bit width: 0, or the sign of a signed type."""
     small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     if type_.is_signed:
         signed: Array = a >> small
@@ -76,7 +76,7 @@ def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
 
 
 def funnel_shift(operands: Operands) -> Step:
-    """Decodes shf: 32 bits of the shifted 64 bits of two registers."""
+    """Decodes shf: 32 bits of the shifted 64-bit concatenation of two registers."""
     type_ = operands.modifiers.type("b32")
     side = operands.modifiers.need(("l", "r"), "a side")
     mode = operands.modifiers.need(("wrap", "clamp"), "a mode")
@@ -129,14 +129,14 @@ def insert(operands: Operands) -> Step:
 
 
 def _low_bits(count: Array, type_: PtxType) -> Array:
-    """Returns numbers with that many low bits set."""
+    """Returns numbers whose ``count`` lowest bits are set."""
     one = type_.dtype.type(1)
     ones = np.array(-1).astype(type_.dtype)
     return np.where(count >= type_.bits, ones, shift_left(np.full(count.shape, one), count, type_) - one)
 
 
 def permute(operands: Operands) -> Step:
-    """Decodes prmt.b32: selects four of the eight bytes of two registers, or their replicated signs."""
+    """Decodes prmt.b32: selects four of the eight bytes of two registers, or replicates their sign bits."""
     type_ = operands.modifiers.type("b32")
 
     def permuted(a: Array, b: Array, selector: Array) -> Array:

@@ -1,4 +1,4 @@
-"""cp.async.bulk (TMA): boxes of tensors, or bytes, between global and shared memory."""
+"""cp.async.bulk (TMA): copies of tensor boxes, or of bytes, between global and shared memory."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
 
 
 def bulk(operands: Operands) -> Step:
-    """Decodes cp.async.bulk and its async-groups; reduction and im2col are not simulated."""
+    """Decodes cp.async.bulk, its commit_group and wait_group; reduction and im2col are not simulated."""
     modifiers = operands.modifiers
     if modifiers.take("commit_group"):
         return lambda resident: resident.bulk.commit(resident.active())
@@ -95,7 +95,7 @@ def _writer(
 def _note(
     resident: ResidentBlocks, lane: int, placed: PlacedMap, position: list[int], is_write: bool
 ) -> None:
-    """Records the cells of a box with the race detector of its buffer."""
+    """Records the accesses to a box in the race detector of the box's buffer; reports races."""
     lanes, cells, races = np.array([lane]), placed.cells(position), placed.buffer.races
     access = races.write if is_write else races.read
     found = access(resident.watch.clocks, lanes, cells, False)
@@ -174,7 +174,7 @@ def _require_aligned(address: int, align: int) -> None:
 
 
 def proxy_fence(operands: Operands) -> Step:
-    """Decodes fence.proxy.async, which makes writes visible to bulk copies and wgmma."""
+    """Decodes fence.proxy.async, which makes writes visible to the async proxy: bulk copies and wgmma."""
     operands.modifiers.need(("async",), "a proxy")
     operands.modifiers.has("global", "shared::cta", "shared::cluster")
     return lambda resident: resident.bulk.fence(resident.active())

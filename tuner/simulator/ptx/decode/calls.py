@@ -1,7 +1,7 @@
-"""The call of vprintf, CUDA's own function behind ``gpu.printf`` and printf; no other is simulated.
+"""Calls of vprintf, which implements ``gpu.printf`` and printf in CUDA; other calls are not simulated.
 
-Its arguments are the addresses of a format, as in C, and of a buffer in which each value has its own size and
-alignment. See the CUDA C programming guide, "Formatted Output".
+The arguments of vprintf are the address of a format string, as in C, and the address of a buffer in which
+each value has its own size and alignment. CUDA C programming guide, "Formatted Output".
 """
 
 import re
@@ -17,11 +17,11 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 PRINT = "vprintf"
 CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|j|z|t)?([diouxXcspeEfFgGaA%])")
 LONG = ("l", "ll", "j", "z", "t")
-LENGTH_LIMIT = 1 << 16  # bytes of a string: beyond it, it has no end
+LENGTH_LIMIT = 1 << 16  # bytes of a string: a longer string is treated as unterminated and cut
 
 
 def call(operands: Operands) -> Step:
-    """Decodes call: a thread prints in the order of the lanes, as far as one instruction goes."""
+    """Decodes call of vprintf; the active lanes print in lane order."""
     operands.modifiers.take("uni")
     operands.need(3)
     target = operands.operand(1)

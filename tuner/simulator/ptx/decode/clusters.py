@@ -1,4 +1,4 @@
-"""Clusters: barrier.cluster, mapa and getctarank."""
+"""Cluster instructions: barrier.cluster, mapa and getctarank."""
 
 from collections.abc import Callable
 
@@ -47,7 +47,7 @@ def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bool
 
 
 def map_address(operands: Operands) -> Step:
-    """Decodes mapa: the address in the block of a rank that corresponds to one in the own block."""
+    """Decodes mapa: maps a shared address to the corresponding address in the block of a given rank."""
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(3)
@@ -62,7 +62,7 @@ def map_address(operands: Operands) -> Step:
 
 
 def rank_of(operands: Operands) -> Step:
-    """Decodes getctarank: the rank of the block that an address is in."""
+    """Decodes getctarank: the rank of the block that contains a shared address."""
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(2)

@@ -39,7 +39,7 @@ def _is_unordered(a: Array, b: Array) -> Array:
 
 
 def _comparison(operands: Operands, type_: PtxType) -> Comparison:
-    """Takes the comparison operator. PTX ISA, "Floating-Point Comparisons"."""
+    """Consumes the comparison operator and returns its function. PTX ISA, "Floating-Point Comparisons"."""
     if not type_.is_float:
         integers: dict[str, Comparison] = {**ORDERED, **UNSIGNED, "ne": np.not_equal}
         return integers[operands.modifiers.need(integers, "a comparison")]
@@ -53,7 +53,7 @@ def _or_unordered(function: Comparison) -> Comparison:
 
 
 def set_predicate(operands: Operands) -> Step:
-    """Decodes setp, with its optional combination and second result."""
+    """Decodes setp, with its optional Boolean combination and its second, negated result."""
     type_ = operands.modifiers.type()
     compare = _comparison(operands, type_)
     operands.modifiers.take("ftz")
@@ -77,7 +77,7 @@ def set_predicate(operands: Operands) -> Step:
 def _set_two(
     operands: Operands, compare: Comparison, a: Reader, b: Reader, combine: Comparison, third: Reader
 ) -> Step:
-    """Returns the step of setp on two packed numbers: one predicate each."""
+    """Returns the step of setp on packed pairs of numbers, which sets one predicate per number."""
     first, second = operands.pair(0)
     if second is None:
         raise operands.unsupported("it with one predicate for two numbers")
@@ -92,7 +92,7 @@ def _set_two(
 
 
 def _combination(operands: Operands) -> tuple[Comparison, Reader]:
-    """Takes .and, .or or .xor and its operand; without one the combination is the identity."""
+    """Consumes .and, .or or .xor; returns its function and its operand, by default ``or False``."""
     word = operands.modifiers.take(*COMBINE)
     operands.need(4 if word else 3)
     if word is None:
@@ -102,7 +102,7 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
 
 
 def set_value(operands: Operands) -> Step:
-    """Decodes set: all ones or 1.0 where the comparison holds, else 0."""
+    """Decodes set: all ones (integer) or 1.0 where the comparison holds, else 0."""
     type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)
     operands.modifiers.take("ftz")
@@ -118,7 +118,7 @@ def set_value(operands: Operands) -> Step:
 
 
 def select(operands: Operands) -> Step:
-    """Decodes selp: a where the predicate holds, else b."""
+    """Decodes selp: a where the predicate c holds, else b."""
     type_ = operands.modifiers.type()
     operands.need(4)
     a, b = operands.source(1, type_), operands.source(2, type_)
@@ -137,7 +137,7 @@ def select_by_sign(operands: Operands) -> Step:
 
 
 def test_property(operands: Operands) -> Step:
-    """Decodes testp: a floating-point property."""
+    """Decodes testp: tests a property of a floating-point number."""
     type_ = operands.modifiers.type("f32", "f64")
     test = TESTS[operands.modifiers.need(TESTS, "a property")]
     operands.need(2)

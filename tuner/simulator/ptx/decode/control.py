@@ -12,13 +12,13 @@ from tuner.simulator.ptx.dtypes import Bools
 from tuner.simulator.ptx.instruction import Register, Symbol
 from tuner.simulator.ptx.state.thread_states import Threads
 
-# Moves the active lanes to their next basic block; the number is that of the following one.
+# Moves the active lanes to their next basic block; the number is that of the fall-through block.
 Terminator: TypeAlias = Callable[[Threads, Bools, int], None]
-Guarded: TypeAlias = tuple[Reader | None, bool]  # predicate, whether it is negated
+Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predicate is negated)
 
 
 def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes bra: the lanes go to the label's basic block."""
+    """Decodes bra: moves the lanes to the label's basic block."""
     operands.modifiers.take("uni")
     operands.need(1)
     target = operands.operand(0)
@@ -32,7 +32,7 @@ def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
 
 
 def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes ret and exit."""
+    """Decodes ret and exit: ends the lanes' threads."""
     operands.modifiers.take("uni")
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
@@ -42,7 +42,7 @@ def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes trap: a fault of the thread that executes it."""
+    """Decodes trap, which raises a Fault."""
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
         who = threads.resident.geometry.who(int(np.flatnonzero(lanes)[0]))
@@ -52,7 +52,7 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes bar and barrier: sync, arrive and red; barrier.cluster.wait."""
+    """Decodes bar and barrier with sync, arrive and red, and barrier.cluster.wait."""
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:
         return cluster_wait(operands, labels)
@@ -86,7 +86,7 @@ def _nobody(_resident: object) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
 
 
 def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
-    """Decodes bar.red: a barrier that reduces predicates."""
+    """Decodes bar.red: a barrier that reduces the threads' predicates."""
     modifiers = operands.modifiers
     operation = modifiers.need(("and", "or", "popc"), "an operation")
     modifiers.type("u32" if operation == "popc" else "pred")
@@ -109,7 +109,7 @@ def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
 
 
 def guard_of(operands: Operands) -> Guarded:
-    """Returns the reader of the guard predicate, None without one, and whether it is negated."""
+    """Returns the reader of the guard predicate (None: no guard), and whether the predicate is negated."""
     guard = operands.instruction.guard
     if guard is None:
         return None, False

@@ -1,4 +1,4 @@
-"""Conversions: cvt between all widths, cvta and isspacep between state spaces."""
+"""Conversions: cvt between all types, cvta and isspacep between state spaces."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def _conversion(operands: Operands, source: PtxType, target: PtxType) -> Functio
         return _between_floats(operands, source, target, flushes)
     if source.is_float:
         mode = INTEGER_MODES[modifiers.need(INTEGER_MODES, "a rounding to integers")]
-        modifiers.take("sat")  # a float is always clamped to the integer's range
+        modifiers.take("sat")  # conversions of floats to integers always clamp
         return lambda x: _to_integer(mode(x.astype(np.float64)), x, target)
     if target.is_float:
         mode_name = modifiers.need(MODES[:4], "a rounding")
@@ -61,7 +61,7 @@ def _between_floats(operands: Operands, source: PtxType, target: PtxType, flushe
 
 
 def _after(operands: Operands, source: PtxType, target: PtxType, function: Function) -> Function:
-    """Takes .relu and .sat of floats; returns the conversion with their clamping."""
+    """Consumes .relu and .sat of floats; returns the conversion combined with their clamping."""
     modifiers = operands.modifiers
     if target.is_float and modifiers.take("sat"):
         return lambda x: np.nan_to_num(np.clip(function(x), 0, 1), nan=0).astype(target.dtype)
@@ -77,7 +77,7 @@ def _flushed(values: Array, flushes: bool) -> Array:
 
 
 def narrow(values: Array, target: PtxType, mode: str) -> Array:
-    """Rounds floats once to a narrower type."""
+    """Returns floats rounded once to a narrower floating-point type."""
     if mode == "rn" and target.name in ("f16", "f32"):
         return values.astype(target.dtype)
     rounded = round_to(values.astype(np.float64), FORMATS[target.name], mode)
@@ -85,11 +85,11 @@ def narrow(values: Array, target: PtxType, mode: str) -> Array:
 
 
 def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
-    """Converts integral floats to integers: clamped to the range, NaN to 0. PTX ISA, "cvt"."""
+    """Returns integral floats as integers, clamped to the type's range; NaN becomes 0. PTX ISA, "cvt"."""
     limits = np.iinfo(target.dtype)
     is_high, is_low = whole >= float(limits.max), whole <= float(limits.min)
     inside = np.where(is_high | is_low | np.isnan(original), 0, whole)
-    if target.dtype == np.uint64:  # numpy converts large floats correctly, negative ones not
+    if target.dtype == np.uint64:  # numpy converts large floats to uint64 correctly, but not negative floats
         inside = np.maximum(inside, 0)
     found = inside.astype(target.dtype)
     found = np.where(is_high, limits.max, np.where(is_low, limits.min, found))
@@ -97,7 +97,7 @@ def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
 
 
 def _from_integer(values: Array, target: PtxType, mode: str) -> Array:
-    """Converts integers to floats; 64-bit ones are rounded once, by way of 2Sum and rounding to odd."""
+    """Returns integers as floats rounded once; 64-bit integers by way of 2Sum and rounding to odd."""
     if target.name == "f64" and mode == "rn":
         return values.astype(np.float64)
     if values.dtype.itemsize < 8:
@@ -124,7 +124,7 @@ def _clamped(values: Array, target: PtxType) -> Array:
 
 
 def _convert_pair(operands: Operands) -> Step:
-    """Decodes cvt.rn.f16x2.f32: packs two floats, the first in the upper half."""
+    """Decodes cvt.rn.f16x2.f32 and similar: packs two floats, the first one in the upper half."""
     modifiers = operands.modifiers
     modifiers.type("f32")
     target = TYPES[modifiers.type("f16x2", "bf16x2").name[:-2]]
@@ -146,7 +146,7 @@ def _convert_pair(operands: Operands) -> Step:
 
 
 def convert_address(operands: Operands) -> Step:
-    """Decodes cvta: between addresses of a state space and generic ones."""
+    """Decodes cvta: converts between addresses of a state space and generic addresses."""
     modifiers = operands.modifiers
     type_ = modifiers.type("u64", "u32")
     is_to_space = modifiers.take("to") is not None
@@ -160,7 +160,7 @@ def convert_address(operands: Operands) -> Step:
 
 
 def is_in_space(operands: Operands) -> Step:
-    """Decodes isspacep: whether a generic address is in a state space."""
+    """Decodes isspacep: tests whether a generic address is in a state space."""
     number = SPACES.index(operands.modifiers.space())
     operands.need(2)
     read, write = operands.source(1, U64), operands.destination(0, PREDICATE)

@@ -1,4 +1,4 @@
-"""cp.async and its async-groups; cp.async.bulk is in bulk.py."""
+"""cp.async and its async-groups; cp.async.bulk is decoded in bulk.py."""
 
 from collections.abc import Callable
 

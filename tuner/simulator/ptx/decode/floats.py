@@ -1,7 +1,7 @@
-"""Floating-point arithmetic. Approximate instructions of PTX are computed exactly and rounded once.
+"""Floating-point arithmetic. Approximate PTX instructions are computed exactly and rounded once.
 
-Sums and products of 16-bit types are formed in float32 and rounded to 16 bits: with 2p + 2 bits of precision
-double rounding is harmless (Figueroa, "When is double rounding innocuous?", 1995).
+Sums and products of 16-bit types are computed in float32 and rounded to 16 bits: with 2p + 2 bits of
+precision double rounding is innocuous (Figueroa, "When is double rounding innocuous?", 1995).
 """
 
 import operator
@@ -38,21 +38,21 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes div, always rounded once: .approx and .full of f32 may be off by 2 ulp on a device."""
+    """Decodes div, rounded once; on a device, .approx and .full of f32 may differ by 2 ulp."""
     operands.modifiers.take("approx", "full")
     finish, start = _rounding(operands, type_), _flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(start(a) / start(b)))
 
 
 def float_fma(operands: Operands) -> Step:
-    """Decodes fma, and mad of floats, which is fma."""
+    """Decodes fma, and mad of floats, which is the same operation."""
     type_ = operands.modifiers.type(*FLOATS)
     start, finish = _flushing(operands, type_), _rounding(operands, type_)
     return ternary(operands, type_, lambda a, b, c: finish(fma(start(a), start(b), start(c))))
 
 
 def float_extreme(operands: Operands, type_: PtxType) -> Step:
-    """Decodes min and max: NaN loses against a number unless .NaN is given; -0 is below +0."""
+    """Decodes min and max: a number wins over NaN unless .NaN is given; -0 is less than +0."""
     is_max = operands.instruction.parts[0] == "max"
     keeps_nan = operands.modifiers.take("NaN") is not None
     start = _flushing(operands, type_)
@@ -68,7 +68,7 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_sign(operands: Operands, type_: PtxType) -> Step:
-    """Decodes abs and neg, which change the sign bit alone."""
+    """Decodes abs and neg, which change only the sign bit."""
     start = _flushing(operands, type_)
     sign = np.array(1 << (type_.bits - 1), f"u{type_.dtype.itemsize}")
     is_abs = operands.instruction.parts[0] == "abs"
@@ -90,10 +90,11 @@ def copy_sign(operands: Operands) -> Step:
 def approximate(operands: Operands) -> Step:
     """Decodes ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh.
 
-    With .rn, rcp and sqrt are what a device gives. All others are the exact result rounded once, where a
-    device may be off: of f32 by 1 ulp for rcp and 2 ulp for ex2; by 2**-23 of the result for sqrt, 2**-22.9
-    for rsqrt and 2**-11 for tanh; by 2**-22 for lg2 between 0.5 and 2, and 2**-20.5 for sin and cos near 0.
-    Of 16 bits it is more. Source: PTX ISA, the instructions' descriptions; CUDA programming guide, exp2f.
+    The result is the exact value rounded once. rcp and sqrt with .rn equal a device's results. For the other
+    instructions a device may deviate: in f32 by 1 ulp for rcp and 2 ulp for ex2; by 2**-23 of the result for
+    sqrt, 2**-22.9 for rsqrt and 2**-11 for tanh; by 2**-22 for lg2 between 0.5 and 2, and 2**-20.5 for sin
+    and cos near 0. Deviations of 16-bit types are larger. Source: PTX ISA, the instructions' descriptions;
+    CUDA programming guide, exp2f.
     """
     function = APPROXIMATE[operands.instruction.parts[0]]
     type_ = operands.modifiers.type(*FLOATS)
@@ -105,7 +106,7 @@ def approximate(operands: Operands) -> Step:
 
 
 def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
-    """Takes the rounding, .sat, .relu and .ftz; returns their function of a result."""
+    """Consumes rounding mode, .sat and .relu; returns the function of a result for these and .ftz."""
     modifiers = operands.modifiers
     if (mode := modifiers.take(*DIRECTED)) is not None:
         raise operands.unsupported(f".{mode} here, only .rn")
@@ -119,7 +120,7 @@ def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
 
 
 def _flushing(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
-    """Takes .ftz; returns its function of an operand, which flushes subnormals to zero."""
+    """Consumes .ftz; returns the function that flushes subnormal operands to zero, or the identity."""
     return _flush(type_) if operands.modifiers.take("ftz") else _same
 
 
@@ -138,6 +139,6 @@ def _same(values: Array) -> Array:
 
 
 def is_float_type(operands: Operands) -> bool:
-    """Returns whether the last word of the opcode is a floating-point type."""
+    """Returns whether the last modifier of the opcode is a floating-point type."""
     type_ = TYPES.get(operands.instruction.parts[-1])
     return type_ is not None and type_.is_float

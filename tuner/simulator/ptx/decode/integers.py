@@ -18,7 +18,7 @@ SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes add, sub, min and max of one number or of two packed ones."""
+    """Decodes add, sub, min and max of integers or packed pairs of integers."""
     name = operands.instruction.parts[0]
     function = SIMPLE[name]
     if operands.modifiers.take("sat"):
@@ -71,7 +71,7 @@ def multiply_add(operands: Operands, type_: PtxType) -> Step:
 
 
 def _twice(operands: Operands, type_: PtxType) -> PtxType:
-    """Returns the type of twice the width."""
+    """Returns the integer type of twice the width and the same signedness."""
     name = f"{type_.name[0]}{2 * type_.bits}"
     if name not in TYPES:
         raise operands.unsupported(f".wide of .{type_.name}")
@@ -79,19 +79,19 @@ def _twice(operands: Operands, type_: PtxType) -> PtxType:
 
 
 def high_product(a: Array, b: Array, type_: PtxType) -> Array:
-    """Returns the upper half of the product."""
+    """Returns the upper half of the full product of two integers."""
     if type_.bits < 64:
         wide = TYPES[f"{type_.name[0]}{2 * type_.bits}"].dtype
         found: Array = ((a.astype(wide) * b.astype(wide)) >> type_.bits).astype(type_.dtype)
         return found
     high = _high_unsigned(a.view(np.uint64), b.view(np.uint64))
-    if type_.is_signed:  # two's complement: a negative factor reads as 2^64 too large
+    if type_.is_signed:  # two's complement: a negative factor is read as a value that is 2^64 too large
         high = high - np.where(a < 0, b.view(np.uint64), 0) - np.where(b < 0, a.view(np.uint64), 0)
     return high.view(type_.dtype)
 
 
 def _high_unsigned(a: Array, b: Array) -> Array:
-    """Returns the upper 64 bits of a product: Knuth's algorithm M with digits of 32 bits (TAOCP 4.3.1)."""
+    """Returns the upper 64 bits of a product: Knuth's algorithm M with 32-bit digits (TAOCP 4.3.1)."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     a_high, a_low, b_high, b_low = a >> half, a & low, b >> half, b & low
     middle = a_high * b_low + (a_low * b_low >> half)
@@ -101,7 +101,7 @@ def _high_unsigned(a: Array, b: Array) -> Array:
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes div and rem, which truncate; a division by zero gives all ones, as on devices."""
+    """Decodes div and rem, which truncate; a quotient by zero is all ones, as on devices."""
     is_rest = operands.instruction.parts[0] == "rem"
     ones = np.array(-1).astype(type_.dtype)
 
@@ -142,7 +142,7 @@ def count_bits(operands: Operands) -> Step:
 
 
 def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
-    """Returns the position of the highest non-sign bit, all ones where there is none. PTX ISA, "bfind"."""
+    """Returns the position of the highest non-sign bit; all ones where there is none. PTX ISA, "bfind"."""
     if type_.is_signed:
         values = np.where(values < 0, ~values, values)
     bits = _bits(values, type_)
@@ -152,7 +152,7 @@ def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
 
 
 def _bits(values: Array, type_: PtxType) -> Array:
-    """Returns the bits of each value, the lowest first."""
+    """Returns the bits of each value as [value, bit], lowest bit first."""
     raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), type_.bytes)
     return np.unpackbits(raw, axis=1, bitorder="little")
 

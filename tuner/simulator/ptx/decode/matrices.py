@@ -1,4 +1,4 @@
-"""Matrix instructions of a warp: mma.sync, ldmatrix, stmatrix."""
+"""Warp-level matrix instructions: mma.sync, ldmatrix, stmatrix."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
 def multiply_matrices(operands: Operands) -> Step:
-    """Decodes mma.sync of fp8, f16, bf16 and tf32 into f32, of f16 into f16, of 8-bit integers into s32."""
+    """Decodes mma.sync: fp8, f16, bf16 and tf32 into f32, f16 into f16, 8-bit integers into s32."""
     modifiers = operands.modifiers
     for word in ("sync", "aligned", "row", "col"):
         modifiers.need((word,), "it")
@@ -43,7 +43,7 @@ def multiply_matrices(operands: Operands) -> Step:
         raise operands.unsupported(f"{left} into {result}")
     operands.need(4)
     depth = int(shape.removeprefix("m16n8k"))
-    columns = depth // ELEMENTS[left]  # registers across a row of A
+    columns = depth // ELEMENTS[left]  # 32-bit registers per row of A
     counts = (columns // 2, columns // 4, 4 if result in RESULTS else 2)
     a, b, c = (fragment(operands, number, count) for number, count in zip((1, 2, 3), counts, strict=True))
     targets = operands.names(0)
@@ -64,14 +64,14 @@ def multiply_matrices(operands: Operands) -> Step:
 
 
 def _results(left: str) -> tuple[str, ...]:
-    """Returns the types that C may have beside a type of A."""
+    """Returns the types of C and D that mma.sync allows for a type of A."""
     if left in INTEGERS:
         return ("s32",)
     return ("f32", "f16") if left == "f16" else ("f32",)
 
 
 def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
-    """Returns the readers of a fragment's registers. Raises UnsupportedInstruction for another number."""
+    """Returns the readers of a fragment's ``count`` registers; another number: UnsupportedInstruction."""
     items = operands.items(number)
     if len(items) != count:
         raise operands.unsupported(f"a fragment of {len(items)} registers, only {count}")
@@ -79,14 +79,14 @@ def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
 
 
 def fragment_bits(resident: ResidentBlocks, lanes: Indices, readers: list[Reader]) -> list[Array]:
-    """Returns the registers [register][lane] of whole warps."""
+    """Returns the bits of a fragment's registers in the lanes of whole warps: [register][lane]."""
     if resident.is_full:
         return [np.ascontiguousarray(resident.full(read(resident))) for read in readers]
     return [resident.full(read(resident))[lanes] for read in readers]
 
 
 def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) -> None:
-    """Writes a register of whole warps."""
+    """Writes a register in the lanes of whole warps."""
     if resident.is_full:
         resident.write(name, bits)
     else:
@@ -94,7 +94,7 @@ def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) 
 
 
 def load_matrices(operands: Operands) -> Step:
-    """Decodes ldmatrix: 8x8 matrices of 16 bits; the first lanes hold the addresses of their rows."""
+    """Decodes ldmatrix: loads 8x8 matrices of 16 bits; lanes 0 to 8 * count - 1 hold the rows' addresses."""
     count, is_transposed, is_generic = _matrix_words(operands)
     address, targets = shared_address(operands, 1, is_generic), operands.names(0)
     if len(targets) != count:
@@ -112,7 +112,7 @@ def load_matrices(operands: Operands) -> Step:
 
 
 def store_matrices(operands: Operands) -> Step:
-    """Decodes stmatrix, the inverse of ldmatrix."""
+    """Decodes stmatrix: stores 8x8 matrices of 16 bits, the inverse of ldmatrix."""
     count, is_transposed, is_generic = _matrix_words(operands)
     address, sources = shared_address(operands, 0, is_generic), fragment(operands, 1, count)
 
@@ -127,7 +127,7 @@ def store_matrices(operands: Operands) -> Step:
 
 
 def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
-    """Takes the modifiers; returns the matrices, whether transposed, whether the address is generic."""
+    """Consumes the modifiers; returns (number of matrices, is transposed, is a generic address)."""
     modifiers = operands.modifiers
     modifiers.type("b16")
     for word in ("sync", "aligned", "m8n8"):
@@ -138,7 +138,7 @@ def _matrix_words(operands: Operands) -> tuple[int, bool, bool]:
 
 
 def _rows(resident: ResidentBlocks, address: SharedReader, count: int) -> tuple[Indices, Indices, Indices]:
-    """Returns the active warps, the lanes with row addresses, and the shared addresses of the rows."""
+    """Returns the active warps, the lanes that hold row addresses, and these shared addresses."""
     warps = resident.whole_warps()
     lanes = (warps[:, None] * 32 + np.arange(8 * count)).ravel()
     return warps, lanes, address(resident, lanes)

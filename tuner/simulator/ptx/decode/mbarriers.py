@@ -1,4 +1,4 @@
-"""mbarrier: init, inval, arrive, expect_tx; and the waits, which end a basic block."""
+"""mbarrier: init, inval, arrive, expect_tx; and try_wait and test_wait, which end a basic block."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ ONE, NOTHING = np.ones(1, np.uint32), np.zeros(1, np.uint32)
 
 
 def mbarrier(operands: Operands) -> Step:
-    """Decodes the operations that do not wait."""
+    """Decodes mbarrier.init, inval, arrive and expect_tx, which do not wait."""
     modifiers = operands.modifiers
     modifiers.type("b64")
     kind = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
@@ -115,7 +115,7 @@ def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bool
 
 
 def _awaited(resident: ResidentBlocks, lanes: Indices, addresses: Array) -> list[tuple[int, int, int]]:
-    """Returns (block, shared address, a waiting lane) of every mbarrier that lanes wait at."""
+    """Returns (block, shared address, a waiting lane) of every mbarrier at which lanes wait."""
     blocks = resident.geometry.block_index[lanes]
     found = {(int(b), int(a)): int(lane) for b, a, lane in zip(blocks, addresses, lanes, strict=True)}
     return [(block, address, lane) for (block, address), lane in found.items()]

@@ -1,4 +1,4 @@
-"""The modifiers of an opcode, taken one by one by its decoder; one that is left is not supported."""
+"""The modifiers of an opcode; decoders consume these one by one, and a remaining modifier is unsupported."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from tuner.simulator.ptx.defects import UnsupportedInstruction, unsupported
 from tuner.simulator.ptx.dtypes import TYPES, PtxType
 from tuner.simulator.ptx.instruction import Instruction
 
-# Scopes and cache operators, which make no difference to one coherent memory.
+# Scopes and cache operators, which have no effect: the simulated memory is coherent.
 SCOPES = ("cta", "cluster", "gpu", "sys")
 CACHES = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc")
 HINTS = (
@@ -16,14 +16,14 @@ HINTS = (
 
 
 class Modifiers:
-    """The modifiers of one opcode that are not taken yet."""
+    """The modifiers of an opcode that are not consumed yet."""
 
     def __init__(self, instruction: Instruction) -> None:
         self._instruction = instruction
         self._left = list(instruction.parts[1:])
 
     def take(self, *names: str) -> str | None:
-        """Takes the first of these modifiers that is there; None where none is."""
+        """Consumes and returns the first of ``names`` that is present; None where none is present."""
         for name in names:
             if name in self._left:
                 self._left.remove(name)
@@ -31,19 +31,25 @@ class Modifiers:
         return None
 
     def has(self, *names: str) -> bool:
-        """Takes all of these modifiers that are there; tells whether one was."""
+        """Consumes all of ``names`` that are present; returns whether any was present."""
         taken = [self.take(name) for name in names]
         return any(taken)
 
     def need(self, names: Iterable[str], what: str) -> str:
-        """Takes one of these modifiers. Raises UnsupportedInstruction where none is there."""
+        """Consumes and returns one of ``names``; ``what`` describes the modifier in the error.
+
+        Raises UnsupportedInstruction where none is present.
+        """
         found = self.take(*names)
         if found is None:
             raise unsupported(self._instruction, f"it without {what}: {', '.join(names)}")
         return found
 
     def type(self, *allowed: str) -> PtxType:
-        """Takes the last modifier, which must be a type, one of ``allowed`` if given."""
+        """Consumes the last modifier, which must be a type, and one of ``allowed`` if given.
+
+        Raises UnsupportedInstruction for another modifier.
+        """
         if not self._left or self._left[-1] not in TYPES:
             raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
         name = self._left.pop()
@@ -52,18 +58,18 @@ class Modifiers:
         return TYPES[name]
 
     def vector(self) -> int:
-        """Takes .v2, .v4 or .v8; returns the number of elements."""
+        """Consumes .v2, .v4 or .v8; returns the number of elements, 1 by default."""
         return int((self.take("v2", "v4", "v8") or "v1")[1:])
 
     def space(self) -> str:
-        """Takes a state space; generic where there is none."""
+        """Consumes a state space and returns its name; "generic" where none is given, "global" for .const."""
         for name in ("global", "shared", "local", "param", "const"):
             if self.has(name, f"{name}::cta", f"{name}::cluster", f"{name}::entry"):
                 return "global" if name == "const" else name
         return "generic"
 
     def take_memory_order(self) -> bool:
-        """Takes ordering, scope and cache modifiers; tells whether the operation is strong."""
+        """Consumes ordering, scope and cache modifiers; returns whether the operation is strong."""
         is_strong = self.has("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
         is_weak = self.has("weak")
         self.has(*SCOPES)
@@ -72,7 +78,7 @@ class Modifiers:
         return is_strong and not is_weak
 
     def finish(self) -> None:
-        """Raises UnsupportedInstruction where a modifier is left."""
+        """Raises UnsupportedInstruction where a modifier was not consumed."""
         if self._left:
             raise self.unknown(f".{self._left[0]}")
 

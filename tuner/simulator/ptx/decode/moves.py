@@ -11,7 +11,7 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def move(operands: Operands) -> Step:
-    """Decodes mov."""
+    """Decodes mov, with packing and unpacking of vector operands."""
     type_ = operands.modifiers.type()
     operands.need(2)
     if isinstance(operands.operand(0), Vector):
@@ -27,7 +27,7 @@ def move(operands: Operands) -> Step:
 
 
 def _part(operands: Operands, type_: PtxType, count: int) -> PtxType:
-    """Returns the type of each of ``count`` parts of a value."""
+    """Returns the untyped-bits type of each of ``count`` equal parts of a value."""
     name = f"b{8 * type_.bytes // count}"
     if name not in TYPES:
         raise operands.unsupported(f"{count} parts of .{type_.name}")

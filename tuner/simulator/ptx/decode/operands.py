@@ -1,4 +1,4 @@
-"""An instruction's operands as functions: readers give values in all lanes, writers set registers."""
+"""Operands of an instruction as functions: readers return values in all lanes, writers set registers."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -33,66 +33,66 @@ U16, U32, S32, U64 = TYPES["u16"], TYPES["u32"], TYPES["s32"], TYPES["u64"]
 
 
 class Operands:
-    """The operands and modifiers of an instruction while it is decoded."""
+    """The operands and modifiers of an instruction during decoding."""
 
     def __init__(self, instruction: Instruction, layout: Layout, symbols: dict[str, int]) -> None:
         self.instruction = instruction
         self.modifiers = Modifiers(instruction)
         self._layout = layout
-        self._symbols = symbols  # addresses of variables in their spaces
+        self._symbols = symbols  # variable or parameter -> address in its state space
 
     def __len__(self) -> int:
         return len(self.instruction.operands)
 
     def need(self, *counts: int) -> None:
-        """Raises UnsupportedInstruction for any other number of operands."""
+        """Raises UnsupportedInstruction where the number of operands is not one of ``counts``."""
         if len(self) not in counts:
             raise self.unsupported(f"it with {len(self)} operands")
 
     def operand(self, number: int) -> Operand:
-        """Returns an operand by its number."""
+        """Returns an operand by position. Raises UnsupportedInstruction where there are fewer operands."""
         if number >= len(self):
             raise self.unsupported(f"it with {len(self)} operands")
         return self.instruction.operands[number]
 
     def source(self, number: int, type_: PtxType) -> Reader:
-        """Returns the reader of an operand."""
+        """Returns the reader of the operand at a position, as values of a type."""
         return self.reader(self.operand(number), type_)
 
     def destination(self, number: int, type_: PtxType) -> Writer:
-        """Returns the writer of an operand that is a register."""
+        """Returns the writer of the register operand at a position, for values of a type."""
         return self.writer(self.operand(number), type_)
 
     def items(self, number: int) -> tuple[Operand, ...]:
-        """Returns the parts of a vector operand, or the operand alone."""
+        """Returns the elements of a vector operand; a tuple of the operand itself for a scalar."""
         operand = self.operand(number)
         return operand.items if isinstance(operand, Vector) else (operand,)
 
     def names(self, number: int) -> tuple[str, ...]:
-        """Returns the registers of a vector operand."""
+        """Returns the register names of a vector operand."""
         return tuple(self.register(item) for item in self.items(number))
 
     def register(self, operand: Operand) -> str:
-        """Returns the name of a register."""
+        """Returns the name of a register operand. Raises UnsupportedInstruction for another operand."""
         if not isinstance(operand, Register):
             raise self.unsupported("an operand that is no register there")
         self.width(operand.name)
         return operand.name
 
     def pair(self, number: int) -> tuple[Operand, Operand | None]:
-        """Returns both destinations of ``a|b``; None for the second of a single one."""
+        """Returns the two destinations of ``a|b``; (a, None) for a single destination."""
         operand = self.operand(number)
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 
     def constant(self, number: int) -> int:
-        """Returns the value of an operand that must be a constant."""
+        """Returns the bits of a constant operand. Raises UnsupportedInstruction for another operand."""
         operand = self.operand(number)
         if not isinstance(operand, Immediate):
             raise self.unsupported("an operand that is no number there")
         return operand.bits
 
     def width(self, name: str) -> "np.dtype[np.generic]":
-        """Returns the unsigned type as wide as a register."""
+        """Returns the unsigned type of a register's width. Raises UnsupportedInstruction if undeclared."""
         if name == "_":
             return UNSIGNED[8]
         width = self._layout.width(name)
@@ -101,7 +101,7 @@ class Operands:
         return width
 
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
-        """Returns the reader of an operand's values."""
+        """Returns the reader of an operand, as values of a type. Raises UnsupportedInstruction."""
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
                 return lambda resident: read_bits(
@@ -145,7 +145,7 @@ class Operands:
         return np.array([bits & ((1 << 8 * type_.bytes) - 1)], type_.raw)
 
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
-        """Returns the writer of a register's values."""
+        """Returns the writer of a register operand, for values of a type. Raises UnsupportedInstruction."""
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is no register")
         name, width = operand.name, self.width(operand.name)
@@ -160,14 +160,14 @@ class Operands:
         return lambda resident, values: resident.write(name, write_bits(values, type_, width))
 
     def address(self, number: int) -> Reader:
-        """Returns the reader of an address: 64-bit signed, in its space."""
+        """Returns the reader of the address operand at a position: int64, in its state space."""
         operand = self.operand(number)
         if not isinstance(operand, Address):
             raise self.unsupported("an operand that is no address there")
         return self.address_reader(operand)
 
     def address_reader(self, operand: Address) -> Reader:
-        """Returns the reader of an address operand."""
+        """Returns the reader of an address operand: int64, base plus offset."""
         offset = operand.offset
         match operand.base:
             case Register(name):
@@ -180,7 +180,7 @@ class Operands:
         return lambda _resident: address
 
     def address_of(self, name: str) -> int:
-        """Returns the address of a variable or a parameter in its space."""
+        """Returns the address of a variable or parameter in its state space."""
         if name not in self._symbols:
             raise self.unsupported(f"the name {name.split('#')[0]}, which is not declared")
         return self._symbols[name]
@@ -191,6 +191,6 @@ class Operands:
 
 
 def _special(resident: ResidentBlocks, name: str, type_: PtxType) -> Array:
-    """Returns the bits of a special register, widened where the type is wider."""
+    """Returns the bits of a special register in all lanes, zero-extended where the type is wider."""
     found = resident.special[name]
     return found if found.itemsize >= type_.bytes else found.astype(type_.raw)

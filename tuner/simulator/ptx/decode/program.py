@@ -1,4 +1,4 @@
-"""Decodes a kernel: every basic block becomes functions that the engine calls."""
+"""Decodes a kernel: converts every basic block to functions that the engine calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ ENDINGS = {**TERMINATORS, "mbarrier": mbarriers.wait}
 
 @dataclass(frozen=True)
 class Ending:
-    """The last instruction of a basic block: its guard and its terminator."""
+    """The last instruction of a basic block, with its guard and its terminator."""
 
     instruction: Instruction
     guard: Guarded
@@ -59,7 +59,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class DecodedBlock:
-    """A basic block: its steps, and its ending, None for a fall-through."""
+    """A basic block: its steps and its ending; ``ending`` None: control falls through to ``following``."""
 
     steps: tuple[tuple[Instruction, Step], ...]
     ending: Ending | None
@@ -67,12 +67,15 @@ class DecodedBlock:
 
     @property
     def length(self) -> int:
-        """Returns the number of its instructions."""
+        """Returns the number of instructions of the block."""
         return len(self.steps) + (self.ending is not None)
 
 
 def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
-    """Decodes a kernel. Raises UnsupportedInstruction for the first instruction that is not simulated."""
+    """Decodes a kernel. Raises UnsupportedInstruction for the first instruction that is not simulated.
+
+    ``symbols`` maps variables and parameters to addresses in their state spaces.
+    """
     flow = flow_of(layout.kernel)
     return tuple(_decoded(block, layout, symbols, flow.labels) for block in flow.blocks)
 

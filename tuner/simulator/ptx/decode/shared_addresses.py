@@ -1,4 +1,4 @@
-"""Operands that must be addresses of shared memory, given as shared or as generic ones."""
+"""Operands that must be addresses of shared memory, given as shared or generic addresses."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -9,11 +9,11 @@ from tuner.simulator.ptx.dtypes import Indices
 from tuner.simulator.ptx.memory.state_spaces import WINDOW_BITS, WINDOWS
 from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
-SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes -> their shared addresses
+SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes -> shared addresses
 
 
 def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedReader:
-    """Returns the reader of a shared address; a generic one outside of shared memory is a Fault."""
+    """Returns the reader of a shared address; it raises Fault for a generic address outside shared memory."""
     address = operands.address(number)
 
     def read(resident: ResidentBlocks, lanes: Indices) -> Indices:

@@ -1,4 +1,4 @@
-"""Steps that compute one destination by a function of values."""
+"""Steps that compute one destination as a function of source values."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
-    """Returns ``d = f(a)``, all of one type."""
+    """Returns the step ``d = f(a)``, all operands of one type."""
     operands.need(2)
     write, a = operands.destination(0, type_), operands.source(1, type_)
 
@@ -19,7 +19,7 @@ def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]
 
 
 def binary(operands: Operands, type_: PtxType, function: Callable[[Array, Array], Array]) -> Step:
-    """Returns ``d = f(a, b)``, all of one type."""
+    """Returns the step ``d = f(a, b)``, all operands of one type."""
     return binary_of(operands, type_, (type_, type_), function)
 
 
@@ -29,7 +29,7 @@ def binary_of(
     sources: tuple[PtxType, PtxType],
     function: Callable[[Array, Array], Array],
 ) -> Step:
-    """Returns ``d = f(a, b)`` of several types."""
+    """Returns the step ``d = f(a, b)`` with operands of different types."""
     operands.need(3)
     write = operands.destination(0, result)
     a, b = operands.source(1, sources[0]), operands.source(2, sources[1])
@@ -41,7 +41,7 @@ def binary_of(
 
 
 def ternary(operands: Operands, type_: PtxType, function: Callable[[Array, Array, Array], Array]) -> Step:
-    """Returns ``d = f(a, b, c)``, all of one type."""
+    """Returns the step ``d = f(a, b, c)``, all operands of one type."""
     return ternary_of(operands, type_, (type_, type_, type_), function)
 
 
@@ -51,7 +51,7 @@ def ternary_of(
     sources: tuple[PtxType, PtxType, PtxType],
     function: Callable[[Array, Array, Array], Array],
 ) -> Step:
-    """Returns ``d = f(a, b, c)`` of several types."""
+    """Returns the step ``d = f(a, b, c)`` with operands of different types."""
     operands.need(4)
     write = operands.destination(0, result)
     a, b, c = (operands.source(number, type_) for number, type_ in enumerate(sources, 1))

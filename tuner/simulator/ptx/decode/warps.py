@@ -22,7 +22,11 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def members(resident: ResidentBlocks, mask: Array) -> Bools:
-    """Returns the lanes of the member masks [warp, lane]. Raises Fault where one of them is not active."""
+    """Returns the active lanes of the member masks: [warp, lane].
+
+    Raises Fault where a member is neither active nor exited, or an active lane is not a member of its own
+    mask.
+    """
     active = resident.mask.reshape(-1, WARP_LANES)
     named = (resident.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
     if (active & ~named).any():
@@ -39,7 +43,7 @@ def members(resident: ResidentBlocks, mask: Array) -> Bools:
 
 
 def shuffle(operands: Operands) -> Step:
-    """Decodes shfl.sync; a read of an inactive lane, which is undefined, gives NaN."""
+    """Decodes shfl.sync; a read from an inactive lane, which is undefined, returns NaN."""
     modifiers = operands.modifiers
     type_ = modifiers.type("b32")
     modifiers.need(("sync",), "a member mask")
@@ -72,7 +76,7 @@ def _by_warp(resident: ResidentBlocks, read: Reader) -> Array:
 
 
 def _shuffle_sources(mode: str, amount: Array, bound: Array) -> tuple[Array, Array]:
-    """Returns the source lane of each lane, itself where out of range, and whether it is in range."""
+    """Returns per lane its source lane (itself where out of range), and whether that is in range."""
     segment = bound >> 8 & 31
     limit = (LANE & segment) | (bound & 31 & ~segment)
     lowest = LANE & segment
@@ -114,19 +118,19 @@ def _ballot(bits: Bools) -> Array:
 
 
 def _write_warps(resident: ResidentBlocks, write: Writer, values: Array) -> None:
-    """Writes the value of each warp to a register of its lanes."""
+    """Writes one value per warp to a register of all lanes of the warp."""
     write(resident, np.repeat(values, WARP_LANES))
 
 
 def active_mask(operands: Operands) -> Step:
-    """Decodes activemask: the active lanes of each warp."""
+    """Decodes activemask: the mask of active lanes of each warp."""
     operands.modifiers.type("b32")
     write = operands.destination(0, U32)
     return lambda resident: _write_warps(resident, write, _ballot(resident.mask.reshape(-1, WARP_LANES)))
 
 
 def reduce_warp(operands: Operands) -> Step:
-    """Decodes redux.sync: a reduction over the member lanes, of integers."""
+    """Decodes redux.sync: an integer reduction over the member lanes."""
     modifiers = operands.modifiers
     type_ = modifiers.type("u32", "s32", "b32")
     modifiers.need(("sync",), "a member mask")
@@ -174,7 +178,7 @@ def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
 
 
 def warp_barrier(operands: Operands) -> Step:
-    """Decodes bar.warp.sync, which also orders memory among its members."""
+    """Decodes bar.warp.sync, which also orders memory accesses among its member lanes."""
     operands.modifiers.need(("warp",), "a warp")
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(1)

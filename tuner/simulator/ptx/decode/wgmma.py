@@ -14,14 +14,14 @@ from tuner.simulator.ptx.matrices.wgmma_in_flight import Operation, Warpgroup, W
 from tuner.simulator.ptx.matrices.wgmma_layout import ROWS, operand_addresses, register_operand
 from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
-DEPTH_BYTES = 32  # of k elements; PTX ISA, "wgmma.mma_async", shapes
+DEPTH_BYTES = 32  # bytes of an operand along K; PTX ISA, "wgmma.mma_async", shapes
 SHAPES = {f"m64n{n}k{k}": (n, k) for n in range(8, 257, 8) for k in (8, 16, 32)}
-INTEGER_COLUMNS = (8, 24, *range(16, 257, 16))  # n of 8-bit integers; same place
+INTEGER_COLUMNS = (8, 24, *range(16, 257, 16))  # n of 8-bit integers; same source
 REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 
 
 def wgmma(operands: Operands) -> Step:
-    """Decodes the wgmma instructions."""
+    """Decodes wgmma.fence, mma_async, commit_group and wait_group."""
     modifiers = operands.modifiers
     kind = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
     for word in ("sync", "aligned"):
@@ -38,26 +38,26 @@ def wgmma(operands: Operands) -> Step:
 
 @dataclass(frozen=True)
 class MmaAsync:
-    """Types, shape and flags of a wgmma.mma_async: D [64, n] = +-A [64, k] B [k, n], or added to D."""
+    """Types, shape, flags of wgmma.mma_async: D [64, n] = sign * A [64, k] B [k, n], plus D with scale-d."""
 
     kinds: tuple[str, str]  # types of A and B
     result: str  # type of D
     columns: int  # n
     depth: int  # k
     targets: tuple[str, ...]  # registers of D
-    has_left_in_registers: bool  # A; else in shared memory, as B is
+    has_left_in_registers: bool  # A in registers; else in shared memory, like B
     transposed: tuple[bool, bool]  # A, B
     sign: int
-    is_saturating: bool  # sums of integers, at the limits of s32; else they wrap around
+    is_saturating: bool  # integer sums saturate at the limits of s32; else wrap around
 
     @property
     def item_bytes(self) -> int:
-        """Returns the size of an element of A and B."""
+        """Returns the size of an element of A and B in bytes."""
         return 4 // ELEMENTS[self.kinds[0]]
 
 
 def _multiply(operands: Operands) -> Step:
-    """Decodes mma_async of floats into f32, of f16 and fp8 into f16, of 8-bit integers into s32."""
+    """Decodes mma_async: floats into f32, f16 and fp8 into f16, 8-bit integers into s32."""
     mma = _checked(operands)
     left_transposed, right_transposed = mma.transposed
     left = (
@@ -90,7 +90,7 @@ def _multiply(operands: Operands) -> Step:
 
 
 def _checked(operands: Operands) -> MmaAsync:
-    """Takes shape, types and flags. Raises UnsupportedInstruction for a combination that is not simulated."""
+    """Consumes shape, types and flags. Raises UnsupportedInstruction for an unsupported combination."""
     modifiers = operands.modifiers
     columns, depth = SHAPES[modifiers.need(SHAPES, "a shape")]
     is_saturating = modifiers.take("satfinite") is not None
@@ -118,14 +118,14 @@ def _checked(operands: Operands) -> MmaAsync:
 
 
 def _results(left: str) -> tuple[str, ...]:
-    """Returns the types that D may have beside a type of A."""
+    """Returns the types of D that wgmma allows for a type of A."""
     if left in INTEGERS:
         return ("s32",)
     return ("f32", "f16") if left in ("f16", *FLOAT8S) else ("f32",)
 
 
 def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
-    """Returns whether A and B are transposed, and the sign of the product."""
+    """Returns (whether A, whether B is transposed) and the sign of the product."""
     flags = [operands.constant(number) for number in range(4, len(operands))]
     transposes = 0 if item_bytes != 2 else 1 if in_registers else 2
     if len(flags) != 2 + transposes or {abs(flag) for flag in flags[:2]} != {1}:
@@ -172,7 +172,7 @@ def _uniform(resident: ResidentBlocks, group: Warpgroup, read: Reader, what: str
 
 
 def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched, ...], item: int) -> int:
-    """Records the reads of a warpgroup with the race detector; returns their clock."""
+    """Records a warpgroup's reads in the race detector; returns the clock of the reads."""
     races = resident.spaces.shared.races
     every = np.concatenate([watched.elements.ravel() for watched in read])
     cells = np.unique(every * item // races.cell_bytes)
@@ -182,7 +182,7 @@ def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched,
 
 
 def set_registers(operands: Operands) -> Step:
-    """Decodes setmaxnreg: the registers per thread of a warpgroup."""
+    """Decodes setmaxnreg: sets the registers per thread of a warpgroup."""
     modifiers = operands.modifiers
     modifiers.type("u32")
     modifiers.need(("inc", "dec"), "a direction")

@@ -1,9 +1,9 @@
-"""Matrix instructions of a warp with fragments that only they can read: wmma.load, wmma.mma, wmma.store.
+"""Warp-level matrix instructions with opaque fragments: wmma.load, wmma.mma, wmma.store.
 
-PTX ISA, "Warp-level Matrix Instructions for wmma". Which lane holds which element is left open there, so that
-a program cannot depend on it. Here, of 16x16 elements, lane l holds line l % 16 of A or B as memory has them:
-a row, or a column where the layout is ``col``, which wmma.mma must then say as well; and half of row l / 2 of
-C or D. Not simulated: other shapes and types than f16 into f16 or f32.
+PTX ISA, "Warp-level Matrix Instructions for wmma", leaves open which lane holds which element, so that a
+program cannot depend on the layout. Here, for 16x16 matrices, lane l holds line l % 16 of A or B in memory
+order: a row, or a column where the layout is ``col``, in which case wmma.mma must specify ``col`` as well;
+and half of row l / 2 of C or D. Simulated: only the shape m16n16k16 and f16 into f16 or f32.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from tuner.simulator.ptx.geometry import WARP_LANES
 from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 WHOLE_WARP = np.array([0xFFFFFFFF], np.uint32)  # the member mask of all lanes
-SIDE = 16  # of all three matrices
+SIDE = 16  # rows and columns of all matrices
 SHAPE = "m16n16k16"
 LAYOUTS = ("row", "col")
-PART = 8  # elements of C or D in a lane
-INPUT_REGISTERS = 8  # of A or B: each element is in two lanes
+PART = 8  # elements of C or D per lane
+INPUT_REGISTERS = 8  # of A or B: two lanes hold each element
 RESULT_REGISTERS = {"f16": 4, "f32": 8}
 
 
@@ -73,7 +73,7 @@ def multiply_tiles(operands: Operands) -> Step:
     for word in ("mma", "sync", "aligned", SHAPE):
         modifiers.need((word,), "it")
     addend, result = (modifiers.type(*RESULT_REGISTERS).name for _ in range(2))
-    layouts = [part for part in operands.instruction.parts if part in LAYOUTS]  # of A, then of B
+    layouts = [part for part in operands.instruction.parts if part in LAYOUTS]  # layout of A, then of B
     for _ in range(2):
         modifiers.need(LAYOUTS, "a layout")
     operands.need(4)
@@ -93,14 +93,14 @@ def multiply_tiles(operands: Operands) -> Step:
         bits = sums.reshape(len(lanes), PART).astype(result_type).view(np.uint32)
         for number, name in enumerate(targets):
             set_lanes(resident, name, lanes, np.ascontiguousarray(bits[:, number]))
-        synchronise_warp(resident, WHOLE_WARP)  # it takes what every lane has loaded, which D may overwrite
+        synchronise_warp(resident, WHOLE_WARP)  # mma reads what every lane loaded, and D may overwrite it
 
     addend_type, result_type = (np.float16 if kind == "f16" else np.float32 for kind in (addend, result))
     return step
 
 
 def _words(operands: Operands, what: str) -> tuple[str, str, str]:
-    """Takes the modifiers of a load or a store; returns its type, its layout and its state space."""
+    """Consumes the modifiers of a load or a store; returns (type, layout, state space)."""
     modifiers = operands.modifiers
     kind = modifiers.type(*RESULT_REGISTERS).name
     for word in (what, "sync", "aligned", SHAPE):
@@ -112,7 +112,7 @@ def _words(operands: Operands, what: str) -> tuple[str, str, str]:
 def _addresses(
     operands: Operands, number: int, kind: str, layout: str | None
 ) -> Callable[[ResidentBlocks, Indices], Indices]:
-    """Returns what gives the addresses [lane, element]; without a layout, of lines of A or B."""
+    """Returns the reader of element addresses [lane, element]; ``layout`` None: of lines of A or B."""
     base = operands.address(number)
     stride = operands.source(2, TYPES["s32"]) if len(operands) == 3 else None
 
@@ -131,12 +131,12 @@ def _addresses(
 
 
 def _elements(registers: list[Array], dtype: "np.dtype[np.generic]") -> Array:
-    """Returns what registers hold: [lane, element]."""
+    """Returns the elements in registers: [lane, element]."""
     return np.ascontiguousarray(np.stack(registers, axis=1)).view(dtype)
 
 
 def _input(registers: list[Array], layout: str) -> Array:
-    """Returns A or B [warp, 16, 16] as float64."""
+    """Returns A or B as float64: [warp, 16, 16]."""
     lines = _elements(registers, np.dtype(np.float16)).reshape(-1, WARP_LANES, SIDE)[:, :SIDE]
     return (lines.swapaxes(1, 2) if layout == "col" else lines).astype(np.float64)
 
@@ -153,7 +153,7 @@ TILES: dict[str, Callable[[Operands], Step]] = {
 
 
 def wmma(operands: Operands) -> Step:
-    """Decodes wmma, whose first modifier says what it does."""
+    """Decodes wmma; the first modifier selects load, store or mma."""
     return TILES[operands.instruction.parts[1]](operands)
 
 

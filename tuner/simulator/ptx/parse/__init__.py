@@ -1,1 +1,1 @@
-"""PTX text to a syntax tree, basic blocks and the layout of memory."""
+"""PTX text -> syntax tree, basic blocks, and the layout of memory."""

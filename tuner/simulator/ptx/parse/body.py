@@ -1,4 +1,4 @@
-"""Recursive-descent productions of a kernel's body: scopes, labels, instructions, operands."""
+"""Recursive-descent productions for a kernel's body: scopes, labels, instructions, operands."""
 
 import itertools
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ from tuner.simulator.ptx.parse.cursor import Cursor
 from tuner.simulator.ptx.parse.declarations import SPACES, call_parameters_of, registers_of, variables_of
 
 IGNORED = (".loc", ".pragma", ".file")
-PARAMETER = ".param"  # of a call: a register that only the call sees
+PARAMETER = ".param"  # parameter of a call; treated as a register
 VARIABLES = tuple(f".{space}" for space in SPACES)
 
 
 class Body:
-    """The body parsed so far; names that a nested scope declares are made unique."""
+    """The body of a kernel parsed so far; names declared in nested scopes are made unique."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self._scopes: list[dict[str, str]] = []
         self._numbers = itertools.count(1)
-        self._place = ""  # of the last .loc
+        self._place = ""  # place of the last .loc
         self.code: list[Instruction | Label] = []
         self.registers: list[RegisterBank] = []
         self.variables: list[Variable] = []
@@ -48,7 +48,7 @@ class Body:
         self._scopes.pop()
 
     def _own_names(self) -> dict[str, str]:
-        """Returns the names that this scope declares, mapped to names that are unique in the kernel."""
+        """Returns the names that the scope at the cursor declares -> unique names; the cursor stays."""
         if not self._scopes:
             return {}
         cursor, number = self._cursor, next(self._numbers)
@@ -80,7 +80,7 @@ class Body:
             self.code.append(self._instruction())
 
     def _read_place(self) -> None:
-        """Parses ``.loc 1 14 12``, which has no semicolon: file, line and column; line 0 is none."""
+        """Parses ``.loc 1 14 12``, without a semicolon: file, line and column; line 0 means no place."""
         directive = self._cursor.take()
         self._cursor.integer()
         line, column = self._cursor.integer(), self._cursor.integer()
@@ -116,7 +116,7 @@ class Body:
             return Vector(items)
         if cursor.accept("["):
             return self._address()
-        if cursor.accept("("):  # of a call
+        if cursor.accept("("):  # operands of a call
             items = tuple(self._operands(")"))
             cursor.expect(")")
             return Vector(items)
@@ -146,29 +146,29 @@ class Body:
         yield from found.items if isinstance(found, Vector) else (found,)
 
     def _named(self, name: str) -> Register | Symbol:
-        """Returns a register where the name begins with % or is declared as one, else a symbol."""
+        """Returns a Register where the name begins with % or is a declared register, else a Symbol."""
         unique = self._name(name)
         is_register = name.startswith("%") or name == "_" or any(b.prefix == unique for b in self.registers)
         return Register(unique) if is_register else Symbol(unique)
 
     def _name(self, name: str) -> str:
-        """Returns the unique name for a name in the innermost scope that declares it."""
+        """Returns the unique name of ``name``, from the innermost scope that declares it."""
         return next((scope[name] for scope in reversed(self._scopes) if name in scope), name)
 
 
 def _on_registers(instruction: Instruction) -> Instruction:
-    """Returns a load or a store of a call's parameter as the move that it is."""
+    """Returns a load or store of a call's parameter as a mov; any other instruction unchanged."""
     name, space, *_ = (*instruction.parts, "")
     if space != "param" or name not in ("ld", "st"):
         return instruction
     places = [each.base if isinstance(each, Address) else each for each in instruction.operands]
     if any(isinstance(each, Symbol) for each in places):
-        return instruction  # a kernel's own parameter, or one in parts
+        return instruction  # a parameter of the kernel, or a part of an array
     return replace(instruction, opcode=f"mov.{instruction.parts[-1]}", operands=tuple(places))
 
 
 def _declared(cursor: Cursor) -> Iterator[str]:
-    """Yields the registers and labels that the scope at the cursor declares, without nested scopes."""
+    """Yields the registers and labels declared in the scope at the cursor, without nested scopes."""
     while cursor.token.text != "}":
         if cursor.token.text == "{":
             cursor.skip()

@@ -1,4 +1,4 @@
-"""A position in the tokens of a PTX file, with the operations that all productions share."""
+"""A position in the token stream of a PTX file, with the operations that all productions share."""
 
 import re
 import struct
@@ -11,7 +11,7 @@ CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
 class Cursor:
-    """The token stream of a file with unlimited lookahead."""
+    """The token stream of a file, with unlimited lookahead."""
 
     def __init__(self, source: str, name: str) -> None:
         self.source = source
@@ -21,11 +21,11 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """Returns the next token without taking it."""
+        """Returns the next token without consuming it."""
         return self._tokens[self._index]
 
     def ahead(self, distance: int = 1) -> Token:
-        """Returns a later token without taking it."""
+        """Returns the token ``distance`` after the next one without consuming; at most the end token."""
         return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
 
     def take(self) -> Token:
@@ -37,33 +37,33 @@ class Cursor:
         return token
 
     def accept(self, text: str) -> bool:
-        """Consumes the next token if it is ``text``; tells whether it was."""
+        """Consumes the next token if it is ``text``; returns whether it was."""
         if self.token.kind == "end" or self.token.text != text:
             return False
         self._index += 1
         return True
 
     def expect(self, text: str) -> Token:
-        """Consumes the next token, which must be ``text``. Raises SimulationError."""
+        """Consumes and returns the next token. Raises SimulationError if the token is not ``text``."""
         if self.token.text != text:
             raise self.wrong(repr(text))
         return self.take()
 
     def word(self, allowed: str) -> str:
-        """Consumes a word; ``allowed`` names it in the error. Raises SimulationError."""
+        """Consumes a word token and returns its text; ``allowed`` describes it in the SimulationError."""
         if self.token.kind != "word":
             raise self.wrong(allowed)
         return self.take().text
 
     def integer(self) -> int:
-        """Consumes an integer with its sign."""
+        """Consumes an integer with an optional minus sign. Raises SimulationError for another token."""
         sign = -1 if self.accept("-") else 1
         if self.token.kind != "number" or "." in self.token.text:
             raise self.wrong("a whole number")
         return sign * int(_digits(self.take().text), 0)
 
     def immediate(self) -> Immediate:
-        """Consumes a constant. PTX ISA, "Constants"."""
+        """Consumes a constant. Raises SimulationError for another token. PTX ISA, "Constants"."""
         sign = -1 if self.accept("-") else 1
         if self.token.kind not in ("number", "float"):
             raise self.wrong("a number")
@@ -77,7 +77,7 @@ class Cursor:
         return Immediate(sign * int(_digits(token.text), 0))
 
     def skip(self) -> None:
-        """Skips a bracketed text, nested brackets included."""
+        """Skips a bracketed sequence, nested brackets included."""
         opening = self.take()
         closing = CLOSING[opening.text]
         while self.token.text != closing:
@@ -90,7 +90,7 @@ class Cursor:
         self.take()
 
     def skip_statement(self) -> None:
-        """Skips everything up to the next semicolon."""
+        """Skips all tokens up to and including the next semicolon."""
         while not self.accept(";"):
             self.take()
 
@@ -99,16 +99,16 @@ class Cursor:
         return self._index
 
     def back_to(self, position: int) -> None:
-        """Goes back to a position."""
+        """Moves the cursor to a position that ``position`` returned."""
         self._index = position
 
     def text_from(self, token: Token) -> str:
-        """Returns the source from a token to the last one consumed, on one line and without comments."""
+        """Returns the source from a token to the last consumed one, on one line and without comments."""
         text = self.source[token.start : self._tokens[self._index - 1].end]
         return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
 
     def wrong(self, allowed: str) -> SimulationError:
-        """Returns the syntax error at the next token."""
+        """Returns the syntax error for the next token; ``allowed`` describes what is expected."""
         found = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
         return syntax_error(self.name, self.token.line, f"found {found}, allowed {allowed}")
 

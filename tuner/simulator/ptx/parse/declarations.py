@@ -1,4 +1,4 @@
-"""Productions of declarations: registers, variables, parameters. PTX ISA, "Variables"."""
+"""Productions for declarations: registers, variables, parameters. PTX ISA, "Variables"."""
 
 from tuner.simulator.ptx.instruction import Parameter, RegisterBank, Variable
 from tuner.simulator.ptx.parse.cursor import Cursor
@@ -16,7 +16,7 @@ LINKAGE = (".extern", ".visible", ".weak", ".common", ".internal")
 
 
 def type_of(cursor: Cursor) -> str:
-    """Parses a type: ``.b32`` gives ``b32``."""
+    """Parses a type: returns ``b32`` for ``.b32``."""
     name = cursor.token.text.removeprefix(".")
     if not cursor.token.text.startswith(".") or name not in BYTES:
         raise cursor.wrong("a type such as .b32")
@@ -25,7 +25,7 @@ def type_of(cursor: Cursor) -> str:
 
 
 def registers_of(cursor: Cursor) -> list[RegisterBank]:
-    """Parses registers: ``.reg .b32 %r<9>, %x;``."""
+    """Parses a register declaration: ``.reg .b32 %r<9>, %x;``."""
     cursor.expect(".reg")
     type_name = type_of(cursor)
     banks = []
@@ -42,7 +42,7 @@ def registers_of(cursor: Cursor) -> list[RegisterBank]:
 
 
 def variables_of(cursor: Cursor) -> list[Variable]:
-    """Parses variables: ``.extern .shared .align 16 .b8 name[32], other;``."""
+    """Parses a variable declaration: ``.extern .shared .align 16 .b8 name[32], other;``."""
     is_extern = False
     while cursor.token.text in LINKAGE:
         is_extern |= cursor.take().text == ".extern"
@@ -69,7 +69,7 @@ def _variable(cursor: Cursor, space: str, align: int, type_name: str, is_extern:
 
 
 def _array_bytes(cursor: Cursor, item_bytes: int) -> int | None:
-    """Parses array dimensions such as ``[4][8]``; returns their bytes, None for a scalar."""
+    """Parses array dimensions such as ``[4][8]``; returns the array's bytes, None for a scalar."""
     if cursor.token.text != "[":
         return None
     size = item_bytes
@@ -97,7 +97,7 @@ def _number(cursor: Cursor, item_bytes: int) -> tuple[int, ...]:
 
 
 def call_parameters_of(cursor: Cursor) -> list[RegisterBank]:
-    """Parses a call's parameter: ``.param .b64 param0;``; an array gives none, for it is no register."""
+    """Parses a call's parameter, ``.param .b64 param0;``, as a register; returns no register for an array."""
     parameter = _parameter(cursor)
     cursor.expect(";")
     return [] if parameter.is_array else [RegisterBank(parameter.name, parameter.type, None)]
@@ -121,7 +121,7 @@ def _parameter(cursor: Cursor) -> Parameter:
     type_name = type_of(cursor)
     while cursor.token.text in (".ptr", ".global", ".shared", ".const", ".local", ".align"):
         if cursor.take().text == ".align":
-            cursor.integer()  # of what the pointer points to
+            cursor.integer()  # alignment of the pointee
     name = cursor.word("a parameter's name")
     size = _array_bytes(cursor, BYTES[type_name])
     item = BYTES[type_name]

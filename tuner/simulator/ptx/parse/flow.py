@@ -1,6 +1,6 @@
-"""The control-flow graph of a kernel: its basic blocks in reverse post-order.
+"""Control-flow graph of a kernel: its basic blocks in reverse post-order.
 
-In that order a loop's body stands before what follows the loop, so that running the lowest basic block first
+In this order a loop's body comes before the code after the loop, so that running the lowest basic block first
 reconverges diverged lanes where their paths meet.
 """
 
@@ -14,29 +14,29 @@ from tuner.simulator.ptx.dtypes import Bools
 from tuner.simulator.ptx.instruction import Instruction, Label, PtxKernel, Symbol
 
 BRANCHES = ("bra", "ret", "exit", "trap")
-WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until they succeed: alone in their basic block
+WAITS = ("mbarrier.try_wait", "mbarrier.test_wait")  # retried until success: alone in their basic block
 ENDS = (*BRANCHES, "bar", "barrier", *WAITS)
 NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")
 
 
 @dataclass(frozen=True)
 class BasicBlock:
-    """Instructions in a row, of which only the last may branch, wait or end the thread."""
+    """Consecutive instructions of which only the last may branch, wait or end the thread."""
 
     instructions: tuple[Instruction, ...]
-    following: int | None  # the block that runs next where the last instruction does not say otherwise
+    following: int | None  # the fall-through block; None: none is reachable
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The basic blocks of a kernel; the first is its entry."""
+    """The basic blocks of a kernel; the first block is the entry."""
 
     blocks: tuple[BasicBlock, ...]
     labels: dict[str, int]  # label -> block
 
 
 def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
-    """Returns whether an opcode begins with one of these names; bar.warp does not count as bar."""
+    """Returns whether an opcode begins with one of ``names``; bar.warp does not count as bar."""
     opcode = f"{instruction.opcode}."
     if opcode.startswith(NO_ENDS):
         return False
@@ -44,7 +44,7 @@ def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
 
 
 def flow_of(kernel: PtxKernel) -> Flow:
-    """Returns the control-flow graph of a kernel. Raises SimulationError for a branch to no label."""
+    """Returns the control-flow graph of a kernel. Raises SimulationError for a branch to an unknown label."""
     raw, labels = _cut(kernel)
     following = _targets(kernel, raw, labels)
     order = _reverse_post_order(following)
@@ -54,7 +54,7 @@ def flow_of(kernel: PtxKernel) -> Flow:
 
 
 def _cut(kernel: PtxKernel) -> tuple[list[list[Instruction]], dict[str, int]]:
-    """Returns the basic blocks in the order of the text, behind them an empty one, and labels -> block."""
+    """Returns the basic blocks in textual order, an empty block last, and a map from labels to blocks."""
     raw: list[list[Instruction]] = [[]]
     labels = {}
     for item in kernel.body:
@@ -73,7 +73,7 @@ def _cut(kernel: PtxKernel) -> tuple[list[list[Instruction]], dict[str, int]]:
 
 
 def _targets(kernel: PtxKernel, raw: list[list[Instruction]], labels: dict[str, int]) -> list[list[int]]:
-    """Returns the successors of each basic block."""
+    """Returns the indices of each basic block's successors."""
     found = []
     for number, block in enumerate(raw):
         last = block[-1] if block else None
@@ -95,13 +95,13 @@ def _label(kernel: PtxKernel, branch: Instruction, labels: dict[str, int]) -> in
 
 
 def _reverse_post_order(following: list[list[int]]) -> list[int]:
-    """Returns the reachable blocks in reverse post-order of a depth-first search that leaves loops first."""
+    """Returns the reachable blocks in reverse post-order; the search visits loop exits before loop bodies."""
     reach = _reachable(following)
     seen = {0}
     post: list[int] = []
 
     def choices(block: int) -> Iterator[int]:
-        """Yields successors outside of the block's loop first: in reverse they stand behind its body."""
+        """Yields successors outside of the block's loop first: reversed, they come after the loop's body."""
         return iter(sorted(following[block], key=lambda target: (bool(reach[target, block]), -target)))
 
     stack = [(0, choices(0))]

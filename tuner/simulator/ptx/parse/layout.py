@@ -1,4 +1,4 @@
-"""Addresses of a kernel's variables and parameters in their state spaces, and the widths of its registers."""
+"""Addresses of a kernel's variables and parameters in their state spaces, and widths of its registers."""
 
 import re
 from dataclasses import dataclass, field
@@ -20,19 +20,19 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is known of a kernel before a launch: slots, sizes and register widths."""
+    """What is known of a kernel before a launch: addresses, sizes and register widths."""
 
     kernel: PtxKernel
-    slots: dict[str, Slot]  # of variables in shared and local memory, and of parameters
-    static_shared_bytes: int  # where dynamic shared memory begins
+    slots: dict[str, Slot]  # name -> slot, of shared and local variables and of parameters
+    static_shared_bytes: int  # static shared memory; dynamic shared memory begins here
     local_bytes: int
     parameter_bytes: int
-    cell_bytes: int  # the smallest access: the granularity of race detection
-    widths: dict[str, "np.dtype[np.generic]"] = field(repr=False)  # of single registers
-    banks: dict[str, tuple["np.dtype[np.generic]", int]] = field(repr=False)  # prefix -> width, count
+    cell_bytes: int  # granularity of race detection: the kernel's smallest access
+    widths: dict[str, "np.dtype[np.generic]"] = field(repr=False)  # of registers declared one by one
+    banks: dict[str, tuple["np.dtype[np.generic]", int]] = field(repr=False)  # prefix -> (width, count)
 
     def width(self, register: str) -> "np.dtype[np.generic] | None":
-        """Returns the unsigned type as wide as a register; None for one that is not declared."""
+        """Returns the unsigned type of a register's width; None for an undeclared register."""
         if register in self.widths:
             return self.widths[register]
         match = re.fullmatch(r"(.*?)(\d+)((?:#\d+)?)", register)
@@ -43,7 +43,10 @@ class Layout:
 
 
 def layout_of(module: PtxModule, kernel: PtxKernel) -> Layout:
-    """Lays out variables one after the other in each state space; dynamic shared memory comes last."""
+    """Lays out variables sequentially in each state space; dynamic shared memory comes last.
+
+    Raises SimulationError for registers of a type that is not simulated.
+    """
     variables = (*module.variables, *kernel.variables)
     slots, static = _shared_slots([v for v in variables if v.space == "shared"])
     local_slots, local = _slots([v for v in variables if v.space == "local"], "local")
@@ -104,7 +107,7 @@ def _registers(
 
 
 def access_bytes(instruction: Instruction) -> int:
-    """Returns the bytes of an instruction's access, at most 4; 4 for an instruction without one."""
+    """Returns the bytes of an instruction's memory access, at most 4; 4 for an instruction without access."""
     parts = instruction.parts
     is_tile = parts[0] == "wmma" and parts[1] in ("load", "store")
     if not is_tile and (parts[0] not in ("ld", "st", "atom", "red") or "param" in parts):

@@ -1,4 +1,4 @@
-"""PTX text -> tokens with their lines and positions."""
+"""PTX text -> tokens with line numbers and positions."""
 
 import re
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word, a number or a mark."""
+    """A token of PTX text: a word, a number, a string or a punctuation mark."""
 
     kind: str  # "word", "number", "float", "text", "mark", "end"
     text: str
     line: int
-    start: int  # characters into the source
+    start: int  # offset in the source, in characters
     end: int
 
 
 def tokens_of(source: str, name: str) -> list[Token]:
-    """Returns the tokens, last an "end". Raises SimulationError for a character that begins no token."""
+    """Returns the tokens, an "end" token last. Raises SimulationError for an invalid character."""
     return list(_tokens(source, name))
 
 
@@ -49,5 +49,5 @@ def _tokens(source: str, name: str) -> Iterator[Token]:
 
 
 def syntax_error(name: str, line: int, reason: str) -> SimulationError:
-    """Returns the error for text that is no PTX."""
+    """Returns the SimulationError for text that is not PTX."""
     return SimulationError(Defect.SYNTAX, line, f"{name}:{line}: {reason}")

@@ -1,4 +1,4 @@
-"""PTX text -> ``PtxModule`` by recursive descent; covers what LLVM, nvcc and people write."""
+"""PTX text -> ``PtxModule`` by recursive descent; covers the PTX of LLVM, of nvcc and hand-written PTX."""
 
 from tuner.simulator.ptx.instruction import PtxKernel, PtxModule, Variable
 from tuner.simulator.ptx.parse.body import Body
@@ -6,12 +6,12 @@ from tuner.simulator.ptx.parse.cursor import Cursor
 from tuner.simulator.ptx.parse.declarations import LINKAGE, SPACES, parameters_of, variables_of
 
 SIZES = (".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".reqnctapercluster")
-EXPLICIT = ".explicitcluster"  # the launch need not say the size
+EXPLICIT = ".explicitcluster"  # the launch need not specify the cluster's size
 VARIABLES = tuple(f".{space}" for space in SPACES)
 
 
 def parse(source: str, name: str = "kernel.ptx") -> PtxModule:
-    """Returns a module. Raises SimulationError (SYNTAX) with ``name``, line, what was found and allowed."""
+    """Parses PTX text; ``name`` is the file's name in messages. Raises SimulationError (Defect.SYNTAX)."""
     cursor = Cursor(source, name)
     version, target = _header(cursor)
     kernels: list[PtxKernel] = []
@@ -58,7 +58,7 @@ def _module_statement(cursor: Cursor, kernels: list[PtxKernel], variables: list[
 
 
 def _skip_function(cursor: Cursor) -> None:
-    """Skips a .func: calls are not simulated."""
+    """Skips a .func declaration or definition: calls are not simulated, except of vprintf."""
     while cursor.token.text not in ("{", ";"):
         cursor.take()
     if not cursor.accept(";"):
@@ -88,7 +88,7 @@ def _kernel(cursor: Cursor) -> PtxKernel:
 
 
 def _directives(cursor: Cursor) -> list[tuple[str, tuple[int, ...]]]:
-    """Parses the directives of a kernel. PTX ISA, "Performance-Tuning Directives"."""
+    """Parses a kernel's performance directives. PTX ISA, "Performance-Tuning Directives"."""
     found = []
     while cursor.token.text != "{":
         if cursor.accept(EXPLICIT):

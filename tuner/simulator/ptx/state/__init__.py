@@ -1,1 +1,1 @@
-"""The state of a launch: arguments in memory, registers of resident blocks, and the states of threads."""
+"""The state of a launch: arguments in memory, registers of resident blocks, states of threads."""

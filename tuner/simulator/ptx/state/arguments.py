@@ -1,4 +1,4 @@
-"""Arguments of a launch: their checks, and their placement in parameter and global memory."""
+"""Arguments of a launch: checks, and placement in parameter and global memory."""
 
 import math
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ TENSOR_MAP_BYTES = 128  # CUtensorMap
 class Pointer:
     """A pointer into an array; the kernel may access the whole array through it."""
 
-    name: str  # of the array, in messages
+    name: str  # of the array, for messages
     array: Array
     offset_bytes: int
 
@@ -43,10 +43,13 @@ class Placement:
     tensor_maps: dict[int, PlacedMap] = field(default_factory=dict)  # by generic address
     _buffers: dict[int, tuple[int, GlobalBuffer]] = field(
         default_factory=dict
-    )  # host address -> address, buffer
+    )  # host address -> (global address, buffer)
 
     def buffer(self, name: str, array: Array) -> tuple[int, GlobalBuffer]:
-        """Returns the address and the buffer of an array; an array is added once."""
+        """Returns the global address and the buffer of an array; adds the array on its first use.
+
+        Raises UsageError for an array that is not C-contiguous.
+        """
         if not array.flags.c_contiguous:
             raise UsageError(f"argument {name}: found a strided array, allowed a C-contiguous one")
         key = array.__array_interface__["data"][0]
@@ -56,7 +59,7 @@ class Placement:
         return self._buffers[key]
 
     def touched(self) -> tuple[Touched, ...]:
-        """Returns the byte ranges of each array that were read and written so far."""
+        """Returns per array the byte ranges that were read and written so far."""
         return tuple(
             Touched.of(key, buffer.bytes.size, buffer.races) for key, (_, buffer) in self._buffers.items()
         )
@@ -78,7 +81,7 @@ def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: Gl
 
 
 def _value(placement: Placement, parameter: Parameter, argument: Argument, start: int) -> Array:
-    """Returns the bytes of one argument as its parameter."""
+    """Returns an argument as the bytes of its parameter."""
     if isinstance(argument, TensorMap):
         return _tensor_map(placement, parameter, argument, start)
     if isinstance(argument, Pointer):
@@ -93,7 +96,7 @@ def _value(placement: Placement, parameter: Parameter, argument: Argument, start
 
 
 def _tensor_map(placement: Placement, parameter: Parameter, tensor: TensorMap, start: int) -> Array:
-    """Places a tensor map: by value at its parameter's address, by pointer at a global address of its own."""
+    """Places a tensor map: by value at its parameter's address, by pointer at a new global address."""
     content = np.zeros(TENSOR_MAP_BYTES, np.uint8)
     _, buffer = placement.buffer(parameter.name, tensor.array)
     if parameter.is_array:
@@ -105,7 +108,7 @@ def _tensor_map(placement: Placement, parameter: Parameter, tensor: TensorMap, s
 
 
 def first_content(module: PtxModule) -> ModuleVariables:
-    """Returns the global and constant variables of a module as loading it leaves them."""
+    """Returns the initial bytes of a module's global and constant variables, by name."""
     found = {}
     for variable in module.variables:
         if variable.space in ("global", "const"):
@@ -115,7 +118,10 @@ def first_content(module: PtxModule) -> ModuleVariables:
 
 
 def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
-    """Places the global and constant variables of a module, changed in place; returns their addresses."""
+    """Places a module's global and constant variables in global memory; returns their addresses by name.
+
+    The arrays of ``content`` are read and written in place.
+    """
     spaces = {variable.name: variable.space for variable in module.variables}
     return {
         name: global_.add(GlobalBuffer(name, array, 1, spaces[name] == "const"))
@@ -124,7 +130,7 @@ def place_variables(module: PtxModule, content: ModuleVariables, global_: Global
 
 
 def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tuple[Argument, ...]) -> None:
-    """Raises UsageError for sizes or a number of arguments that the kernel does not allow."""
+    """Raises UsageError for a grid, a block or a number of arguments that the kernel does not allow."""
     check_sizes(kernel, grid, block)
     if len(arguments) != len(kernel.parameters):
         count = len(kernel.parameters)
@@ -151,15 +157,15 @@ def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
 
 
 def cluster_of(kernel: PtxKernel) -> Index3:
-    """Returns the blocks of a kernel's clusters along x, y and z."""
+    """Returns the numbers of blocks of a kernel's clusters along x, y and z; 1 where not declared."""
     x, y, z = (*(kernel.cluster or ()), 1, 1, 1)[:3]
     return x, y, z
 
 
 def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None, cluster: Index3) -> tuple[int, ...]:
-    """Returns the linear numbers of blocks of a grid and of all in their clusters, cluster by cluster.
+    """Returns the linear numbers of ``blocks`` and of all blocks in their clusters, cluster by cluster.
 
-    None stands for all blocks.
+    ``blocks`` None: all blocks of the grid. Raises UsageError for a block outside of the grid.
     """
     if blocks is None and cluster == (1, 1, 1):
         return tuple(range(math.prod(grid)))

@@ -1,4 +1,4 @@
-"""The barrier of each cluster: every thread arrives, then waits. PTX ISA, "barrier.cluster"."""
+"""The hardware barrier of each cluster: every thread arrives, then waits. PTX ISA, "barrier.cluster"."""
 
 from dataclasses import dataclass, field
 
@@ -11,18 +11,21 @@ from tuner.simulator.ptx.races.access_watch import Watch
 
 @dataclass
 class ClusterBarriers:
-    """The arrivals of each lane, and what was known to the arrived threads of a phase."""
+    """Arrivals and waits per lane, and the joined vector clocks of the threads that arrived in each phase."""
 
     watch: Watch
-    _arrivals: Indices = field(init=False)  # of each lane: the phases that it has arrived in
-    _waits: Indices = field(init=False)  # of each lane: the phases that it has waited for
+    _arrivals: Indices = field(init=False)  # per lane: number of its arrivals
+    _waits: Indices = field(init=False)  # per lane: number of its completed waits
     _clocks: dict[tuple[int, int], Array] = field(default_factory=dict)  # (cluster, phase)
 
     def __post_init__(self) -> None:
         self._arrivals, self._waits = (np.zeros(self.watch.geometry.lanes, np.int64) for _ in range(2))
 
     def arrive(self, lanes: Indices, *, releases: bool) -> None:
-        """Counts the arrival of lanes. Raises Fault for a thread that did not wait since the last."""
+        """Counts the arrival of lanes. Raises Fault for a second arrival without a wait in between.
+
+        With ``releases``, the lanes' accesses so far are ordered before the waits of the phase.
+        """
         geometry, clocks = self.watch.geometry, self.watch.clocks
         is_twice = self._arrivals[lanes] > self._waits[lanes]
         if is_twice.any():
@@ -39,14 +42,17 @@ class ClusterBarriers:
         self._arrivals[lanes] += 1
 
     def begin_wait(self, lanes: Indices) -> None:
-        """Raises Fault for a thread that waits without having arrived."""
+        """Raises Fault where a lane waits without an arrival."""
         is_early = self._arrivals[lanes] == self._waits[lanes]
         if is_early.any():
             who = self.watch.geometry.who(int(lanes[is_early.argmax()]))
             raise Fault(Defect.BARRIER, f"{who}: found a wait, allowed one after each arrival")
 
     def released(self, waiting: Bools, ended: Bools) -> Indices:
-        """Returns the waiting lanes whose phase is complete: all threads that have not ended have arrived."""
+        """Returns the waiting lanes whose phase is complete, and counts their waits.
+
+        A phase is complete when all threads of the cluster that have not ended have arrived.
+        """
         geometry, found = self.watch.geometry, []
         for cluster in np.unique(geometry.cluster_index[waiting]).tolist():
             lanes = geometry.lanes_of_cluster(cluster)

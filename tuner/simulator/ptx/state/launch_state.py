@@ -1,4 +1,4 @@
-"""The state that all thread blocks of a launch share, and the making of resident ones."""
+"""The state that all thread blocks of a launch share, and the creation of resident blocks."""
 
 from dataclasses import dataclass, field
 
@@ -37,13 +37,13 @@ class LaunchState:
     log: HazardLog = field(default_factory=HazardLog)
     conflicts: ConflictCounter = field(default_factory=ConflictCounter)
     printed: list[str] = field(default_factory=list)
-    sample: AccessSample | None = None  # where addresses are asked for
+    sample: AccessSample | None = None  # records accesses; None: not recorded
 
     def resident_blocks(self, geometry: Geometry, rng: np.random.Generator | None) -> ResidentBlocks:
-        """Returns thread blocks before their first instruction.
+        """Returns resident thread blocks before their first instruction.
 
-        Components of a cluster's vector clocks: threads, mbarriers, reads of each warpgroup, reads of each
-        block's bulk stores.
+        Components of a cluster's vector clocks, in this order: threads, mbarriers, reads of each warpgroup,
+        reads of each block's bulk stores.
         """
         is_async = uses_async(self.layout.kernel)
         warpgroups, blocks = -(-geometry.block_lanes // WARPGROUP_LANES), geometry.cluster_blocks
@@ -75,7 +75,7 @@ def uses_async(kernel: PtxKernel) -> bool:
 
 
 def random_unit_lanes(kernel: PtxKernel) -> int:
-    """Returns how many lanes a random schedule runs together: wgmma needs whole warpgroups."""
+    """Returns the lanes that a random schedule runs together: a warpgroup with wgmma, else a warp."""
     has_wgmma = any(
         isinstance(item, Instruction) and item.opcode.startswith("wgmma.") for item in kernel.body
     )

@@ -1,4 +1,4 @@
-"""Thread blocks that execute together, as those resident on a multiprocessor: one numpy lane per thread."""
+"""Thread blocks that execute together, as if resident on one multiprocessor: one numpy lane per thread."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from tuner.simulator.ptx.memory.tensor_map import PlacedMap
 from tuner.simulator.ptx.races.access_watch import Watch
 from tuner.simulator.ptx.state.cluster_barriers import ClusterBarriers
 
-# What a register holds before its first write: as a float of any size, NaN.
+# Content of a register before its first write: NaN in every floating-point type.
 UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass
 class ResidentBlocks:
-    """Registers, memories and the active mask of resident blocks."""
+    """Registers, memories and active mask of resident thread blocks."""
 
     geometry: Geometry
     watch: Watch
@@ -35,14 +35,14 @@ class ResidentBlocks:
     warpgroups: Warpgroups
     tensor_maps: dict[int, PlacedMap]  # by generic address
     special: dict[str, Array]
-    width_of: Callable[[str], "np.dtype[np.generic] | None"]  # type of a register's bits
-    exited: Bools  # lanes that have returned, or are no thread at all
-    printed: list[str]  # by vprintf, of all thread blocks of the launch
+    width_of: Callable[[str], "np.dtype[np.generic] | None"]  # register -> numpy type of its bits
+    exited: Bools  # lanes whose thread has ended, and padding lanes
+    printed: list[str]  # output of vprintf, of all thread blocks of the launch
     mask: Bools = field(init=False)
-    is_full: bool = True  # every lane executes
+    is_full: bool = True  # all lanes are active
     registers: dict[str, Array] = field(default_factory=dict)
     written_at: dict[str, int] = field(default_factory=dict)  # register -> time of its last write
-    time: int = 0  # instructions so far
+    time: int = 0  # instructions executed so far
 
     def __post_init__(self) -> None:
         self.set_mask(np.ones(self.geometry.lanes, bool))
@@ -53,7 +53,7 @@ class ResidentBlocks:
         self.is_full = bool(mask.all())
 
     def active(self) -> Indices:
-        """Returns the active lanes."""
+        """Returns the indices of the active lanes."""
         return np.flatnonzero(self.mask)
 
     def read(self, name: str) -> Array:
@@ -79,7 +79,7 @@ class ResidentBlocks:
         self.put(name, lanes, bits)
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register in some lanes on behalf of an asynchronous operation: ``written_at`` stays."""
+        """Writes a register in some lanes for an asynchronous operation; leaves ``written_at`` unchanged."""
         found = np.array(self.read(name))
         found[lanes] = bits
         self.registers[name] = found
@@ -92,7 +92,7 @@ class ResidentBlocks:
         self.warpgroups.report_unfinished(self.watch)
 
     def full(self, values: Array) -> Array:
-        """Broadcasts values to one per lane."""
+        """Broadcasts values to one value per lane."""
         return np.broadcast_to(values, self.mask.shape)
 
     def chosen(self, values: Array) -> Array:
@@ -101,7 +101,7 @@ class ResidentBlocks:
         return full if self.is_full else full[self.mask]
 
     def whole_warps(self) -> Indices:
-        """Returns the active warps. Raises Fault for a warp that is active in part."""
+        """Returns the indices of the active warps. Raises Fault for a partially active warp."""
         lanes = self.mask.reshape(-1, WARP_LANES)
         some = lanes.any(axis=1)
         is_split = some & ~lanes.all(axis=1)
@@ -113,7 +113,7 @@ class ResidentBlocks:
         return np.flatnonzero(some)
 
     def lanes_of_warps(self, warps: Indices) -> Indices:
-        """Returns all lanes of warps."""
+        """Returns the indices of all lanes of warps."""
         return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
 
     def _unwritten(self, name: str) -> Array:

@@ -1,4 +1,4 @@
-"""The state of each thread: its next basic block, and whether it runs, waits at a barrier or has ended."""
+"""Scheduling state of each thread: its next basic block; running, waiting at a barrier, or ended."""
 
 from dataclasses import dataclass, field
 
@@ -11,12 +11,12 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 RUNS, AT_BARRIER, AT_MEMORY_BARRIER, AT_CLUSTER_BARRIER, ENDED = range(5)
 PLACES = {AT_MEMORY_BARRIER: "an mbarrier", AT_CLUSTER_BARRIER: "the cluster's barrier"}
-BARRIERS_LIMIT = 16  # named barriers of a block
+BARRIERS_LIMIT = 16  # named barriers per block
 
 
 @dataclass
 class Arrival:
-    """The threads that arrived at a named barrier without waiting (bar.arrive)."""
+    """Threads that arrived at a named barrier without waiting (bar.arrive)."""
 
     threads: int
     clocks: Array  # join of their vector clocks
@@ -24,7 +24,7 @@ class Arrival:
 
 @dataclass
 class Reduction:
-    """A reduction (bar.red) over the predicates of the threads that wait at a barrier."""
+    """A reduction (bar.red) over the predicates of the threads at a named barrier."""
 
     operation: str  # "and", "or", "popc"
     target: str  # register
@@ -36,11 +36,11 @@ class Threads:
     """The scheduling states of resident blocks, one entry per lane. PTX ISA, "bar, barrier"."""
 
     resident: ResidentBlocks
-    basic_block: Indices = field(init=False)  # that the thread runs next
+    basic_block: Indices = field(init=False)  # the thread's next basic block
     status: Array = field(init=False)
-    barrier: Indices = field(init=False)  # number of the barrier it waits at
-    expected: Indices = field(init=False)  # threads that the barrier waits for; 0: the whole block
-    is_stuck: bool = False  # no thread runs: bulk copies must not be delayed any longer
+    barrier: Indices = field(init=False)  # number of the named barrier where the thread waits
+    expected: Indices = field(init=False)  # number of threads that complete the barrier; 0: the whole block
+    is_stuck: bool = False  # no thread can run: bulk copies must complete now
     _arrivals: dict[tuple[int, int], Arrival] = field(default_factory=dict)  # (block, barrier)
     _reductions: dict[tuple[int, int], Reduction] = field(default_factory=dict)
 
@@ -50,7 +50,7 @@ class Threads:
         self.status = np.where(self.resident.exited, ENDED, RUNS)
 
     def exit(self, lanes: Bools) -> None:
-        """Ends threads."""
+        """Marks the lanes' threads as ended."""
         self.status[lanes] = ENDED
         self.resident.exited = self.resident.exited | lanes
 
@@ -67,7 +67,7 @@ class Threads:
         self.status[lanes] = AT_CLUSTER_BARRIER
 
     def require_whole_warps(self, lanes: Bools) -> None:
-        """Raises Fault where only a part of a warp is at an .aligned barrier."""
+        """Raises Fault where only a part of a warp executes an .aligned barrier."""
         here = lanes.reshape(-1, WARP_LANES)
         rest = ~here & ~self.resident.exited.reshape(-1, WARP_LANES)
         is_split = here.any(axis=1) & rest.any(axis=1)
@@ -80,7 +80,7 @@ class Threads:
             )
 
     def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
-        """Adds the predicates of threads to the reduction at a barrier."""
+        """Adds the lanes' predicates to the reduction at a named barrier: bar.red."""
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)
             found = self._reductions.setdefault(key, Reduction(operation, target, np.zeros(len(lanes), bool)))
@@ -103,7 +103,7 @@ class Threads:
         clocks.tick(indices)
 
     def release(self) -> None:
-        """Releases the threads at complete barriers."""
+        """Releases the threads that wait at complete barriers."""
         at_cluster = self.status == AT_CLUSTER_BARRIER
         if at_cluster.any():
             ended = self.status == ENDED
@@ -141,11 +141,11 @@ class Threads:
         self.resident.scatter(found.target, lanes, np.full(len(lanes), result, dtype))
 
     def wake(self) -> None:
-        """Makes the threads at an mbarrier test it again."""
+        """Makes the threads that wait at mbarriers test them again."""
         self.status[self.status == AT_MEMORY_BARRIER] = RUNS
 
     def stuck(self) -> str:
-        """Describes where the threads of a deadlock wait."""
+        """Returns a description of where the threads of a deadlock wait."""
         lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
         words = []
         for lane in lanes[:: max(len(lanes) // 4, 1)]:
