@@ -1,1 +1,1 @@
-"""Child processes that compile, judge and time candidates, and the benches made of them."""
+"""Child processes that compile, verify and time candidates, and benches that use these processes."""

@@ -1,6 +1,6 @@
 """The child process: ``python -m tuner.workers.child FD_IN FD_OUT PARENT_PID TOKEN`` serves calls one by one.
 
-Only what the service imports is imported here: a child that needs no compiler starts in 0.1 s.
+Imports nothing that the service does not need: a child without a compiler starts in 0.1 s.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ from tuner.workers.started_processes import end_all, has_children
 
 PR_SET_PDEATHSIG = 1  # prctl(2)
 PR_SET_CHILD_SUBREAPER = 36
-CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
+CHUNK_BYTES = 1 << 16  # per read; the capacity of a pipe
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Channel:
-    """The child's end of the pipes; blocks on both."""
+    """The child's ends of both pipes; reads and writes block."""
 
     def __init__(self, fd_in: int, fd_out: int) -> None:
         self._fd_in = fd_in
@@ -43,7 +43,7 @@ class Channel:
         self._inbox = Inbox()
 
     def receive(self) -> Message:
-        """Waits for a message. Raises EOFError when the parent has closed its end."""
+        """Waits for a message and returns it. Raises EOFError when the parent has closed its pipe."""
         while (message := self._inbox.take()) is None:
             chunk = os.read(self._fd_in, CHUNK_BYTES)
             if not chunk:
@@ -52,32 +52,32 @@ class Channel:
         return message
 
     def send(self, message: Message) -> None:
-        """Writes the whole message. An unpicklable one raises before a byte is written."""
+        """Writes a whole message. An unpicklable message raises before any byte is written."""
         rest = memoryview(encode(message))
         while rest:
             rest = rest[os.write(self._fd_out, rest) :]
 
     def announce(self, name: str) -> None:
-        """Sends an Event and waits until the parent lets the service go on."""
+        """Sends an Event and waits for the parent's GoAhead."""
         self.send(Event(name))
         if not isinstance(answer := self.receive(), GoAhead):
             raise TypeError(f"parent answered {type(answer).__name__} to an Event, allowed GoAhead")
 
 
 def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
-    """Builds the service that the parent asks for and serves it until the parent closes the pipe."""
+    """Builds the service of the parent's ServiceSpec and serves calls until the parent closes the pipe."""
     _die_with(parent_pid)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     for fd in (fd_in, fd_out):
-        os.set_inheritable(fd, False)  # a grandchild that kept them would hide this child's death
+        os.set_inheritable(fd, False)  # a grandchild that inherited the pipes would hide this child's death
     channel = Channel(fd_in, fd_out)
     try:
-        spec = channel.receive()  # which imports a service that is a function
+        spec = channel.receive()  # unpickling imports a service that is a function
         assert isinstance(spec, ServiceSpec)
         service = spec.service
         if isinstance(service, Factory):
             service = service.build(channel.announce) if spec.announces else service.build()
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must hear of it
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the parent must learn of it
         channel.send(_defect(error))
         return
     channel.send(Ready())
@@ -85,7 +85,7 @@ def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
 
 
 def serve(channel: Channel, service: object, token: str) -> None:
-    """Answers requests in turn; no exception of a call ends it."""
+    """Serves requests one by one until the pipe is closed; no exception of a call ends the loop."""
     while True:
         try:
             request = channel.receive()
@@ -106,31 +106,34 @@ def _answer(channel: Channel, service: object, request: CallRequest, token: str)
 
 
 def _left_over(token: str) -> Failure | None:
-    """Ends the processes that a call started and left; those of a child that we started are none of them."""
+    """Kills the processes that a call started and left running; returns a Failure if there were any.
+
+    Processes of other children of the tuner, such as a baseline, are not among them.
+    """
     ended = end_all(os.getpid(), token) if has_children() else 0
     return Failure(Stage.RUN, f"started {ended} processes that go on after it returned") if ended else None
 
 
 def _defect(error: BaseException) -> ServiceDefect:
     line = traceback.format_exception_only(error)[0].splitlines()[0]  # survives a __str__ that raises
-    if isinstance(error, MemoryError | KeyError):  # whose own message is none for people
+    if isinstance(error, MemoryError | KeyError):  # whose message is not readable
         line = defect_line(error)
-    if isinstance(error, TunerError):  # raised on purpose: its message is for people, its class is not
+    if isinstance(error, TunerError):  # raised on purpose: the message is for users, the class is not
         line = str(error)
     is_machines = isinstance(error, MachineError) or (isinstance(error, OSError) and error.errno in DISK_FULL)
     return ServiceDefect(line, "".join(traceback.format_exception(error)), is_machines)
 
 
 def _die_with(parent_pid: int) -> None:
-    """Ends this process when the parent's thread that started it ends, kill -9 included."""
+    """Makes the kernel kill this process when the parent's thread that started it ends, even by SIGKILL."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     if prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    prctl(PR_SET_CHILD_SUBREAPER, 1)  # what a candidate starts stays below this process, orphaned or not
-    if os.getppid() != parent_pid:  # it ended before the call
+    prctl(PR_SET_CHILD_SUBREAPER, 1)  # processes that a candidate starts remain descendants, orphaned or not
+    if os.getppid() != parent_pid:  # the parent ended before the call of prctl
         os.kill(os.getpid(), signal.SIGKILL)
     with contextlib.suppress(OSError):  # a preference, and not writable in every container
-        pathlib.Path("/proc/self/oom_score_adj").write_text("1000")  # when memory runs out, the child first
+        pathlib.Path("/proc/self/oom_score_adj").write_text("1000")  # out of memory: kill the child first
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One child process as the parent holds it: pipes, output, signals to its group."""
+"""The parent's handle of one child process: pipes, output, signals to its process group."""
 
 import contextlib
 import fcntl
@@ -19,27 +19,27 @@ from tuner.workers.available_time import AvailableTime
 from tuner.workers.protocol import Inbox, Message, ServiceSpec, encode
 from tuner.workers.started_processes import VARIABLE, end_all, state_of
 
-CHUNK_BYTES = 1 << 16  # of a read; a pipe holds as many
-TAIL_BYTES = 1 << 16  # of the output looked at: LLVM prints its error before a dump of the DAG
-OUTPUT_LIMIT_BYTES = 16 << 20  # a child that prints for ever does not fill the disk
-LINE_LIMIT = 300  # characters quoted
+CHUNK_BYTES = 1 << 16  # per read; the capacity of a pipe
+TAIL_BYTES = 1 << 16  # of the output searched for an error: LLVM prints its error before a dump of the DAG
+OUTPUT_LIMIT_BYTES = 16 << 20  # so that a child that prints endlessly does not fill the disk
+LINE_LIMIT = 300  # characters quoted in messages
 STATM_BYTES = 256  # proc_pid_statm(5): seven numbers
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-STOP_TIMEOUT_S = 1.0  # SIGSTOP takes effect in 0.1 ms; longer means that the kernel holds the process
+STOP_TIMEOUT_S = 1.0  # SIGSTOP takes effect in 0.1 ms; a longer wait means that the kernel holds the process
 TELLING = re.compile(r"LLVM ERROR|Assertion .*failed|terminate called|\berror:|Error:")
 
 
 class ChildProcess:
-    """A running ``tuner.workers.child`` in its own session. Never blocks on its pipes."""
+    """A running ``tuner.workers.child`` in a separate session. Never blocks on the pipes."""
 
     def __init__(self, spec: ServiceSpec) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
-        fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)  # so that cutting it leaves no hole
+        fcntl.fcntl(self._output, fcntl.F_SETFL, os.O_APPEND)  # so that truncation leaves no hole
         child_in, self._fd_out = os.pipe()
         self._fd_in, child_out = os.pipe()
         self._inbox = Inbox()
         self._outbox = bytearray()
-        self._is_silent = False  # its end of the pipe is closed
+        self._is_silent = False  # the child's end of the pipe is closed
         try:
             self._token = uuid.uuid4().hex
             self._process = _spawn(spec, self._token, child_in, child_out, self._output.fileno())
@@ -53,16 +53,16 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Returns the process id, which is its group's as well."""
+        """Returns the process id, which is also the id of its process group."""
         return self._process.pid
 
     def send(self, message: Message) -> None:
-        """Queues a message; what the pipe cannot take now goes with the next ``receive``."""
+        """Queues a message; bytes that the pipe cannot take now are written by the next ``receive``."""
         self._outbox += encode(message)
         self._flush()
 
     def receive(self) -> Message | None:
-        """Returns the next message if a whole one is there. Raises what pickle raises for garbage."""
+        """Returns the next message, or None if none is complete. Raises pickle's errors for garbage."""
         self._flush()
         try:
             while chunk := os.read(self._fd_in, CHUNK_BYTES):
@@ -73,32 +73,32 @@ class ChildProcess:
         return self._inbox.take()
 
     def register(self, poll: "select.poll") -> None:
-        """Adds the ends of the pipes that are worth waking up for."""
+        """Registers the ends of the pipes on whose events the parent must wake up."""
         poll.register(self._fd_in, select.POLLIN)
         if self._outbox:
             poll.register(self._fd_out, select.POLLOUT)
 
     @property
     def has_ended(self) -> bool:
-        """Tells whether the child is gone or closed its pipe; its process id stays ours until ``destroy``."""
+        """Returns whether the child has exited or closed its pipe; it is not reaped until ``destroy``."""
         exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return exited is not None or self._is_silent
 
     @property
     def resident_bytes(self) -> int:
-        """Returns the memory that the child holds now."""
+        """Returns the resident memory of the child, in bytes; 0 where it is ending."""
         try:
             return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
-        except (OSError, IndexError):  # it is ending
+        except (OSError, IndexError):  # the process is ending
             return 0
 
     @property
     def is_stopped(self) -> bool:
-        """Tells whether a signal stopped the child, ours or anybody's."""
+        """Returns whether a signal, of this process or another, has stopped the child."""
         return state_of(self.pid) == "T"
 
     def stop(self) -> None:
-        """Stops the whole group and returns when it stands still."""
+        """Stops the child's process group by SIGSTOP; returns when the child has stopped."""
         self._signal(signal.SIGSTOP)
         clock = AvailableTime()
         flags = os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -106,21 +106,24 @@ class ChildProcess:
             time.sleep(0.0001)
 
     def go_on(self) -> None:
-        """Lets a stopped group run again."""
+        """Resumes the stopped process group by SIGCONT."""
         self._signal(signal.SIGCONT)
 
     def forget_output(self) -> None:
-        """Empties the file of the child's output, so that its tail belongs to what comes next."""
+        """Empties the file of the child's output, so that its tail belongs to the next call."""
         os.ftruncate(self._output.fileno(), 0)
 
     def cut_output(self) -> None:
-        """Empties the file of the child's output when it has grown too long."""
+        """Empties the file of the child's output when it is longer than OUTPUT_LIMIT_BYTES."""
         if os.fstat(self._output.fileno()).st_size > OUTPUT_LIMIT_BYTES:
             self.forget_output()
 
     def destroy(self) -> str:
-        """Kills group and all it started, reaps the child, frees everything; tells people how it ended."""
-        self._signal(signal.SIGSTOP)  # so that it starts no more of them
+        """Kills the child's group and all processes it started, reaps the child, closes pipes and output.
+
+        Returns how the child ended, as text for messages.
+        """
+        self._signal(signal.SIGSTOP)  # so that the child starts no more processes
         end_all(self.pid, self._token)
         self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
         status = self._process.wait()
@@ -136,7 +139,7 @@ class ChildProcess:
                 del self._outbox[: os.write(self._fd_out, self._outbox)]
         except BlockingIOError:
             pass
-        except BrokenPipeError:  # it is gone: has_ended tells
+        except BrokenPipeError:  # the child is gone: has_ended is True
             self._outbox.clear()
 
     def _signal(self, number: signal.Signals) -> None:
@@ -150,15 +153,15 @@ class ChildProcess:
 
 
 class Waitable(Protocol):
-    """What can be waited for: a child, or a pipe that another thread writes to."""
+    """An object that ``sleep_until_news`` waits for: a child, or a pipe that another thread writes to."""
 
     def register(self, poll: "select.poll") -> None:
-        """Adds what is worth waking up for."""
+        """Registers the file descriptors and events that end the wait."""
         ...
 
 
 def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
-    """Returns when one of the children has said something or ended, or after ``limit_s``."""
+    """Returns when one of ``children`` has sent bytes or ended, or after ``limit_s``."""
     poll = select.poll()
     for child in children:
         child.register(poll)
@@ -166,7 +169,7 @@ def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
 
 
 def telling_line(output: str) -> str:
-    """Returns the last line that names an error, else the last one; '' for no output."""
+    """Returns the last line of ``output`` that names an error, else its last line; '' for no output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if TELLING.search(line)]
     line = (telling or lines or [""])[-1]
@@ -198,7 +201,7 @@ def _spawn(
 
 
 def _environment(spec: ServiceSpec) -> dict[str, str]:
-    """Returns the parent's variables and import path, so that a child finds our modules, and the spec's."""
+    """Returns the parent's environment, its import path as PYTHONPATH, with the spec's changes applied."""
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     variables = {**os.environ, "PYTHONPATH": path}
     for name, value in spec.environment:

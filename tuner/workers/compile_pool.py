@@ -1,4 +1,4 @@
-"""The compile workers: a queue of scripts, several children, outcomes by number."""
+"""A pool of compile workers: a queue of scripts, several child processes, outcomes by number."""
 
 import contextlib
 from collections import deque
@@ -14,16 +14,16 @@ from tuner.workers.worker import Worker
 
 
 class CompilePool:
-    """Compiles in several children at once; none of them runs while the pool is paused."""
+    """Compiles in several child processes at once; all of them are stopped while the pool is paused."""
 
     def __init__(self, spec: ServiceSpec, workers: int, limits: Limits) -> None:
-        """Starts the children at once: their imports overlap with whatever comes next."""
+        """Starts the children immediately: their imports overlap with the caller's further work."""
         if workers < 1:
             raise ValueError(f"workers: found {workers}, allowed 1 or more")
         self._timeout_s = limits.compile_timeout_s
         self._queue: deque[tuple[int, Problem, Script]] = deque()
         self._workers = [Worker(spec, limits.memory_bytes) for _ in range(workers)]
-        self._numbers: dict[Worker, int] = {}  # what each busy one works at
+        self._numbers: dict[Worker, int] = {}  # the number of the script that each busy worker compiles
         self._replies: dict[int, Reply] = {}
         self._count = 0
         self._is_paused = False
@@ -32,24 +32,24 @@ class CompilePool:
 
     @property
     def children(self) -> list[ChildProcess]:
-        """Returns the processes worth waiting for."""
+        """Returns the processes to wait for; [] while paused."""
         if self._is_paused:
             return []
         return [worker.child for worker in self._workers if worker.child is not None]
 
     def add(self, problem: Problem, script: Script) -> int:
-        """Queues a script and returns the number to take its outcome by."""
+        """Queues a script; returns the number by which ``take`` returns its outcome."""
         self._count += 1
         self._queue.append((self._count, problem, script))
         self.advance()
         return self._count
 
     def take(self, number: int) -> Reply | None:
-        """Returns the outcome (Artifact or Failure) once it is there, one time only."""
+        """Returns the outcome (Artifact or Failure) of a script, once; None while it is not finished."""
         return self._replies.pop(number, None)
 
     def drop(self, number: int) -> None:
-        """Ends the work at a script that nobody waits for any longer."""
+        """Removes a script from the queue, or ends its compilation."""
         self._queue = deque(each for each in self._queue if each[0] != number)
         for worker, busy_with in tuple(self._numbers.items()):
             if busy_with == number:
@@ -58,7 +58,7 @@ class CompilePool:
                 worker.start()
 
     def advance(self) -> None:
-        """Collects outcomes and gives queued scripts to idle children, without waiting."""
+        """Collects outcomes and assigns queued scripts to idle children; does not wait."""
         if self._is_paused:
             return
         for worker in self._workers:
@@ -71,7 +71,7 @@ class CompilePool:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Stops every child meanwhile."""
+        """Stops every child process while the body of the ``with`` runs."""
         self._is_paused = True
         try:
             for worker in self._workers:
@@ -83,7 +83,7 @@ class CompilePool:
                 worker.resume()
 
     def close(self) -> None:
-        """Ends every child."""
+        """Kills every child process."""
         for worker in self._workers:
             worker.kill()
 

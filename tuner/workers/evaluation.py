@@ -1,4 +1,4 @@
-"""Artifact -> verdict and measurement: what the one process that owns the machine does."""
+"""Evaluates an artifact: verdict and measurement. Runs in the one process that owns the machine."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tuner.core.target import AbstractEvaluator, Artifact, Effort
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A correct artifact's verdict and time, with the seconds each stage took."""
+    """Verdict and time of a correct artifact, and the seconds that each stage took."""
 
     verdict: Verdict
     measurement: Measurement | None  # None: the evaluator has no clock
@@ -21,7 +21,7 @@ class Evaluation:
 
 
 def work_seed(seed: int, number: int) -> int:
-    """Returns the seed of one piece of work of a run; a number below 0 is no trial's."""
+    """Returns the random seed of one piece of work of a run; ``number``: of the trial, or below 0."""
     return int(np.random.default_rng((seed, number % 2**63)).integers(2**63))
 
 
@@ -34,9 +34,10 @@ def evaluate(
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """Loads, verifies, then times where the evaluator can: a wrong candidate raises CandidateError.
+    """Loads, verifies and, where the evaluator has a clock, times an artifact.
 
-    ``before_timing`` is called when the clock is about to matter, so that a caller can quiet the machine.
+    ``before_timing`` is called right before timing, so that a caller can quiet the machine. Raises
+    CandidateError for an artifact that fails or is wrong.
     """
     start = clock()
     loaded = evaluator.load(problem, artifact)

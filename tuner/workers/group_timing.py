@@ -1,4 +1,4 @@
-"""Times the winners of a run together, and does so again without those that break it."""
+"""Times the top-k candidates of a run interleaved; times again without candidates that make this fail."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,34 +12,34 @@ from tuner.workers.evaluation import work_seed
 
 @dataclass(frozen=True)
 class Group:
-    """Those that take turns."""
+    """The artifacts, and optionally the baseline, that are timed interleaved."""
 
     artifacts: tuple[Artifact, ...]
-    has_baseline: bool = False  # and the baseline, if the judge has one that works
+    has_baseline: bool = False  # times the baseline too, if the evaluator has one that works
 
     @property
     def size(self) -> int:
-        """Returns how many take turns at most."""
+        """Returns the largest number of programs that are timed interleaved."""
         return len(self.artifacts) + self.has_baseline
 
 
 @final
 class RemeasurementRounds:
-    """The final re-measurements of a bench: each is of other seeds, however many groups one takes."""
+    """The final re-measurements of a bench: every timed group gets a different seed."""
 
     def __init__(
         self,
         seed: int,  # of the run
         compiled: Callable[[tuple[Script, ...]], Sequence[Artifact | Failure | None]],
-        timed: Callable[[Group, Effort, int, float | None], FinalTimes | Failure],  # seed, a call's seconds
+        timed: Callable[[Group, Effort, int, float | None], FinalTimes | Failure],  # seed, seconds per call
     ) -> None:
         self._seed = seed
         self._compiled = compiled
         self._timed = timed
-        self._asked = 0  # groups so far
+        self._asked = 0  # groups timed so far
 
     def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the finalists interleaved, once the scripts that come without code are compiled again."""
+        """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
         bare = tuple(dict.fromkeys(each.script for each in top_trials if each.artifact is None))
         pairs = zip(bare, self._compiled(bare), strict=True)
         made = {script: outcome for script, outcome in pairs if isinstance(outcome, Artifact)}
@@ -57,9 +57,10 @@ class RemeasurementRounds:
 def time_finals(
     artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
 ) -> FinalTimes:
-    """Returns the times in the order of ``artifacts``; None for one that is missing or fails.
+    """Returns the times in the order of ``artifacts``; None for an artifact that is missing or fails.
 
-    Where that fails, it is done without the baseline, and without those that fail alone; the result says why.
+    Where timing all of them together fails, each artifact is timed alone, and those that work are timed
+    together again, without the baseline; the result says why.
     """
     present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
     if not present:
@@ -70,9 +71,9 @@ def time_finals(
         reason = found.reason
         present = {place: one for place, one in present.items() if _works(together(Group((one,))))}
         found = together(Group(tuple(present.values()))) if present else found
-    if isinstance(found, Failure):  # each fails alone, or only all of them together
+    if isinstance(found, Failure):  # each artifact fails alone, or only all of them together
         return FinalTimes((None,) * len(artifacts), reason=reason)
-    by_place = dict(zip(present, found.times, strict=True))  # equal artifacts (A/A) keep a time each
+    by_place = dict(zip(present, found.times, strict=True))  # equal artifacts (A/A) have separate times
     return FinalTimes(tuple(by_place.get(place) for place in range(len(artifacts))), found.baseline, reason)
 
 

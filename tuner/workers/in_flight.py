@@ -1,4 +1,4 @@
-"""A candidate on its way through a bench, and what it becomes: a record."""
+"""A candidate that is in flight in a bench, until its record is complete."""
 
 import time
 from collections.abc import Callable
@@ -16,19 +16,19 @@ from tuner.workers.evaluation import Evaluation
 
 @dataclass(frozen=True)
 class BenchOrder:
-    """What the candidates of a bench have in common."""
+    """What all candidates of a bench share: problem, target, and how to bind and to recall outcomes."""
 
     problem: Problem
     target: TargetName
     bind: Callable[[Candidate], Script]  # raises CandidateError of Stage.BIND
-    recall: Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one of them "" -> known
+    recall: Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one of them "" -> record
 
 
 class Ticket:
-    """Takes in what each stage gave; ``record`` is there as soon as nothing is left to do."""
+    """Collects the outcome of each stage of a candidate; ``record`` is set when no stage is left."""
 
     def __init__(self, order: BenchOrder, candidate: Candidate) -> None:
-        """Binds the candidate and asks whether its script is known."""
+        """Binds the candidate; sets ``record`` if binding fails or the script's outcome is known."""
         self._order = order
         self._candidate = candidate
         self._stage_s: tuple[tuple[str, float], ...] = ()
@@ -40,17 +40,21 @@ class Ticket:
 
     @property
     def finished(self) -> BoundRecord:
-        """Returns the record with its script. Nothing may be left to do."""
+        """Returns the record with script and artifact. ``record`` must be set."""
         assert self.record is not None
         return BoundRecord(self.record, self.script, self.artifact)
 
     def recall_script(self) -> None:
-        """Settles the ticket if the script's outcome is known by now."""
+        """Sets ``record`` if the script's outcome is known by now."""
         if self.record is None:
             self._reuse(self._order.recall(self.script.sha256, ""))
 
     def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
-        """Goes on with the artifact unless it is refused or its outcome known; settles with a failure."""
+        """Takes the compiler's outcome, after ``seconds``.
+
+        Sets ``record`` for a failure, for an artifact that cannot be launched, and for code whose outcome is
+        known.
+        """
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return
@@ -62,7 +66,7 @@ class Ticket:
         self._reuse(self._order.recall("", outcome.sha256))
 
     def take_evaluation(self, outcome: Evaluation | Failure, seconds: float) -> None:
-        """Settles with the measurement, the verdict or the failure."""
+        """Sets ``record`` from the measurement, the verdict (untimed target) or the failure."""
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return

@@ -1,12 +1,12 @@
-"""The variables of a child process that decide how its numeric libraries run."""
+"""Environment variables of a child process that control its numeric libraries."""
 
 from tuner.workers.services import Environment
 
-# A machine may export these for other reasons; OpenBLAS then runs at half its speed.
+# A machine may export these variables for other reasons; OpenBLAS then runs at half its speed.
 CLEARED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "OMP_PROC_BIND", "OMP_PLACES")
 THREAD_COUNTS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS")
 
-# These make cuBLAS compute in other types, or slower.
+# These variables make cuBLAS compute in other types, or slower.
 GPU_CLEARED = (
     "NVIDIA_TF32_OVERRIDE",
     "CUBLAS_WORKSPACE_CONFIG",
@@ -16,11 +16,11 @@ GPU_CLEARED = (
 
 
 def library_environment(threads: int) -> Environment:
-    """Returns the changes that give a child's BLAS so many threads and its own choice of everything else."""
+    """Returns the changes with which a child's BLAS uses ``threads`` threads and its defaults otherwise."""
     cleared = tuple((name, None) for name in CLEARED)
     return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))
 
 
 def gpu_library_environment() -> Environment:
-    """Returns the changes that give a child's cuBLAS its own choice of everything."""
+    """Returns the changes with which a child's cuBLAS uses its defaults."""
     return tuple((name, None) for name in GPU_CLEARED)

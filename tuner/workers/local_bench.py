@@ -1,4 +1,4 @@
-"""The bench without child processes, for tests and for a debugger: a crash ends everything."""
+"""A bench without child processes, for tests, replays and debuggers: a crash ends the tuner."""
 
 import time
 import traceback
@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 class LocalBench(AbstractBench):
-    """Does the work of ``finish`` in this process, one candidate at a time."""
+    """Compiles and evaluates in this process, one candidate at a time."""
 
     def __init__(
         self, order: BenchOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
@@ -35,11 +35,11 @@ class LocalBench(AbstractBench):
         self._started: deque[tuple[int, Ticket, Effort]] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate."""
+        """Binds the candidate and queues it."""
         self._started.append((number, Ticket(self._order, candidate), effort))
 
     def finish(self) -> BoundRecord:
-        """Compiles and judges the oldest candidate."""
+        """Compiles and evaluates the oldest queued candidate; returns its record."""
         number, ticket, effort = self._started.popleft()
         ticket.recall_script()
         if ticket.record is None:
@@ -52,11 +52,11 @@ class LocalBench(AbstractBench):
         return ticket.finished
 
     def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the finalists interleaved, once the scripts that come without code are compiled again."""
+        """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Forgets what is pending."""
+        """Drops the queued candidates."""
         self._started.clear()
 
     def _compile(self, script: Script) -> Artifact:
@@ -73,7 +73,7 @@ class LocalBench(AbstractBench):
 
 
 def _attempt(stage: Stage, work: Callable[[], Value]) -> tuple[Value | Failure, float]:
-    """Returns what the work gave, or the Failure it met, and its seconds."""
+    """Returns the result of ``work``, or its Failure, and the seconds it took."""
     start = time.perf_counter()
     try:
         return work(), time.perf_counter() - start

@@ -1,4 +1,8 @@
-"""The one child that judges: asked again after what an earlier call may have done, ended if it ran wrong."""
+"""The one child process that verifies and times candidates.
+
+A call that an earlier call may have broken is repeated in a fresh child; after a failure of running code the
+child is replaced.
+"""
 
 import contextlib
 from collections.abc import Callable
@@ -15,22 +19,22 @@ LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def quiet_already() -> contextlib.AbstractContextManager[None]:
-    """Waits for nothing: nothing else runs here."""
+    """Returns a context that does nothing, for a process where nothing else runs."""
     return contextlib.nullcontext()
 
 
 @final
 class MeasurementWorker:
-    """Asks a judge in a child process, one question at a time; the machine is quiet while it times."""
+    """Evaluates candidates in a child process, one call at a time; the machine is kept quiet while timing."""
 
     def __init__(
         self,
         spec: ServiceSpec,
         memory_bytes: int,
         *,
-        meanwhile: Callable[[], None],  # done again and again while the judge works: waits a little
-        quiet: LockContext = quiet_already,  # while it times
-        turn: LockContext = quiet_already,  # of timing beside other tuners
+        meanwhile: Callable[[], None],  # called repeatedly while the child works; waits a little
+        quiet: LockContext = quiet_already,  # held while timing: stops the tuner's other work
+        turn: LockContext = quiet_already,  # held while timing: excludes other tuners
     ) -> None:
         self._worker = Worker(spec, memory_bytes)
         self._meanwhile = meanwhile
@@ -40,21 +44,21 @@ class MeasurementWorker:
 
     @property
     def children(self) -> list[ChildProcess]:
-        """Returns the process worth waiting for."""
+        """Returns the process to wait for, [] where none runs."""
         return [] if self._worker.child is None else [self._worker.child]
 
     def poll(self) -> None:
-        """Hears of a child that is starting."""
+        """Receives messages of a child that is starting."""
         self._worker.poll()
 
     def kill(self) -> None:
-        """Ends the child, whatever it is doing."""
+        """Kills the child, whatever it is doing."""
         self._worker.kill()
 
     def ask(
         self, method: str, problem: Problem, work: Any, effort: Effort, seed: int, timeout_s: float
     ) -> Reply:
-        """Returns the judge's reply; repeats in a fresh child what an earlier call may be to blame for."""
+        """Returns the child's reply; repeats a call in a fresh child if an earlier one may have broken it."""
         self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
         reply = self._evaluated()
         if reply.is_doubtful:
@@ -75,7 +79,7 @@ class MeasurementWorker:
         return news
 
     def _take_lock(self, until_reported: contextlib.ExitStack) -> None:
-        """Waits while another tuner times; that does not count as the judge's time."""
+        """Waits while another tuner times; the wait does not count against the child's time limit."""
         self._worker.pause()
         try:
             until_reported.enter_context(self._turn())

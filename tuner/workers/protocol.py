@@ -1,4 +1,4 @@
-"""What the tuner and its child processes say to each other: length-prefixed pickles over pipes.
+"""The protocol between the tuner and its child processes: length-prefixed pickles over pipes.
 
 parent: ServiceSpec, then CallRequest ..., with a GoAhead for every Event
 child:  Ready, then per CallRequest any number of Events and one Reply; ServiceDefect in place of either
@@ -17,7 +17,7 @@ LENGTH = struct.Struct("<Q")  # bytes of the pickle that follows
 
 @dataclass(frozen=True)
 class Factory:
-    """How to build an object in another process: where to import its class from, and the arguments."""
+    """Describes how to build an object in another process: a callable to import, and its arguments."""
 
     path: str  # "module:callable"
     args: tuple[Any, ...] = ()
@@ -30,21 +30,21 @@ class Factory:
             raise ValueError(f"factory: found {self.path!r}, allowed 'module:callable'")
 
     def build(self, *first: Any) -> Any:
-        """Imports the callable and calls it with ``first`` before its own arguments."""
+        """Imports the callable; returns its result for ``first``, followed by ``args`` and ``kwargs``."""
         module, _, name = self.path.partition(":")
         return getattr(importlib.import_module(module), name)(*first, *self.args, **dict(self.kwargs))
 
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """What a child serves: what a factory builds there, or a function, maybe with its first arguments.
+    """What a child serves: an object that a factory builds in the child, or a function (or ``partial``).
 
-    A function crosses as its module and name, so the child imports the module before it is ready.
+    A function is pickled as module and name, so the child imports the module before it is ready.
     """
 
-    name: str  # "compile", "evaluate": for messages to people
+    name: str  # "compile", "evaluate": for messages
     service: Factory | Callable[..., Any]
-    environment: tuple[tuple[str, str | None], ...] = ()  # over the parent's; None takes a variable away
+    environment: tuple[tuple[str, str | None], ...] = ()  # changes to the parent's; None: unset
     announces: bool = False  # the factory is called with ``announce`` first: announce(name) sends an Event
 
 
@@ -58,60 +58,60 @@ class CallRequest:
 
 @dataclass(frozen=True)
 class Ready:
-    """The service is built."""
+    """The child has built its service."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The outcome of a call: what it returned, or the Failure in its place."""
+    """The outcome of a call: its return value, or a Failure in place of it."""
 
     value: Any
-    seconds: float = 0.0  # of the call, as the parent saw it; pauses left out
-    is_doubtful: bool = False  # the child died after it had served other calls: one of them may be to blame
+    seconds: float = 0.0  # of the call, as the parent measured them, without pauses
+    is_doubtful: bool = False  # the child died after other calls, one of which may be the cause
 
 
 @dataclass(frozen=True)
 class Event:
-    """The service announces what it is about to do and waits for the GoAhead."""
+    """The service announces a step, such as timing, and waits for the GoAhead."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class GoAhead:
-    """The parent has heard an Event."""
+    """The parent's reply to an Event: the service may continue."""
 
 
 @dataclass(frozen=True)
 class ServiceDefect:
-    """An exception that is no CandidateError."""
+    """An exception of a service that is not a CandidateError."""
 
-    line: str  # for people
+    line: str  # for users
     trace: str
-    is_machines: bool = False  # a full disk: no candidate's doing
+    is_machines: bool = False  # a full disk: not caused by the candidate
 
 
 Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceDefect
 
 
 def encode(message: Message) -> bytes:
-    """Returns the bytes of a message. Raises what pickle raises for a value that cannot cross."""
+    """Returns a message as bytes. Raises pickle's errors for a value that cannot be pickled."""
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(body)) + body
 
 
 class Inbox:
-    """Collects bytes as they come and gives whole messages."""
+    """Collects received bytes and returns whole messages."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Takes in bytes, cut anywhere."""
+        """Appends received bytes, which may end anywhere within a message."""
         self._bytes += chunk
 
     def take(self) -> Message | None:
-        """Returns the next whole message, or None. Raises what pickle raises for bytes that are none."""
+        """Returns the next whole message, or None. Raises pickle's errors for bytes that are no message."""
         if len(self._bytes) < LENGTH.size:
             return None
         end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]

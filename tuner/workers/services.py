@@ -1,4 +1,4 @@
-"""What the child processes serve: a compiler, or a judge that owns the machine while it times."""
+"""The services of child processes: a compiler, or an evaluator that owns the machine while timing."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ from tuner.workers.evaluation import Evaluation, evaluate
 from tuner.workers.group_timing import Group
 from tuner.workers.protocol import Factory, ServiceSpec
 
-TIMING = "timing"  # the Event before the clock matters: the parent quiets the machine, then lets go on
+TIMING = "timing"  # the Event before timing: the parent quiets the machine, then sends GoAhead
 
 Announce = Callable[[str], None]
 Environment = tuple[tuple[str, str | None], ...]
 
 
 class EvaluationService:
-    """Loads, verifies and times with an evaluator of its own."""
+    """Loads, verifies and times with an evaluator that it builds."""
 
     def __init__(self, announce: Announce, evaluator: Factory) -> None:
         self._announce = announce
         self._evaluator: AbstractEvaluator = evaluator.build()
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
-        """Returns verdict and time of one artifact. Raises CandidateError as the evaluator does."""
+        """Returns verdict and time of one artifact. Raises the evaluator's CandidateError."""
         rng = np.random.default_rng(seed)
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Times a group interleaved; None for an artifact that does not load."""
+        """Returns interleaved times of a group; None for an artifact that does not load."""
         return time_together(
             self._evaluator,
             problem,
@@ -57,7 +57,7 @@ def time_together(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
-    """Loads a group and times it interleaved; None for an artifact that does not load."""
+    """Loads a group and returns interleaved times; None for an artifact that does not load."""
     loaded = dict(_loadable(evaluator, problem, group.artifacts))
     if not loaded:
         return FinalTimes((None,) * len(group.artifacts))
@@ -65,7 +65,7 @@ def time_together(
     works = (*loaded.values(), *([library.work] if library else []))
     before_timing()
     times = evaluator.measure_together(problem, works, effort, rng)
-    by_index = dict(zip(loaded, times, strict=False))  # the library's is the last
+    by_index = dict(zip(loaded, times, strict=False))  # the library's time is the last
     baseline = None
     if library is not None:
         baseline = Baseline(library.name, library.threads, times[-1], is_interleaved=True)
@@ -73,19 +73,19 @@ def time_together(
 
 
 def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Describes a child that compiles with the compiler that the factory builds."""
+    """Returns the spec of a child that compiles with the compiler that the factory builds."""
     return ServiceSpec("compile", compiler, environment)
 
 
 def evaluation_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Describes a child that verifies and times with the evaluator that the factory builds."""
+    """Returns the spec of a child that verifies and times with the evaluator that the factory builds."""
     factory = Factory("tuner.workers.services:EvaluationService", (evaluator,))
     return ServiceSpec("evaluate", factory, environment, announces=True)
 
 
 @dataclass(frozen=True, eq=False)
 class _Library:
-    """A baseline that is ready to be timed."""
+    """A loaded baseline that is ready to be timed."""
 
     name: str
     threads: int
@@ -93,17 +93,17 @@ class _Library:
 
 
 def _library(evaluator: AbstractEvaluator, problem: Problem, rng: np.random.Generator) -> _Library | None:
-    """Returns the baseline; without one the others are timed all the same."""
+    """Returns the loaded baseline; None where there is none: the artifacts are timed without it."""
     if not isinstance(evaluator, AbstractBaselineSource):
         return None
     try:
         name, work = evaluator.load_baseline(problem, rng)
         return _Library(name, evaluator.baseline_threads, work)
     except CandidateError as error:
-        if error.stage is Stage.RUN:  # the others would fail as well
+        if error.stage is Stage.RUN:  # the artifacts would fail as well
             raise
     except TunerError:
-        pass  # who measures it alone, for want of this, is told why there is none
+        pass  # the caller then measures the baseline alone, and that reports the reason
     return None
 
 
@@ -114,7 +114,7 @@ def _loadable(
         try:
             loaded = evaluator.load(problem, artifact)
         except CandidateError as error:
-            if error.stage is Stage.RUN:  # it took more than itself with it: a GPU's context
+            if error.stage is Stage.RUN:  # it has destroyed more than itself: a GPU's context
                 raise
             continue
         yield index, loaded

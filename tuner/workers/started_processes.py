@@ -1,4 +1,4 @@
-"""Processes that a child process started, and theirs: found by their parents and by a variable, and ended."""
+"""Finds and kills processes started by a child process, directly or not, by parents and a variable."""
 
 import contextlib
 import os
@@ -7,16 +7,16 @@ from pathlib import Path
 
 from tuner.workers.available_time import AvailableTime
 
-VARIABLE = "TUNER_WORKER"  # a variable of a child's own value, which the processes that it starts inherit
+VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the child starts inherit it
 PROCESSES = Path("/proc")
-GIVE_UP_S = 1.0  # of ending processes that go on starting others
+GIVE_UP_S = 1.0  # of killing processes that keep starting others
 DEAD = "ZX"  # states of proc_pid_stat(5)
 
 
 def started_by(process: int, token: str) -> tuple[int, ...]:
-    """Returns the living processes below a process, and those that have its token, itself left out.
+    """Returns the ids of living descendants of a process and of processes with its token, without itself.
 
-    One that has the token of another child, which ends with that, is left out with those below it.
+    A process with another child's token, which ends with that child, is left out with its descendants.
     """
     parents = dict(filter(None, map(_parent_of, processes())))
     found = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
@@ -31,7 +31,7 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
 
 
 def end_all(process: int, token: str) -> int:
-    """Kills what a process started, and again what that started meanwhile; returns how many those were."""
+    """Kills the processes that a process started, repeatedly until none is left; returns how many."""
     ended: set[int] = set()
     clock = AvailableTime()
     while (found := started_by(process, token)) and clock() < GIVE_UP_S:
@@ -43,7 +43,7 @@ def end_all(process: int, token: str) -> int:
 
 
 def has_children() -> bool:
-    """Tells whether this process has any child, alive or not."""
+    """Returns whether this process has any child process, alive or a zombie."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -52,18 +52,18 @@ def has_children() -> bool:
 
 
 def state_of(process: int) -> str:
-    """Returns the state of a process as proc_pid_stat(5) has it, "" for none: "T" is stopped."""
+    """Returns the state letter of a process ("T": stopped), see proc_pid_stat(5); "": no such process."""
     found = _stat_of(process)
     return found[0] if found else ""
 
 
 def processes() -> list[int]:
-    """Returns the processes of this machine."""
+    """Returns the ids of all processes of this machine."""
     return [int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit()]
 
 
 def variable_of(process: int, name: str) -> str | None:
-    """Returns a variable of a process; None where it has none, or is another user's."""
+    """Returns an environment variable of a process; None if unset, or if another user owns the process."""
     try:
         variables = (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
     except OSError:
@@ -78,7 +78,7 @@ def _parent_of(process: int) -> tuple[int, int] | None:
 
 
 def _stat_of(process: int) -> list[str]:
-    """Returns what follows the name, which may hold anything: state, parent, ..."""
+    """Returns the fields of /proc/PID/stat after the name, which may contain anything: state, parent, ..."""
     try:
         return (PROCESSES / str(process) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:  # it has ended

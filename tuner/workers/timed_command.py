@@ -1,4 +1,4 @@
-"""Runs a command under a limit of the time that was available to it."""
+"""Runs a command under a limit of available time, see ``AvailableTime``."""
 
 import subprocess
 import time
@@ -10,9 +10,9 @@ from tuner.workers.available_time import TICK_S, AvailableTime
 def run_command(
     arguments: list[str], timeout_s: float, clock: Callable[[], float] = time.monotonic
 ) -> "subprocess.CompletedProcess[str]":
-    """Returns how a command ended and what it printed.
+    """Runs a command; returns its exit code, stdout and stderr.
 
-    Raises OSError where it does not start, TimeoutExpired once it was killed because of the limit.
+    Raises OSError where the command does not start, TimeoutExpired after it was killed at the limit.
     """
     available_s = AvailableTime(clock)
     with subprocess.Popen(

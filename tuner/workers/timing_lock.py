@@ -1,4 +1,4 @@
-"""One timing at a time on a machine, or on a GPU: tuners beside each other wait for their turn."""
+"""A lock for one timing at a time on a machine, or on a GPU, across several tuner processes."""
 
 import contextlib
 import fcntl
@@ -10,35 +10,35 @@ from typing import final
 
 from tuner.core.problem import Problem
 
-FOLDER = Path("/tmp")  # noqa: S108 - one place for all users of a machine, whatever their TMPDIR
+FOLDER = Path("/tmp")  # noqa: S108 - the same folder for all users of a machine, whatever their TMPDIR
 LOOK_AGAIN_S = 0.02
-LINE_LIMIT = 200  # bytes of who holds it
+LINE_LIMIT = 200  # bytes of the text that describes the holder
 
 
 def words_of(problem: Problem) -> str:
-    """Returns what a tuner that times a problem tells others of itself."""
+    """Returns the text by which a tuner that times a problem describes itself to waiting tuners."""
     return f"process {os.getpid()}, {problem.key}"
 
 
 @final
 class TimingLock:
-    """A lock that ends with its process. Who holds it is written into its file."""
+    """A file lock that ends with its process. The file contains a description of the holder."""
 
     def __init__(
         self,
         device: str,  # "cpu", or the bus address of a GPU
-        who: str,  # for others to read: "process 4711, matmul 512x512x512 f32 nn none"
-        tell: Callable[[str], None] = lambda _who: None,  # of whom is waited for
+        who: str,  # shown to waiting tuners: "process 4711, matmul 512x512x512 f32 nn none"
+        tell: Callable[[str], None] = lambda _who: None,  # called with the holder that is waited for
         folder: Path = FOLDER,
     ) -> None:
         self._path = folder / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
         self._who = who
         self._tell = tell
-        self._told = ""  # of whom last
+        self._told = ""  # the holder last reported
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Waits for its turn and keeps it. A folder that takes no file locks nothing."""
+        """Waits for the lock and holds it during the ``with``; locks nothing where no file can be created."""
         descriptor = self._opened()
         if descriptor is None:
             yield
@@ -50,10 +50,10 @@ class TimingLock:
                 os.pwrite(descriptor, self._who.encode()[:LINE_LIMIT], 0)
             yield
         finally:
-            os.close(descriptor)  # which gives it back
+            os.close(descriptor)  # which releases the lock
 
     def _opened(self) -> int | None:
-        for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR, os.O_RDONLY):  # O_CREAT: not of others' in /tmp
+        for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR, os.O_RDONLY):  # O_CREAT: not for others' files
             with contextlib.suppress(OSError):
                 return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         return None
@@ -69,7 +69,7 @@ class TimingLock:
             time.sleep(LOOK_AGAIN_S)
 
     def _report(self, holder: str) -> None:
-        """Tells of a holder unless it was the last one told: two tuners wait for each other all the time."""
+        """Reports a holder unless it was reported last: two tuners wait for each other all the time."""
         if holder and holder != self._told:
             self._told = holder
             self._tell("".join(c if c.isprintable() else "?" for c in holder))

@@ -1,4 +1,4 @@
-"""A child process under limits: a crash, a hang or too much memory becomes a Failure."""
+"""A child process under limits: a crash, a timeout or too much memory becomes a Failure."""
 
 import logging
 import time
@@ -21,8 +21,8 @@ from tuner.workers.protocol import (
 )
 
 START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine
-START_ATTEMPTS = 3  # of a child that is killed while it starts, as a machine short of memory does
-STOPPED_LIMIT_S = 0.5  # that a child may be stopped by another's signal before a new one takes its place
+START_ATTEMPTS = 3  # of a child that is killed while starting, as happens on a machine short of memory
+STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
 KILLED = "killed by SIGKILL"
 MIB = 1 << 20
 
@@ -37,11 +37,11 @@ class _Call:
 
 
 class Worker:
-    """Serves one call at a time in a long-lived child; a child that had to be killed is replaced.
+    """Serves one call at a time in a long-lived child process; a child that had to be killed is replaced.
 
-    Memory is limited by what is resident, looked at every tick: RLIMIT_AS would count the address space
-    that a JIT, an allocator per thread or a CUDA driver reserves and never touches.
-    Time limits, and the seconds of a Reply, are of ``AvailableTime``: a pause of this process does not count.
+    The memory limit is on resident memory, polled every tick: RLIMIT_AS would count the address space that a
+    JIT, an allocator per thread or a CUDA driver reserves and never touches.
+    Time limits, and the seconds of a Reply, are in ``AvailableTime``: a pause of this process does not count.
     The child dies with the thread that started it (prctl(2), PR_SET_PDEATHSIG): use a Worker in one thread.
     """
 
@@ -50,29 +50,32 @@ class Worker:
     ) -> None:
         self._spec = spec
         self._memory_bytes = memory_bytes
-        self._clock = AvailableTime(clock)  # looked at by each ``poll`` that waits
+        self._clock = AvailableTime(clock)  # read by each ``poll`` that waits
         self._child: ChildProcess | None = None
         self._call: _Call | None = None
         self._is_ready = False
-        self._was_ready = False  # one of its children
-        self._attempts = 0  # to serve the call in a child of its own, ended by what is not its doing
-        self._stopped_s: float | None = None  # since when another has stopped the child, by the clock
-        self._served = 0  # calls of this child that came to an end
-        self._began_s = 0.0  # the start or the call, by the clock; shifted by pauses
-        self._paused_s: float | None = None  # since when, by the clock
+        self._was_ready = False  # True once any child has been ready
+        self._attempts = 0  # to serve the call, in fresh children, that ended for reasons other than the call
+        self._stopped_s: float | None = None  # when another process stopped the child, by the clock
+        self._served = 0  # calls that this child has finished
+        self._began_s = 0.0  # when start or call began, by the clock; shifted by pauses
+        self._paused_s: float | None = None  # when the pause began, by the clock
 
     @property
     def is_busy(self) -> bool:
-        """Tells whether a call is under way."""
+        """Returns whether a call is in progress."""
         return self._call is not None
 
     @property
     def child(self) -> ChildProcess | None:
-        """Returns the process, for those who wait for several."""
+        """Returns the child process, for callers that wait for several; None where none runs."""
         return self._child
 
     def start(self) -> None:
-        """Starts a child unless there is one, and returns before it is ready."""
+        """Starts a child unless one runs; returns before the child is ready.
+
+        Raises TunerError where no process can be started.
+        """
         if self._child is not None and self._child.has_ended:
             self.kill()
         if self._child is not None:
@@ -86,7 +89,7 @@ class Worker:
         self._began_s = self._clock()
 
     def submit(self, method: str, *args: object, stage: Stage, timeout_s: float) -> None:
-        """Begins a call; starts a child on demand. ``stage`` is for a Failure the service does not name."""
+        """Begins a call; starts a child if needed. ``stage``: of a Failure that the service does not name."""
         if self._call is not None:
             raise RuntimeError(f"{self._spec.name} worker is busy")
         self.start()
@@ -95,7 +98,7 @@ class Worker:
         self._begin(_Call(CallRequest(method, args), stage, timeout_s))
 
     def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
-        """Makes a call and waits for its end, letting the service go on with all that it announces."""
+        """Makes a call and waits for its Reply; acknowledges every Event."""
         self.submit(method, *args, stage=stage, timeout_s=timeout_s)
         try:
             while not isinstance(news := self.wait(), Reply):
@@ -106,25 +109,25 @@ class Worker:
         return news
 
     def call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Any:
-        """Returns what a call gives. Raises CandidateError where that is a Failure."""
+        """Makes a call and returns its value. Raises CandidateError where the outcome is a Failure."""
         reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
         if isinstance(reply.value, Failure):
             raise CandidateError(reply.value.stage, reply.value.reason)
         return reply.value
 
     def go_ahead(self) -> None:
-        """Lets a service go on that has announced an Event."""
+        """Sends the GoAhead to a service that has announced an Event."""
         if self._child is not None:
             self._child.send(GoAhead())
 
     def poll(self) -> Reply | Event | None:
-        """Returns what has happened, without waiting.
+        """Returns the child's next Reply or Event without waiting; None: nothing yet.
 
-        Raises TunerError when a child cannot start, MachineError where its disk is full.
+        Also enforces the limits. Raises TunerError where a child cannot start, MachineError for a full disk.
         """
         if self._child is None or self._paused_s is not None:
             return None
-        has_ended = self._child.has_ended  # before reading, so that its last words are read
+        has_ended = self._child.has_ended  # before reading, so that the child's last message is read
         try:
             message = self._child.receive()
         except Exception as error:  # noqa: BLE001 - pickle raises anything for garbage
@@ -134,9 +137,9 @@ class Worker:
         return self._fail(None) if has_ended else self._enforce()
 
     def wait(self) -> Reply | Event:
-        """Waits for the call's next Event or its Reply.
+        """Waits for the next Event of the call, or its Reply.
 
-        Sleeps first: a look at the child would take its processor, where both are pinned to one.
+        Sleeps first: polling would take processor time from the child where both are pinned to one processor.
         """
         news = None
         while news is None:
@@ -147,20 +150,20 @@ class Worker:
         return news
 
     def pause(self) -> None:
-        """Stops the child and its group until ``resume``; the time does not count."""
+        """Stops the child's process group until ``resume``; the pause does not count as time."""
         if self._child is not None and self._paused_s is None:
             self._child.stop()
             self._paused_s = self._clock()
 
     def resume(self) -> None:
-        """Lets a paused child go on."""
+        """Resumes a paused child."""
         if self._child is not None and self._paused_s is not None:
             self._began_s += self._clock() - self._paused_s
             self._child.go_on()
         self._paused_s = None
 
     def kill(self) -> str:
-        """Ends the child and its group, if there is one; returns how it ended, for people."""
+        """Kills the child's process group, if one runs; returns how the child ended, as text for messages."""
         child, self._child, self._call, self._paused_s = self._child, None, None, None
         self._stopped_s = None
         return "" if child is None else child.destroy()
@@ -177,7 +180,7 @@ class Worker:
         match message:
             case Ready():
                 self._is_ready = self._was_ready = True
-                self._began_s = self._clock()  # of a call that waited for it
+                self._began_s = self._clock()  # the call waited for the child
                 return self.poll()
             case ServiceDefect(line, is_machines=True) if self._is_ready:
                 self.kill()
@@ -201,7 +204,7 @@ class Worker:
         return replace(reply, seconds=self._clock() - self._began_s)
 
     def _enforce(self) -> Reply | None:
-        """Ends a child that is over a limit."""
+        """Ends a child that exceeds a limit of memory or time, or that another process stopped."""
         assert self._child is not None
         self._child.cut_output()
         if self._stands_still():
@@ -214,10 +217,10 @@ class Worker:
         if self._clock() - self._began_s < timeout_s:
             return None
         reply = self._fail(f"timed out after {round(timeout_s, 1):g} s")
-        return None if reply is None else replace(reply, is_doubtful=False)  # nobody else's doing
+        return None if reply is None else replace(reply, is_doubtful=False)  # not caused by an earlier call
 
     def _fail(self, reason: str | None) -> Reply | None:
-        """Ends the child for ``reason``, or for how it ended by itself."""
+        """Kills the child; returns a Failure of the call: ``reason``, or (None) how the child ended."""
         call, is_ready, is_doubtful = self._call, self._is_ready, self._served > 0
         seconds = self._clock() - self._began_s
         if not is_ready and reason is None:
@@ -228,7 +231,7 @@ class Worker:
         return None if call is None else Reply(Failure(call.stage, reason or ending), seconds, is_doubtful)
 
     def _stands_still(self) -> bool:
-        """Tells whether somebody else has stopped the child for longer than one is to wait."""
+        """Returns whether another process has stopped the child for longer than STOPPED_LIMIT_S."""
         assert self._child is not None
         if not self._child.is_stopped:
             self._stopped_s = None
@@ -237,9 +240,9 @@ class Worker:
         return self._clock() - self._stopped_s > STOPPED_LIMIT_S
 
     def _again(self, reason: str | None) -> Reply | None:
-        """Begins anew in another child, START_ATTEMPTS times; then it is the call that fails.
+        """Retries the call in another child, START_ATTEMPTS times; after that the call fails.
 
-        ``reason`` None: the child ended while it started. Raises TunerError where none was ever ready.
+        ``reason`` None: the child ended while starting. Raises TunerError where no child was ever ready.
         """
         call, is_starting = self._call, not self._is_ready
         seconds = self._clock() - self._began_s

@@ -1,4 +1,4 @@
-"""The bench made of child processes: several compile, one judges, timing is alone."""
+"""A bench of child processes: several compile, one evaluates, and nothing else runs while it times."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class _Job:
     number: int  # of the trial
     ticket: Ticket
     effort: Effort
-    place: int | None = None  # in the pool; None: not given to it
+    place: int | None = None  # number in the compile pool; None: not queued there
 
 
 class WorkerBench(AbstractBench):
-    """Compiles candidates in parallel, judges them one by one in the order they were started.
+    """Compiles candidates in parallel; evaluates candidates one by one in the order they were started.
 
-    Use it in one thread, and close it: the children end with the thread that built it.
+    Use a bench in one thread, and close it: the children end with the thread that created the bench.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class WorkerBench(AbstractBench):
         workers: int,
         limits: Limits,
         seed: int,
-        turn: LockContext = quiet_already,  # of timing beside other tuners
+        turn: LockContext = quiet_already,  # held while timing: excludes other tuners
     ) -> None:
         self._order = order
         self._limits = limits
@@ -57,7 +57,7 @@ class WorkerBench(AbstractBench):
         )
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate and queues its script, unless that is known or under way."""
+        """Binds the candidate; queues its script unless the outcome is known or an equal script is queued."""
         job = _Job(number, Ticket(self._order, candidate), effort)
         is_repeated = any(other.ticket.script == job.ticket.script for other in self._jobs)
         if job.ticket.record is None and not is_repeated:
@@ -65,11 +65,14 @@ class WorkerBench(AbstractBench):
         self._jobs.append(job)
 
     def finish(self) -> BoundRecord:
-        """Judges the oldest candidate while the others compile; they stand still while it is timed."""
+        """Evaluates the oldest candidate and returns its record.
+
+        Other candidates are compiled meanwhile; compilation is paused while a candidate is timed.
+        """
         job = self._jobs.popleft()
         ticket = job.ticket
         if job.place is None:
-            ticket.recall_script()  # the one of equal script is finished and stored by now
+            ticket.recall_script()  # the candidate with an equal script is finished and stored by now
         if ticket.record is None:
             compiled = self._compiled(job.place or self._pool.add(self._order.problem, ticket.script))
             ticket.take_compiled(compiled.value, compiled.seconds)
@@ -82,18 +85,18 @@ class WorkerBench(AbstractBench):
         return ticket.finished
 
     def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the finalists interleaved, once the scripts that come without code are compiled again."""
+        """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Kills every child, whatever it is doing."""
+        """Kills every child process, whatever it is doing."""
         self._pool.close()
         self._evaluate.kill()
         self._jobs.clear()
 
     def _compiled(self, place: int) -> Reply:
         while (reply := self._pool.take(place)) is None:
-            self._evaluate.poll()  # it may be starting
+            self._evaluate.poll()  # the child may be starting
             self._sleep()
             self._pool.advance()
         return reply

@@ -13,10 +13,7 @@ from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
 
 NOT_FOUND: Final = "no cuBLAS found (pip install nvidia-cublas)"
-WHEELS = (
-    "cu*/lib",
-    "cublas/lib",
-)  # in the wheels nvidia-cublas and nvidia-cublas-cuXX, below nvidia/
+WHEELS = ("cu*/lib", "cublas/lib")  # in the wheels nvidia-cublas and nvidia-cublas-cuXX, nvidia/
 SYSTEM = (Path("/usr/local/cuda/lib64"), Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"))
 PATTERN = "libcublas.so.*"
 

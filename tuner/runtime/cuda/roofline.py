@@ -36,9 +36,7 @@ def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
     device.fill(source, 0, 4, size // 4, stream)
     taken_s = []
     for _ in range(COPIES):
-        device.copy(
-            target, source, size, stream
-        )  # while the GPU executes this one, the next copy is launched
+        device.copy(target, source, size, stream)  # during this copy the next one is launched
         device.record_event(start, stream)
         device.copy(target, source, size, stream)
         device.record_event(stop, stream)
