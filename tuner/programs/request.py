@@ -66,7 +66,7 @@ class KernelSample:
     elements: int = 0  # number of compared elements
     # name of the reference that computed the other blocks; "" where the simulator ran all
     reference: str = ""
-    finished: int = 0  # launches that the reference finished: fewer than all where its time ran out
+    finished: int = 0  # blocks that the reference computed: fewer than all where its time ran out
     comparison: Comparison | None = None  # of the launch with the largest error
 
     @property

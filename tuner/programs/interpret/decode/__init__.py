@@ -1,1 +1,1 @@
-"""Operations -> steps over all lanes: one family of operations per file."""
+"""Decoders: convert operations to steps over all lanes, one family of operations per file."""

@@ -1,4 +1,4 @@
-"""Memory that kernels get: of a block, of a thread, of the module."""
+"""Memory of kernels: shared memory of a block, private memory of a thread, globals of the module."""
 
 import math
 from typing import Any
@@ -16,11 +16,11 @@ from tuner.programs.interpret.frame import LaneFrame, Step, fault
 from tuner.programs.interpret.lane_grid import uniform
 from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
-LIMIT_BYTES = 1 << 32  # of one allocation in all lanes that run together
+LIMIT_BYTES = 1 << 32  # of one allocation, over all lanes that run together
 
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.alloc`` and ``memref.alloca``: one buffer for a block, or one for each thread."""
+    """Decodes ``memref.alloc`` and ``memref.alloca``: one buffer per block, or one per thread."""
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -36,7 +36,7 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 
 def filled(static: Any, dynamic: list[Array]) -> list[Array]:
-    """Returns sizes with the dynamic ones, in order, where the type has none."""
+    """Returns the sizes of a shape, with dynamic sizes taken from ``dynamic`` in order."""
     rest = iter(dynamic)
     unknown = ir.ShapedType.get_dynamic_size()
     return [next(rest) if size == unknown else uniform(size) for size in static]
@@ -45,7 +45,7 @@ def filled(static: Any, dynamic: list[Array]) -> list[Array]:
 def new_buffer(
     frame: LaneFrame, where: str, kind: Any, element: ElementType, sizes: list[Array]
 ) -> BufferView:
-    """Returns fresh memory without contents. Raises CandidateError(RUN) for too much."""
+    """Returns a new NaN-filled buffer. Raises CandidateError(RUN) where it is too large."""
     strides = strides_of(kind, sizes)
     last = uniform(0)
     for size, stride in zip(sizes, strides, strict=True):
@@ -62,7 +62,7 @@ def new_buffer(
 
 
 def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
-    """Returns the strides of a type's layout, rows without gaps where it has none."""
+    """Returns the strides of a memref type's layout; where dynamic, the strides of a contiguous memref."""
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     strides, _ = kind.get_strides_and_offset()
     plain = row_major(sizes)
@@ -70,7 +70,7 @@ def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
 
 
 def global_memory(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.get_global``."""
+    """Decodes ``memref.get_global``: a constant, or shared memory of a block."""
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")
@@ -109,7 +109,7 @@ def _constant(contents: Array, sizes: list[Array]) -> BufferView:
 
 
 def dynamic_shared(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.dynamic_shared_memory``."""
+    """Decodes ``gpu.dynamic_shared_memory``: one buffer per block."""
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
 

@@ -1,4 +1,4 @@
-"""Asynchronous copies to shared memory, which are done at once: waits have nothing to wait for."""
+"""Asynchronous copies to shared memory, executed immediately, so that waits have no effect."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``nvgpu.device_async_copy``: elements beyond those of the source become zeros."""
+    """Decodes ``nvgpu.device_async_copy``: elements beyond ``srcElements`` become zero."""
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
     there, (source, *rest) = rest[: sizes[1]], rest[sizes[1] :]

@@ -1,4 +1,4 @@
-"""Branches: lanes that do not take one wait; calls of functions."""
+"""Branches, in which lanes that do not enter a region are inactive; calls of functions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
 
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
-    """Runs a region in the lanes of a condition; returns what it yields, None where no lane enters it."""
+    """Runs a region in the lanes of a condition; returns the yielded values, None where no lane enters."""
     outside = frame.mask
     inside = outside & condition
     if not inside.any():
@@ -28,7 +28,7 @@ def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[An
 
 
 def put(frame: LaneFrame, targets: Sequence[int], condition: Array, values: list[Any] | None) -> None:
-    """Gives results in the lanes of a condition; others keep what they have."""
+    """Stores results in the lanes of a condition; other lanes keep their values."""
     for target, value in zip(targets, values or (), strict=values is not None):
         frame.values[target] = merged(condition, value, frame.values[target])
 
@@ -71,7 +71,7 @@ def switch(op: Op, scope: FunctionScope) -> Step:
 
 
 def region(op: Op, scope: FunctionScope) -> Step:
-    """Decodes operations that run their only region once."""
+    """Decodes operations that execute their only region once."""
     body, targets = scope.body(op.regions[0]), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -81,7 +81,7 @@ def region(op: Op, scope: FunctionScope) -> Step:
 
 
 def call(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``func.call`` of a function beside the kernel."""
+    """Decodes ``func.call`` of a function in the kernel's module."""
     name = callee_of(op)
     function = scope.function(name, op)
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
@@ -94,7 +94,7 @@ def call(op: Op, scope: FunctionScope) -> Step:
 
 
 def assertion(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``cf.assert``."""
+    """Decodes ``cf.assert``, which raises CandidateError(RUN) where an active lane's condition is false."""
     condition, where = scope.slot(op.operands[0]), where_of(op)
     said = ir.StringAttr(op.attributes["msg"]).value
 
@@ -105,13 +105,13 @@ def assertion(op: Op, scope: FunctionScope) -> Step:
 
 
 def two_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
-    """Returns the conditions of a ``cf.cond_br``."""
+    """Returns the function that evaluates the conditions of a ``cf.cond_br``."""
     condition = scope.slot(op.operands[0])
     return lambda frame: (frame.values[condition], ~frame.values[condition])
 
 
 def many_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
-    """Returns the conditions of a ``cf.switch``, whose default successor comes first."""
+    """Returns the function that evaluates the conditions of a ``cf.switch``, the default's first."""
     chosen = scope.slot(op.operands[0])
     numbers = [int(each) for each in ir.DenseIntElementsAttr(op.attributes["case_values"])]
 

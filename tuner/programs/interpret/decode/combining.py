@@ -1,4 +1,4 @@
-"""What reductions do to two values: of threads, subgroups and vectors."""
+"""The binary functions of reductions: over threads, subgroups and vectors."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -21,7 +21,15 @@ FLOATS: dict[str, Combine] = {
 
 
 def combination(op: Op, scope: FunctionScope, kind: str) -> Combine:
-    """Returns what a kind, as it is printed, does to values of the result's type. Raises CandidateError."""
+    """Returns the binary function of a reduction kind for the result's type.
+
+    Args:
+        op: the reduction.
+        scope: the function being decoded.
+        kind: the printed attribute, such as ``#gpu<all_reduce_op add>`` or ``#vector.kind<add>``.
+
+    Raises CandidateError for an unsupported kind.
+    """
     name = kind.removesuffix(">").replace("<", " ").split()[-1]  # #gpu<all_reduce_op add>, #vector.kind<add>
     known = INTEGERS if scope.element(op, op.results[0].type).dtype.kind in "ib" else FLOATS
     if name not in known:

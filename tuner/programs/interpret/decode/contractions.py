@@ -1,4 +1,4 @@
-"""Sums and other reductions over the dimensions of vectors."""
+"""Reductions, contractions and outer products over the dimensions of vectors."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def reduction(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.reduction``, from the first element to the last."""
+    """Decodes ``vector.reduction``, in order from the first element to the last."""
     combine = combination(op, scope, str(op.attributes["kind"]))
 
     def compute(values: Array, start: Array | None = None) -> Array:
@@ -30,7 +30,7 @@ def reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def multi_reduction(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.multi_reduction``."""
+    """Decodes ``vector.multi_reduction``, in row-major order of the reduced dimensions."""
     combine = combination(op, scope, str(op.attributes["kind"]))
     axes = [2 + axis for axis in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])]
 
@@ -46,7 +46,7 @@ def multi_reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def contract(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.contract`` that adds products: summed exactly but for one rounding."""
+    """Decodes ``vector.contract`` of kind add; floats are summed in float64 and rounded once."""
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
@@ -66,7 +66,7 @@ def contract(op: Op, scope: FunctionScope) -> Step:
 
 
 def outer_product(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.outerproduct`` that adds."""
+    """Decodes ``vector.outerproduct`` of kind add."""
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"

@@ -1,4 +1,4 @@
-"""Constants, selections and conversions between types."""
+"""Constants, selections and conversions between number types."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tuner.programs.interpret.frame import LaneFrame, Step
 from tuner.programs.interpret.scope import Decode, FunctionScope
 
 F64 = np.dtype(np.float64)
-NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # as MLIR prints it
+NUMBER = re.compile(r"0x[0-9A-F]+|-?[0-9][0-9.]*(?:[eE][-+]?[0-9]+)?")  # a number in MLIR's printed form
 NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
 
 
@@ -31,7 +31,7 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 
 
 def constant_of(op: Op, scope: FunctionScope) -> Array:
-    """Returns what an ``arith.constant`` or a ``memref.global`` holds, for all lanes."""
+    """Returns the value of an ``arith.constant`` or a ``memref.global``, with axes for the lanes."""
     attribute = op.attributes["value" if "value" in op.attributes else "initial_value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         kind = attribute.type
@@ -43,7 +43,7 @@ def constant_of(op: Op, scope: FunctionScope) -> Array:
 
 
 def dense(attribute: Any, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Returns the contents of a ``dense<...>`` attribute."""
+    """Returns the elements of a ``dense<...>`` attribute."""
     if attribute.is_splat:
         return np.full(shape, _wrapped(attribute.get_splat_value().value, dtype)).astype(dtype)
     if dtype.kind in "ib":
@@ -54,7 +54,7 @@ def dense(attribute: Any, dtype: DType, shape: tuple[int, ...]) -> Array:
 
 
 def _printed(text: str, dtype: DType) -> Array:
-    """Returns numbers of a type that numpy lacks from how MLIR prints them: bits where there are many."""
+    """Parses printed elements of a type that numpy lacks; MLIR prints many of these as hexadecimal bits."""
     contents = text.removeprefix("dense<").rpartition("> : ")[0]
     if (bits := re.match(r'"0x([0-9A-F]+)"', contents)) is not None:
         return np.frombuffer(bytes.fromhex(bits[1]), dtype)
@@ -68,7 +68,7 @@ def _printed(text: str, dtype: DType) -> Array:
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:
-    """Returns a signless number as one that a signed type holds."""
+    """Returns a signless number as a number of the signed type."""
     if dtype == BOOL:
         return bool(value)
     if dtype.kind != "i":
@@ -78,19 +78,19 @@ def _wrapped(value: Any, dtype: DType) -> Any:
 
 
 def select(condition: Array, one: Any, other: Any) -> Any:
-    """Returns values, or memrefs, by a condition for each lane or for each element."""
+    """Returns values, or memrefs, selected by a condition per lane or per element."""
     if condition.ndim > 2:
         return np.where(condition, one, other)
     return merged(condition, one, other)
 
 
 def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Array], Array]]:
-    """Returns what converts integers, read as signed or not."""
+    """Returns the maker of functions that convert integers, read as signed or unsigned, to a float type."""
     return lambda dtype: lambda values: read(values).astype(dtype)
 
 
 def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
-    """Returns what rounds to zero; numbers that the type does not have become the nearest that it has."""
+    """Returns a function that converts floats to integers, rounded to zero and saturated; NaN becomes 0."""
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
     wide = np.int64 if is_signed else np.uint64
@@ -106,7 +106,7 @@ def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
 
 
 def reinterpreted(dtype: DType) -> Callable[[Array], Array]:
-    """Returns what takes the bits of a number for a number of another type."""
+    """Returns a function that reinterprets the bits of numbers as another type."""
     return lambda values: np.ascontiguousarray(values).view(dtype)
 
 

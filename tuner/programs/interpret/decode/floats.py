@@ -1,4 +1,4 @@
-"""Floating-point arithmetic, rounded once to the type of the result; fast-math flags permit that."""
+"""Floating-point arithmetic, rounded once to the type of the result; fast-math flags permit this."""
 
 import operator
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from tuner.programs.interpret.frame import Step
 from tuner.programs.interpret.scope import Decode, FunctionScope
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-SPLIT = 2.0**27 + 1  # cuts a float64 in two halves; Dekker, A floating-point technique, 1971
+SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-point technique, 1971
 
 
 def extreme(function: Callable[[Array, Array], Array], *, is_max: bool) -> Callable[[Array, Array], Array]:
-    """Returns a minimum or maximum for which -0 is below +0."""
+    """Returns a minimum or maximum function for which -0 is less than +0."""
 
     def compute(a: Array, b: Array) -> Array:
         first = np.signbit(a) != is_max
@@ -31,9 +31,9 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "mulf": operator.mul,
     "divf": operator.truediv,
     "remf": np.fmod,
-    "maximumf": extreme(np.maximum, is_max=True),  # NaN wins
+    "maximumf": extreme(np.maximum, is_max=True),  # returns NaN if either operand is NaN
     "minimumf": extreme(np.minimum, is_max=False),
-    "maxnumf": extreme(np.fmax, is_max=True),  # a number wins
+    "maxnumf": extreme(np.fmax, is_max=True),  # returns the number if one operand is NaN
     "minnumf": extreme(np.fmin, is_max=False),
 }
 ORDERED: tuple[Callable[[Array, Array], Array], ...] = (
@@ -48,7 +48,7 @@ def comparison(op: Op, scope: FunctionScope) -> Step:
 
 
 def predicate(number: int) -> Callable[[Array, Array], Array]:
-    """Returns the comparison of arith's number: false, o*, ord, u*, uno, true."""
+    """Returns the comparison for the number of an arith predicate: false, o*, ord, u*, uno, true."""
     if number in (0, 15):
         return lambda a, b: np.broadcast_to(np.array(number == 15), np.broadcast_shapes(a.shape, b.shape))
     if number == 7:
@@ -57,20 +57,23 @@ def predicate(number: int) -> Callable[[Array, Array], Array]:
         return lambda a, b: np.isnan(a) | np.isnan(b)
     if number < 7:
         return ORDERED[number - 1]
-    # ueq, ugt, uge, ult, ule, une: also of NaN
+    # ueq, ugt, uge, ult, ule, une: also true for NaN
     compare = ORDERED[number - 8]
     return lambda a, b: compare(a, b) | np.isnan(a) | np.isnan(b)
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
-    """Returns ``a * b + c`` rounded once; of float64 all but once, by error-free sums and products."""
+    """Returns ``a * b + c`` rounded once.
+
+    Float64 is emulated by error-free transforms and may differ from an FMA in the last bit.
+    """
     if a.dtype == F64:
         return _fused_double(a, b, c)
     wide = [each.astype(F64) for each in (a, b, c)]
     product = wide[0] * wide[1]  # exact: 48 bits at most
     total = product + wide[2]
     lost = _sum_error(product, wide[2], total)
-    # Rounding to odd makes the second rounding right: Boldo and Melquiond, Emulation of FMA, 2008
+    # Rounding to odd makes the second rounding correct: Boldo and Melquiond, Emulation of FMA, 2008
     bits = total.view(np.int64)
     is_even = ((bits & 1) == 0) & (lost != 0) & np.isfinite(total)
     away = (lost > 0) == (total > 0)
@@ -86,14 +89,14 @@ def _fused_double(a: Array, b: Array, c: Array) -> Array:
 
 
 def _sum_error(a: Array, b: Array, total: Array) -> Array:
-    """Returns what a sum has lost by rounding; Knuth, The Art of Computer Programming 2, 4.2.2."""
+    """Returns the rounding error of a sum; Knuth, The Art of Computer Programming 2, 4.2.2."""
     back: Array = total - a
     lost: Array = (a - (total - back)) + (b - back)
     return lost
 
 
 def _product_error(a: Array, b: Array, product: Array) -> Array:
-    """Returns what a product has lost by rounding; Dekker 1971."""
+    """Returns the rounding error of a product; Dekker 1971."""
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     rest: Array = (a_high * b_high - product) + a_high * b_low + a_low * b_high
     rest += a_low * b_low

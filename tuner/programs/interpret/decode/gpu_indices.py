@@ -1,4 +1,4 @@
-"""Where a lane is: blocks, threads, subgroups."""
+"""Indices and sizes of a lane's block, thread and subgroup."""
 
 from collections.abc import Callable
 
@@ -25,13 +25,13 @@ WITHOUT_AXIS: dict[str, Callable[[LaneGrid], Array]] = {
 
 
 def along(op: Op, scope: FunctionScope) -> Step:
-    """Decodes an index along x, y or z."""
+    """Decodes an index or size along x, y or z."""
     axis, index = axis_of(op), ALONG[op.name]
     return _put(op, scope, lambda grid: index(grid, axis))
 
 
 def without_axis(op: Op, scope: FunctionScope) -> Step:
-    """Decodes an index that has no dimensions."""
+    """Decodes an index or size without a dimension."""
     return _put(op, scope, WITHOUT_AXIS[op.name])
 
 

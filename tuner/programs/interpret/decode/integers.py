@@ -1,4 +1,4 @@
-"""Integer arithmetic: two's complement that wraps around, of signless types read as an operation says."""
+"""Integer arithmetic: two's complement with wrap-around; the operation determines the signedness."""
 
 import operator
 from collections.abc import Callable
@@ -16,26 +16,26 @@ Binary = Callable[[Array, Array], Array]
 
 
 def truncated_division(a: Array, b: Array) -> Array:
-    """Returns quotients rounded to zero, as C's."""
+    """Returns quotients rounded towards zero, as in C."""
     quotient: Array = a // b
     quotient += (quotient * b != a) & ((a < 0) != (b < 0))
     return quotient
 
 
 def raised_division(a: Array, b: Array) -> Array:
-    """Returns quotients rounded up."""
+    """Returns quotients rounded towards positive infinity."""
     quotient: Array = a // b
     quotient += quotient * b != a
     return quotient
 
 
 def as_signed(function: Binary) -> Binary:
-    """Returns a function of bits that reads them as signed integers."""
+    """Returns a function of signless integers that reads its operands as signed integers."""
     return lambda a, b: to_integer(function(signed(a), signed(b)), a.dtype)
 
 
 def as_unsigned(function: Binary) -> Binary:
-    """Returns a function of bits that reads them as unsigned integers."""
+    """Returns a function of signless integers that reads its operands as unsigned integers."""
 
     def compute(a: Array, b: Array) -> Array:
         found = function(unsigned(a), unsigned(b))
@@ -44,7 +44,7 @@ def as_unsigned(function: Binary) -> Binary:
     return compute
 
 
-# What does not depend on the sign is done on signed ones.
+# Operations that do not depend on signedness are computed on signed integers.
 BINARY: dict[str, Binary] = {
     "addi": as_signed(operator.add),
     "subi": as_signed(operator.sub),
@@ -69,7 +69,7 @@ DIVISIONS: dict[str, Binary] = {
     "ceildivui": as_unsigned(raised_division),
     "remui": as_unsigned(operator.mod),
 }
-# By the number of arith's predicate: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
+# In the order of arith's predicates: eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge.
 PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array]], ...] = (
     (operator.eq, signed),
     (operator.ne, signed),
@@ -85,7 +85,7 @@ PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array
 
 
 def division(function: Binary) -> Decode:
-    """Returns the decoder of a division, which faults where a lane divides by zero."""
+    """Returns the decoder of a division, which raises CandidateError(RUN) where a lane divides by zero."""
 
     def decode(op: Op, scope: FunctionScope) -> Step:
         compute, where = step_of(op, scope, function), where_of(op)
@@ -107,7 +107,7 @@ def comparison(op: Op, scope: FunctionScope) -> Step:
 
 
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
-    """Returns the decoder of an operation that gives the low and the high half of a wider result."""
+    """Returns the decoder of an operation that returns the low and the high half of a wider result."""
 
     def decode(op: Op, scope: FunctionScope) -> Step:
         dtypes = [scope.element(op, result.type).dtype for result in op.results]
@@ -130,7 +130,7 @@ def _bits(read: DType, dtype: DType) -> int:
 
 
 def _cut(numbers: Array, dtype: DType) -> Array:
-    """Returns the low bits of Python's integers."""
+    """Returns the low bits of Python integers as an integer type."""
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
     cut = (numbers & ((1 << bits) - 1)).astype(f"u{dtype.itemsize}")
     return to_integer(cut, BOOL) if dtype == BOOL else cut.view(dtype)

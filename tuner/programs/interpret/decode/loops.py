@@ -1,4 +1,4 @@
-"""Loops: they go on while any lane does, with those lanes."""
+"""Loops, which continue with the lanes that have iterations left, until no lane has any."""
 
 import itertools
 from typing import Any
@@ -34,7 +34,7 @@ def counted(op: Op, scope: FunctionScope) -> Step:
 def run_loop(
     frame: LaneFrame, body: AbstractBody, first: Array, end: Array, by: Array, carried: list[Any]
 ) -> list[Any]:
-    """Counts from ``first`` to ``end`` in each lane; returns what the last iterations yield."""
+    """Counts from ``first`` to ``end`` in each lane; returns the values that the last iterations yield."""
     outside, index = frame.mask, first
     dtype = np.dtype(f"i{first.itemsize}")
     try:
@@ -47,7 +47,7 @@ def run_loop(
             new = body.run(frame, [index.view(dtype), *carried])
             carried = new if is_same else list(map(merged, itertools.repeat(goes_on), new, carried))
             before, index = index, index + by
-            end = np.where(index < before, index, end)  # it has wrapped around: no more iterations
+            end = np.where(index < before, index, end)  # after wrap-around: no more iterations
     finally:
         frame.mask = outside
 
@@ -81,7 +81,7 @@ def conditional(op: Op, scope: FunctionScope) -> Step:
 
 
 def parallel(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``scf.parallel`` without reductions: iterations of one thread, one after another."""
+    """Decodes ``scf.parallel`` without reductions: each lane executes the iterations in order."""
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")
     count = len(op.operands) // 3
@@ -98,7 +98,7 @@ def parallel(op: Op, scope: FunctionScope) -> Step:
 
 
 class _Inner:
-    """The body of all loops but the innermost."""
+    """The body of the outer loops of a nest: runs the inner loops."""
 
     def __init__(
         self, body: AbstractBody, loops: list[tuple[Array, Array, Array]], places: list[Any]

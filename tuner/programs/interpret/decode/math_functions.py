@@ -1,4 +1,4 @@
-"""The math dialect: in float64, then rounded to the type of the result."""
+"""The math dialect: floats are computed in float64, then rounded to the type of the result."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
 
 
 def _each(function: Callable[[float], float]) -> Function:
-    """Returns a function of Python's math library over arrays."""
+    """Returns a scalar function of Python's math module as a function of arrays."""
     over = np.frompyfunc(function, 1, 1)
     return lambda values: np.asarray(over(values)).astype(F64)
 
@@ -69,7 +69,7 @@ def _smallest_normal(values: Array) -> float:
 
 
 def ones(values: Array) -> Array:
-    """Returns how many bits of each integer are set."""
+    """Returns the number of set bits of each integer."""
     bits = np.ascontiguousarray(unsigned(values))
     octets = bits.view(np.uint8).reshape(*bits.shape, bits.itemsize)
     counts: Array = BITS_OF_BYTE[octets].sum(-1)
@@ -77,7 +77,7 @@ def ones(values: Array) -> Array:
 
 
 def leading_zeros(values: Array) -> Array:
-    """Returns how many bits lie above the highest that is set."""
+    """Returns the number of zero bits above the highest set bit; the bit width for 0."""
     bits = unsigned(values).copy()
     width = 1 if values.dtype == BOOL else 8 * bits.itemsize
     shift = 1
@@ -88,7 +88,7 @@ def leading_zeros(values: Array) -> Array:
 
 
 def trailing_zeros(values: Array) -> Array:
-    """Returns how many bits lie below the lowest that is set; all of them in 0."""
+    """Returns the number of zero bits below the lowest set bit; the bit width for 0."""
     bits = unsigned(values)
     width = 1 if values.dtype == BOOL else 8 * bits.itemsize
     one = bits.dtype.type(1)
@@ -97,7 +97,7 @@ def trailing_zeros(values: Array) -> Array:
 
 
 def integer_power(base: Array, exponent: Array) -> Array:
-    """Returns powers that wrap around; of a negative exponent the quotient of 1, rounded to zero."""
+    """Returns powers with wrap-around; for a negative exponent, the reciprocal rounded towards zero."""
     result, factor, left = np.ones_like(base), base, np.where(exponent < 0, 0, exponent)
     result, factor = np.broadcast_arrays(result, factor)
     while left.any():

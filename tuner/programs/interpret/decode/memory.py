@@ -12,7 +12,7 @@ from tuner.programs.interpret.element_types import INDEX, Array
 from tuner.programs.interpret.frame import LaneFrame, Step, fault
 from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
-# By the number of arith's atomic kind: the names in alphabetical order.
+# In the order of arith's atomic kinds, which is alphabetical.
 ATOMIC_KINDS: tuple[Callable[[Array, Array], Array], ...] = (
     floats.BINARY["addf"],
     integers.BINARY["addi"],
@@ -31,7 +31,7 @@ ATOMIC_KINDS: tuple[Callable[[Array, Array], Array], ...] = (
     integers.BINARY["ori"],
     integers.BINARY["xori"],
 )
-COPY_LIMIT = 1 << 26  # elements of all lanes together
+COPY_LIMIT = 1 << 26  # number of elements over all lanes
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
@@ -61,7 +61,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.copy``: each lane copies all of it."""
+    """Decodes ``memref.copy``: each active lane copies the whole memref."""
     source, to = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
 
@@ -81,7 +81,7 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 
 
 def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
-    """Returns a view's sizes. Raises CandidateError(RUN) where lanes differ, and for too many elements."""
+    """Returns a view's sizes. Raises CandidateError(RUN) where lanes differ, or for too many elements."""
     sizes = []
     for size in view.sizes:
         found = np.unique(size[frame.active(size.shape)])
@@ -134,7 +134,7 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
 
 
 def checked(frame: LaneFrame, where: str, view: BufferView, item_bytes: int, indices: list[Array]) -> Array:
-    """Returns the address of one element of each lane that may be touched."""
+    """Returns the address of one element per lane, checked to be in bounds. Raises CandidateError(RUN)."""
     accesses.check_indices(frame, where, view, indices)
     addresses = view.at(indices, item_bytes)
     accesses.check_bytes(frame, where, view, addresses, item_bytes, item_bytes)

@@ -1,4 +1,4 @@
-"""``gpu.printf``: one line of text for each lane, in their order."""
+"""``gpu.printf``: prints one text per active lane, in the order of lanes."""
 
 import re
 
@@ -15,7 +15,7 @@ INTEGERS, UNSIGNED, FLOATS = "dic", "uoxX", "fFeEgG"
 
 
 def printf(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.printf`` with C's conversions of numbers."""
+    """Decodes ``gpu.printf`` with C's conversion specifiers for numbers."""
     text = ir.StringAttr(op.attributes["format"]).value
     kinds = [match["kind"] for match in PLACE.finditer(text) if match["kind"] != "%"]
     sources = scope.slots(op.operands)

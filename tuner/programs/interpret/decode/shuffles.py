@@ -1,4 +1,4 @@
-"""Values that go from lane to lane of a subgroup."""
+"""Exchange of values between the lanes of a subgroup."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ from tuner.programs.interpret.subgroups import (
 )
 
 LANES = np.arange(SUBGROUP)
-# Mode -> the lane that a lane reads, of its own number and the offset.
+# Mode -> the number of the lane to read, from the lane's number and the offset.
 SOURCES: dict[str, Callable[[Array, Array], Array]] = {
     "xor": lambda lane, offset: lane ^ offset,
     "up": lambda lane, offset: lane - offset,
@@ -30,7 +30,7 @@ SOURCES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def shuffle(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.shuffle``; a value from outside of the first ``width`` lanes is poison, and not valid."""
+    """Decodes ``gpu.shuffle``; a value from outside the first ``width`` lanes is poison and not valid."""
     mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     if mode not in SOURCES:
         raise unsupported(op, f"mode {mode}", ", ".join(SOURCES))
@@ -69,7 +69,7 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 
 
 def broadcast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_broadcast``."""
+    """Decodes ``gpu.subgroup_broadcast``, from a given lane or from the first active lane."""
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
 
@@ -110,14 +110,14 @@ def _put(
 
 
 def _taken(values: Array, source: Array, is_valid: Array) -> Array:
-    """Returns the value of another lane, poison where there is none."""
+    """Returns the value of lane ``source``, poison where ``is_valid`` is False."""
     axes = values.ndim - 3
     found = np.take_along_axis(values, behind(np.where(is_valid, source, 0), axes), 2)
     return np.where(behind(is_valid, axes), found, poison(values.dtype))
 
 
 def poison(dtype: np.dtype[np.generic]) -> Array:
-    """Returns a number that shows: NaN, -1, true."""
+    """Returns the number that represents poison: NaN, -1, or true."""
     return np.full(dtype.itemsize, 1 if dtype == BOOL else flat_memory.POISON, np.uint8).view(dtype)[0:1]
 
 

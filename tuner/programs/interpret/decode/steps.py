@@ -13,7 +13,7 @@ Compute: TypeAlias = Callable[..., Any]
 
 
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
-    """Returns the step that puts ``compute(*operands)`` into the only result."""
+    """Returns the step that stores ``compute(*operands)`` in the operation's only result."""
     sources, (target,) = scope.slots(op.operands), scope.slots(op.results)
     if len(sources) == 1:
         (only,) = sources
@@ -37,7 +37,7 @@ def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
 
 
 def elementwise(compute: Compute) -> Decode:
-    """Returns the decoder of operations that are one function, whatever their types are."""
+    """Returns the decoder of operations that compute one function, whatever the types of their operands."""
     return lambda op, scope: step_of(op, scope, compute)
 
 
@@ -47,5 +47,5 @@ def of_result(make: Callable[[Any], Compute]) -> Decode:
 
 
 def aligned(scalar: Array, vector: Array) -> Array:
-    """Returns a number of each lane so that it meets a vector of each lane."""
+    """Returns a number per lane with axes of size 1 added, so that it broadcasts to a vector per lane."""
     return behind(scalar, vector.ndim - scalar.ndim)

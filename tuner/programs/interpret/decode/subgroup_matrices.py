@@ -1,4 +1,4 @@
-"""Matrices that a subgroup holds together: every lane has a copy of all of it here."""
+"""Matrices distributed over a subgroup: in this interpreter every lane has a copy of the whole matrix."""
 
 import re
 from typing import Any
@@ -34,7 +34,7 @@ ELEMENTWISE: dict[str, Compute] = {
 
 
 def shape_of(kind: Any) -> tuple[int, int]:
-    """Returns rows and columns of a matrix type."""
+    """Returns (rows, columns) of a matrix type."""
     match = SHAPE.match(str(kind))
     assert match is not None
     return int(match[1]), int(match[2])
@@ -76,7 +76,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def _places(op: Op, shape: tuple[int, int]) -> Array:
-    """Returns where each element is, in elements from the first."""
+    """Returns the offset of each matrix element from the first, in elements."""
     leading = ir.IntegerAttr(op.attributes["leadDimension"]).value
     row, column = np.indices(shape)
     if "transpose" in op.attributes:

@@ -1,4 +1,4 @@
-"""All operations that are known, by name."""
+"""The decoders of all supported operations, by operation name."""
 
 from tuner.programs.interpret.decode import (
     allocations,
@@ -34,7 +34,7 @@ FAMILIES = (
 NOTHING = frozenset(
     {
         *("memref.dealloc", "memref.prefetch"),
-        *("nvgpu.device_async_create_group", "nvgpu.device_async_wait"),  # copies are done at once
+        *("nvgpu.device_async_create_group", "nvgpu.device_async_wait"),  # copies are executed immediately
     }
 )
 ENDS = frozenset(

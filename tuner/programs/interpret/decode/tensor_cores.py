@@ -1,7 +1,7 @@
-"""Multiplications by a subgroup whose lanes hold fragments of the matrices, as PTX lays them out.
+"""Matrix multiplications by a subgroup whose lanes hold fragments of the matrices in PTX's layout.
 
-Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; what it holds of A, B
-and C is in the figures of PTX ISA, "Matrix Fragments for mma".
+Lane ``l`` is number ``l % 4`` of group ``l / 4``. A register has 32 bits, or one f64; the figures of PTX ISA,
+"Matrix Fragments for mma", show which elements of A, B and C a register holds.
 """
 
 from typing import TypeAlias
@@ -33,7 +33,7 @@ TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core doe
 
 
 def multiply(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``nvgpu.mma.sync``: products are summed exactly but for one rounding."""
+    """Decodes ``nvgpu.mma.sync``: floats are multiplied and summed in float64 and rounded once."""
     m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
     kinds = [scope.element(op, each.type) for each in op.operands]
@@ -56,7 +56,7 @@ def multiply(op: Op, scope: FunctionScope) -> Step:
 
 
 def multiplied(a: Array, b: Array, c: Array) -> Array:
-    """Returns ``a @ b + c`` in the type of ``c``."""
+    """Returns ``a @ b + c`` in the type of ``c``; floats are computed in float64 and rounded once."""
     if c.dtype.kind == "i":
         wide = [signed(each).astype(np.int64) for each in (a, b)]
         return to_integer(wide[0] @ wide[1] + c, c.dtype)
@@ -66,9 +66,9 @@ def multiplied(a: Array, b: Array, c: Array) -> Array:
 
 
 def _of_a(m: int, fragment: ElementType) -> Places:
-    """Returns row and column of each number of A that a lane holds: [lane, register, item]."""
+    """Returns (row, column) of each element of A that a lane holds, of axes [lane, register, item]."""
     register, item = _within(fragment)
-    halves = m // TILE_ROWS  # of the rows; then the columns go on
+    halves = m // TILE_ROWS  # number of row halves per column block; the next registers hold the next columns
     row, column = GROUP + TILE_ROWS * (register % halves), _along(item) + register // halves * 4 * item.size
     return _spread(row, column)
 
@@ -89,7 +89,7 @@ def _within(fragment: ElementType) -> tuple[Array, Array]:
 
 
 def _along(item: Array) -> Array:
-    """Returns where the numbers of a register are along a row of the four lanes of a group."""
+    """Returns the column of each item of a register, in a row that the four lanes of a group hold."""
     return NUMBER * item.size + item
 
 
@@ -99,7 +99,7 @@ def _spread(row: Array, column: Array) -> Places:
 
 
 def _items(dtype: DType) -> int:
-    """Returns how many numbers a register holds."""
+    """Returns the number of elements per register."""
     return max(REGISTER_BYTES // dtype.itemsize, 1)
 
 
@@ -110,12 +110,12 @@ def _matrix(fragments: Array, shape: tuple[int, int], places: Places) -> Array:
 
 
 def _truncated(numbers: Array) -> Array:
-    """Returns f32 as a tensor core reads it where it takes tf32."""
+    """Returns f32 numbers truncated to tf32, as a tensor core reads them."""
     return (numbers.view(np.uint32) & ~TF32_DROPPED).view(np.float32)
 
 
 def load_matrix(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``nvgpu.ldmatrix``: lane ``8 i + r`` tells where row ``r`` of tile ``i`` is."""
+    """Decodes ``nvgpu.ldmatrix``: lane ``8 i + r`` provides the address of row ``r`` of tile ``i``."""
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
     kind = scope.element(op, op.operands[0].type)

@@ -1,4 +1,4 @@
-"""What the threads of a block, or the lanes of a subgroup, do together: waits, reductions, votes."""
+"""Collective operations of a block's threads or a subgroup's lanes: barriers, reductions, ballots."""
 
 import numpy as np
 
@@ -21,13 +21,13 @@ from tuner.programs.interpret.subgroups import (
 
 
 def barrier(op: Op, _: FunctionScope) -> Step:
-    """Decodes ``gpu.barrier``: all are there already, or some never come."""
+    """Decodes ``gpu.barrier``: in lockstep all threads have arrived already, or some never arrive."""
     where = where_of(op)
     return lambda frame: require_whole_blocks(frame, where)
 
 
 def all_reduce(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.all_reduce``, with an operation or a region."""
+    """Decodes ``gpu.all_reduce``, with an operation or with a region."""
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     body = scope.body(op.regions[0]) if op.regions[0].blocks else None
     combine = combination(op, scope, str(op.attributes["op"])) if body is None else None
@@ -42,7 +42,7 @@ def all_reduce(op: Op, scope: FunctionScope) -> Step:
 
 
 def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
-    """Returns a region of two arguments as a function: it sees pairs of values, not lanes."""
+    """Returns a region with two arguments as a binary function; its mask is of values, not of lanes."""
     assert body is not None
 
     def combine(one: Array, other: Array) -> Array:
@@ -57,7 +57,7 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
 
 
 def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_reduce``, in clusters where it has them."""
+    """Decodes ``gpu.subgroup_reduce``, by clusters if the operation has a cluster size."""
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     combine = combination(op, scope, str(op.attributes["op"]))
     size, stride = (_number(op, f"cluster_{name}", default) for name, default in (("size", 0), ("stride", 1)))

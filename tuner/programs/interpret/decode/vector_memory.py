@@ -1,4 +1,4 @@
-"""Vectors to and from memory: contiguous, permuted, masked, scattered."""
+"""Loads and stores of vectors: contiguous, permuted, masked, gathered and scattered."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -53,7 +53,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def transfer_read(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.transfer_read``: what is outside of the memref, or masked, is the padding."""
+    """Decodes ``vector.transfer_read``: elements outside the memref, or masked off, are the padding."""
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     slots = list(scope.slots(op.operands))
@@ -91,7 +91,7 @@ def transfer_write(op: Op, scope: FunctionScope) -> Step:
 
 
 class _Transfer:
-    """How a vector lies in a memref."""
+    """The mapping between a vector and a memref in a transfer operation."""
 
     def __init__(self, op: Op, scope: FunctionScope, buffer: Any, shape: tuple[int, ...]) -> None:
         self.kind, self.where, self.shape = scope.element(op, buffer.type), where_of(op), shape
@@ -104,7 +104,7 @@ class _Transfer:
     def places(
         self, frame: LaneFrame, view: BufferView, indices: Sequence[int], mask: Sequence[int]
     ) -> tuple[list[Array], Array]:
-        """Returns the index of each element in each dimension, and which are wanted."""
+        """Returns the index of each vector element per memref dimension, and which elements are accessed."""
         places = along(frame.take(indices), self._axes, self.shape)
         wanted = everywhere(self.shape)
         if mask:
@@ -120,7 +120,7 @@ class _Transfer:
         return places, wanted
 
     def _aligned(self, mask: Array) -> Array:
-        """Returns a mask, whose axes are those of the memref in order, with the axes of the vector."""
+        """Returns a mask with the axes of the vector; the mask has the memref's axes in order."""
         moved = [number for number, axis in enumerate(self._axes) if axis is not None]
         order = sorted(moved, key=lambda number: int(self._axes[number] or 0))
         back = [2 + order.index(number) for number in moved]
@@ -159,7 +159,11 @@ def masked_store(op: Op, scope: FunctionScope) -> Step:
 
 
 def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable[[LaneFrame], list[Array]]:
-    """Returns what gives the index of each element in each dimension: in a row, or the last by a vector."""
+    """Returns a function that computes the index of each vector element per memref dimension.
+
+    Elements are consecutive along the last dimensions; for a gather or scatter, an index vector is added to
+    the last index.
+    """
     if op.name in ("vector.gather", "vector.scatter"):
         return lambda frame: _chosen(frame.take(slots[:-1]), frame.values[slots[-1]])
     axes = last(len(slots), shape)
@@ -167,7 +171,13 @@ def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable
 
 
 def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
-    """Returns the index of each element of a vector in each dimension of its memref."""
+    """Returns the index of each vector element per memref dimension.
+
+    Args:
+        indices: per memref dimension, the index of the vector's first element in each lane.
+        axes: per vector dimension, the memref dimension that it advances along; None: none.
+        shape: shape of the vector.
+    """
     places = [behind(index, len(shape)) for index in indices]
     for number, axis in enumerate(axes):
         if axis is not None:
@@ -177,12 +187,12 @@ def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[
 
 
 def last(rank: int, shape: tuple[int, ...]) -> list[int]:
-    """Returns the axes of a vector that lies along the last dimensions."""
+    """Returns the memref dimensions of a vector that extends along the last dimensions of a memref."""
     return list(range(rank - len(shape), rank))
 
 
 def everywhere(shape: tuple[int, ...]) -> Array:
-    """Returns a mask that leaves nothing out."""
+    """Returns an all-true mask of a vector's shape."""
     return np.ones((1, 1, *shape), bool)
 
 

@@ -1,4 +1,4 @@
-"""Vectors in each lane: their shapes, elements and slices. Arrays are (blocks, threads, *vector)."""
+"""Vectors in each lane: shapes, elements and slices. Arrays have the shape (blocks, threads, *vector)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ from tuner.programs.interpret.scope import Decode, FunctionScope
 
 
 def shape_of(kind: Any) -> tuple[int, ...]:
-    """Returns the shape of a vector type, () of a number."""
+    """Returns the shape of a vector type; () for a number type."""
     return tuple(kind.shape) if isinstance(kind, ir.VectorType) else ()
 
 
 def spread(values: Array, shape: tuple[int, ...]) -> Array:
-    """Returns values in a larger vector: missing dimensions come first, those of size 1 grow."""
+    """Returns values broadcast to a vector shape, with leading dimensions added and size 1 expanded."""
     missing = len(shape) - (values.ndim - 2)
     shaped = values.reshape(*values.shape[:2], *[1] * missing, *values.shape[2:])
     return np.broadcast_to(shaped, (*values.shape[:2], *shape))
@@ -34,7 +34,13 @@ def broadcast(op: Op, scope: FunctionScope) -> Step:
 
 
 def positions(op: Op, scope: FunctionScope, first: int) -> Callable[[LaneFrame], list[Array]]:
-    """Returns what gives the positions of an extraction or insertion, dynamic ones from an operand on."""
+    """Returns a function that computes the positions of a ``vector.extract`` or ``vector.insert``.
+
+    Args:
+        op: the operation.
+        scope: the function being decoded.
+        first: number of the first operand that is a dynamic position.
+    """
     static = list(ir.DenseI64ArrayAttr(op.attributes["static_position"]))
     slots = scope.slots(list(op.operands)[first:])
     unknown = ir.ShapedType.get_dynamic_size()
@@ -87,7 +93,7 @@ def insert(op: Op, scope: FunctionScope) -> Step:
 
 
 def integers_of(op: Op, name: str) -> list[int]:
-    """Returns an array attribute of integers."""
+    """Returns an array attribute of integers as a list."""
     return [ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes[name])]
 
 
@@ -99,7 +105,7 @@ def extract_slice(op: Op, scope: FunctionScope) -> Step:
 
 
 def insert_slice(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.insert_strided_slice``: the last dimensions of the larger vector are replaced."""
+    """Decodes ``vector.insert_strided_slice``: replaces a slice along the last dimensions."""
     offsets, strides = integers_of(op, "offsets"), integers_of(op, "strides")
     sizes = shape_of(op.operands[0].type)
     outer = len(offsets) - len(sizes)
@@ -124,7 +130,7 @@ def reshape(op: Op, scope: FunctionScope) -> Step:
 
 
 def bitcast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.bitcast``: the last dimension grows or shrinks."""
+    """Decodes ``vector.bitcast``: the size of the last dimension changes with the element width."""
     dtype = scope.element(op, op.results[0].type).dtype
     return step_of(op, scope, lambda values: np.ascontiguousarray(values).view(dtype))
 
@@ -160,7 +166,7 @@ def to_elements(op: Op, scope: FunctionScope) -> Step:
 
 
 def shuffle(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.shuffle``; -1 chooses poison."""
+    """Decodes ``vector.shuffle``; -1 selects poison."""
     chosen = np.array(list(ir.DenseI64ArrayAttr(op.attributes["mask"])))
 
     def compute(one: Array, other: Array) -> Array:
@@ -173,7 +179,7 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 
 
 def interleave(one: Array, other: Array) -> Array:
-    """Returns the elements of two vectors in turns."""
+    """Returns the elements of two vectors interleaved."""
     both = np.stack(np.broadcast_arrays(one, other), -1)
     return both.reshape(*both.shape[:-2], -1)
 
@@ -202,7 +208,7 @@ def constant_mask(op: Op, scope: FunctionScope) -> Step:
 
 
 def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
-    """Returns which elements are below a size in each dimension."""
+    """Returns a mask that is True where an element's index is below ``sizes`` in every dimension."""
     mask = np.ones((1, 1, *shape), bool)
     for axis, size in enumerate(sizes):
         numbers = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - 1 - axis))
@@ -225,7 +231,7 @@ def _constant(op: Op, scope: FunctionScope, value: Array) -> Step:
 
 
 def type_cast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.type_cast``: a memref of one vector."""
+    """Decodes ``vector.type_cast`` to a memref of rank 0 whose element is a vector."""
 
     def compute(view: BufferView) -> BufferView:
         return view.shifted(view.address, (), ())

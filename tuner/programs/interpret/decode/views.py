@@ -1,4 +1,4 @@
-"""Views of memrefs: other sizes, strides and offsets of the same bytes."""
+"""Views of memrefs: other sizes, strides and offsets on the same bytes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,14 +18,14 @@ from tuner.programs.interpret.scope import Decode, FunctionScope
 
 
 class MixedNumbers:
-    """Offsets, sizes or strides of which some are known and some are operands."""
+    """Offsets, sizes or strides, some of which are static and some of which are operands."""
 
     def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
         self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
         self._slots = scope.slots(values)
 
     def __call__(self, frame: LaneFrame) -> list[Array]:
-        """Returns them all; of a size, a stride and an offset that is not known MLIR has one number."""
+        """Returns static and dynamic values in order; MLIR marks dynamic sizes, strides, offsets alike."""
         return filled(self.static, frame.take(self._slots))
 
 
@@ -41,7 +41,7 @@ def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, Mi
 
 
 def subview(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.subview``, with fewer dimensions where the result has fewer."""
+    """Decodes ``memref.subview``, including rank-reduced results."""
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -60,7 +60,7 @@ def subview(op: Op, scope: FunctionScope) -> Step:
 
 
 def _kept(op: Op, sizes: list[int], shape: list[int]) -> list[int]:
-    """Returns which dimensions stay; those that go have size 1."""
+    """Returns the dimensions that a rank-reducing subview keeps; dropped dimensions must have size 1."""
     kept: list[int] = []
     for axis, size in enumerate(sizes):
         if len(kept) < len(shape) and size == shape[len(kept)]:
@@ -71,7 +71,7 @@ def _kept(op: Op, sizes: list[int], shape: list[int]) -> list[int]:
 
 
 def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.reinterpret_cast``: counted from where the buffer begins."""
+    """Decodes ``memref.reinterpret_cast``, whose offset is relative to the start of the buffer."""
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -111,7 +111,7 @@ def dimension(op: Op, scope: FunctionScope) -> Step:
 
 
 def groups_of(op: Op) -> list[list[int]]:
-    """Returns which dimensions of the longer shape belong to each of the shorter."""
+    """Returns, for each dimension of the shorter shape, its dimensions in the longer shape."""
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 
@@ -135,7 +135,7 @@ def collapse(op: Op, scope: FunctionScope) -> Step:
 
 
 def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
-    """Returns the stride of the last dimension that has more than one element; those of one step nowhere."""
+    """Returns the stride of the last dimension with more than one element; others have no effect."""
     stride = pairs[-1][1]
     is_settled = pairs[-1][0] != 1
     for size, other in reversed(pairs[:-1]):
@@ -193,7 +193,7 @@ def metadata(op: Op, scope: FunctionScope) -> Step:
 
 
 def cast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes casts between ranked types, which change no byte."""
+    """Decodes casts between ranked memref types."""
     kinds = (op.operands[0].type, op.results[0].type)
     if not all(isinstance(kind, ir.MemRefType) for kind in kinds):
         raise unsupported(op, str(kinds[1]), "memrefs of known rank")
@@ -201,7 +201,7 @@ def cast(op: Op, scope: FunctionScope) -> Step:
 
 
 def same(op: Op, scope: FunctionScope) -> Step:
-    """Decodes what hands its operands on."""
+    """Decodes operations that return their operands unchanged."""
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
