@@ -1,1 +1,1 @@
-"""Compiled host programs, called from Python on a device or on the host."""
+"""Compiled host programs as Python functions, on a device or on the host."""

@@ -14,9 +14,9 @@ from tuner.runtime.arrays.stream_handle import stream_handle
 
 
 class ProgramGraph:
-    """Launches a captured call: each launch reads the arguments anew and writes the same results.
+    """A captured call of a program: each launch reads the arguments again and writes the same results.
 
-    The program must stay open.
+    The program must stay open as long as the graph is launched.
     """
 
     def __init__(
@@ -29,7 +29,17 @@ class ProgramGraph:
         is_program_open: Callable[[], bool],
         free: Callable[[], None],
     ) -> None:
-        """Takes a graph, arrays that its launches write, what must stay alive, and what frees it."""
+        """Stores a captured graph.
+
+        Args:
+            device: the device of the graph.
+            graph: handle of the graph.
+            results: arrays that the launches write.
+            passed: arguments, which must stay alive.
+            program: the captured program.
+            is_program_open: returns whether the program is open.
+            free: frees the memory of the captured call.
+        """
         self.results = results  # the same arrays after each launch
         self._device = device
         self._graph: int | None = graph
@@ -40,13 +50,14 @@ class ProgramGraph:
         self._stream = device.create_stream()
 
     def launch(self, stream: object = None) -> tuple[Any, ...]:
-        """Launches on a stream, its own where none is given; returns ``results``.
+        """Launches the graph on ``stream``, or on the graph's stream if None; returns ``results``.
 
-        Waits where host memory takes part. Raises UsageError when it or the program is closed.
+        Waits for the end of the work if host memory is read or written. Raises UsageError when the graph or
+        the program is closed.
         """
         if self._graph is None:
             raise UsageError(f"{self._program.entry}: found a closed graph, allowed an open one")
-        if not self._is_program_open():  # its kernels and constants are gone
+        if not self._is_program_open():  # a closed program's kernels and constants are gone
             raise UsageError(f"{self._program.entry}: found a graph of a closed program, allowed an open one")
         handle = self._stream if stream is None else stream_handle(stream)
         self._device.launch_graph(self._graph, handle)
@@ -56,7 +67,7 @@ class ProgramGraph:
         return self.results
 
     def close(self) -> None:
-        """Destroys the graph and its stream; ``results`` stay valid as copies."""
+        """Destroys the graph and its stream; ``results`` become copies, which stay valid."""
         if self._graph is None:
             return
         self._device.synchronize_stream(self._stream)

@@ -21,15 +21,15 @@ from tuner.runtime.arrays.device_arrays import DeviceArray, wait_for_producers
 from tuner.runtime.arrays.stream_handle import stream_handle
 from tuner.runtime.loaded_code import LoadedCode
 
-# What a wait of the host for captured work is refused with
+# CUDA errors for a host wait for captured work
 WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
 
 
 class DeviceFunction(LoadedCode):
     """A Python function that runs a program on a device, one call at a time, from any thread.
 
-    Buffers are numpy arrays, or arrays in device memory where the program takes those. A program on streams
-    keeps its streams from call to call; the caller may give the first.
+    Buffers are numpy arrays, or arrays in device memory if the program has device arguments. A program on
+    streams keeps its streams from call to call; the caller may provide the first stream.
     """
 
     load_again = "tuner.compile_program(payload)"
@@ -37,7 +37,7 @@ class DeviceFunction(LoadedCode):
     def __init__(
         self, program: DeviceProgram, device: AbstractDevice, write: Write = sys.stdout.write
     ) -> None:
-        """Compiles the host part and loads the kernels; ``write`` takes what the program prints.
+        """Compiles the host code and loads the kernels; ``write`` receives the text that the program prints.
 
         Raises CandidateError(LOAD) and DeviceError.
         """
@@ -64,16 +64,21 @@ class DeviceFunction(LoadedCode):
             self._table.error.raise_it()
             self._streams = tuple(device.create_stream() for _ in range(program.stream_slots))
         except BaseException:
-            with contextlib.suppress(DeviceError):  # the first error is the one to tell
+            with contextlib.suppress(DeviceError):  # the first error is the one to report
                 self.close()
             raise
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
-        """Calls the function; returns its result, a tuple of several, or None.
+        """Calls the function; returns its result, a tuple of several results, or None.
 
-        Returns when host memory is as the function leaves it. A program on device memory without results only
-        enqueues its work on ``stream``, which is a handle or an object that has one. Raises UsageError for
-        arguments that do not fit, DeviceError for what the device refuses.
+        Returns when host memory is in its final state. A program on device memory without results only
+        enqueues its work on ``stream``.
+
+        Args:
+            arguments: one value per argument of the entry function.
+            stream: a stream handle, or an object with one; None: the program's first stream.
+
+        Raises UsageError for arguments that do not fit, DeviceError for errors of the device.
         """
         with self._turn:
             slots = self._slots(stream)
@@ -83,9 +88,10 @@ class DeviceFunction(LoadedCode):
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *arguments: object) -> ProgramGraph:
-        """Captures one call as a graph: launched again, it reads the same arguments anew.
+        """Captures one call as a CUDA graph, whose launches read the same arguments again.
 
-        Raises UsageError for a program that makes its own streams or waits for the device in its middle.
+        Raises UsageError for a program that creates its own streams, or that waits for the device during the
+        call.
         """
         entry = self.program.entry
         with self._turn:
@@ -118,7 +124,7 @@ class DeviceFunction(LoadedCode):
             code, self._code = self._code, None
             if code is None:
                 return
-            with contextlib.ExitStack() as last_first:  # all of it, whatever fails
+            with contextlib.ExitStack() as last_first:  # runs every callback, even if one raises
                 last_first.callback(self._table.error.raise_it)
                 last_first.callback(lambda: self._heap.give_back(self._heap.take_freed()))
                 last_first.callback(code.close)
@@ -129,12 +135,12 @@ class DeviceFunction(LoadedCode):
 
     @property
     def host_allocations(self) -> int:
-        """Returns how many allocations of the host code were not freed."""
+        """Returns the number of allocations of the host code that were not freed."""
         return self._heap.in_use
 
     @property
     def is_synchronous(self) -> bool:
-        """Tells whether a call returns when its work is done, because it reads or writes host memory."""
+        """Returns whether a call returns when its work is done, because it reads or writes host memory."""
         program = self.program
         has_results = any(isinstance(each, BufferType) for each in program.results)
         return not program.stream_slots or not program.device_arguments or has_results
@@ -170,7 +176,7 @@ class DeviceFunction(LoadedCode):
         return results
 
     def _invoke(self, frame: CallFrame, first: int | None, passed: tuple[PassedArgument, ...]) -> None:
-        """Runs the code, and tells a device that checks its host where the call begins and ends."""
+        """Runs the code; notifies a device that checks host accesses of the beginning and end of the call."""
         assert self._code is not None
         watch = self.device.watch
         if watch is not None:
@@ -195,7 +201,7 @@ class DeviceFunction(LoadedCode):
             self._code(frame.address)
             self._table.error.raise_it()
         except BaseException as error:
-            with contextlib.suppress(DeviceError):  # the first error is the one to tell
+            with contextlib.suppress(DeviceError):  # the first error is the one to report
                 self.device.destroy_graph(self.device.end_capture(stream))
             if isinstance(error, DeviceError) and error.error_name in WAITS:
                 entry = self.program.entry

@@ -14,7 +14,7 @@ def dtype_of(element: str) -> "np.dtype[np.generic]":
 
 
 def is_same_bits(found: "np.dtype[np.generic]", expected: "np.dtype[np.generic]") -> bool:
-    """Tells whether an array of a type can be passed as another: integers of MLIR have no sign."""
+    """Returns whether an array of one type can be passed as another: MLIR's integers are signless."""
     if found == expected:
         return True
     return found.kind == "u" and expected.kind == "i" and found.itemsize == expected.itemsize

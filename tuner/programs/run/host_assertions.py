@@ -1,8 +1,8 @@
-"""Assertions of compiled host code that fail are errors of the call, where they would end the process.
+"""Turns failing assertions of compiled host code into errors of the call, instead of ending the process.
 
-Upstream lowers ``cf.assert`` to calls of ``puts`` with the text and of ``abort``, which must not return. So
-the code runs in a thread of its own: where it fails, that thread waits for ever, and the caller gets the
-error. The thread keeps the memory of its call, and ends with the process.
+Upstream lowers ``cf.assert`` to calls of ``puts`` with the text and of ``abort``, which must not return.
+Therefore the code runs in a separate thread: if an assertion fails, that thread waits forever, and the caller
+gets the error. The thread keeps the memory of its call until the process ends.
 """
 
 import ctypes
@@ -14,20 +14,20 @@ from typing import Any
 from tuner.core.errors import CandidateError, Stage
 from tuner.programs.lower.on_host.libm_names import MATH_PREFIX
 
-ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # as the code calls them
-# What generate-runtime-verification asserts: op, what is wrong, location
+ABORT, PUTS = f"{MATH_PREFIX}abort", f"{MATH_PREFIX}puts"  # names in the compiled code
+# The message of generate-runtime-verification: operation, reason, location
 VERIFICATION = re.compile(
     r'.*verification failed\s*(?:%\S+ = )?"?([\w.]+).*\^ (.*)\s*Location: loc\(.*?:(\d+:\d+)', re.DOTALL
 )
 
 
 def has_assertions(llvm_text: str) -> bool:
-    """Tells whether host code may fail at an assertion."""
+    """Returns whether host code contains assertions."""
     return f"@{ABORT}(" in llvm_text
 
 
 class HostAssertions:
-    """The functions that failing code calls; they live as long as this object."""
+    """The functions that a failing assertion calls; their addresses are valid as long as this object."""
 
     def __init__(self) -> None:
         self._said: list[str] = []
@@ -41,7 +41,7 @@ class HostAssertions:
         return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in functions.items()}
 
     def call(self, code: Callable[[], None]) -> None:
-        """Runs the code. Raises CandidateError(RUN) with the text of an assertion that fails."""
+        """Runs the code. Raises CandidateError(RUN) with the text of a failing assertion."""
         self._said, self._is_over = [], threading.Event()
 
         def run() -> None:
@@ -66,7 +66,7 @@ class HostAssertions:
 
 
 def _reason(text: str) -> str:
-    """Returns the text of an assertion in one line, with op and line in front where it names them."""
+    """Returns an assertion's text in one line, starting with operation and line if the text has them."""
     found = VERIFICATION.match(text)
     if found is None:
         return f"the program's assertion fails: {' '.join(text.split())}"[:300]

@@ -1,4 +1,4 @@
-"""Makes machine code of a program's host part and runs none of it: what crashes here would crash its user."""
+"""Compiles a program's host code without running it, to detect compiler crashes in a child process."""
 
 import ctypes
 import re
@@ -8,16 +8,18 @@ from tuner.programs.run.host_faults import with_checks
 from tuner.programs.run.jitted_host_code import HostCode
 from tuner.programs.run.mgpu import SIGNATURES
 
-DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a body begins with {
+DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a definition ends with {
 _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
 
 def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
-    """Compiles the code, with the checks of a device that checks its host or without.
+    """Compiles the host code of a program and discards the result. Raises CandidateError(LOAD).
 
-    Raises CandidateError(LOAD).
+    Args:
+        program: the program.
+        is_checked: whether the code has the checks for a device that checks host accesses.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
     address = ctypes.cast(_nothing, ctypes.c_void_p).value or 0
-    names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls behind this text
+    names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
     HostCode(llvm, program.entry, dict.fromkeys(names, address), is_run=False)

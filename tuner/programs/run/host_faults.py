@@ -1,9 +1,9 @@
-"""Host code that touches device memory faults, on a device that checks its host.
+"""Makes host code that accesses device memory report an error, on a device that checks host accesses.
 
-Where device and host share one address space for real, as on the simulated GPU, compiled code could load and
-store anywhere. So each load and store of the code asks first, by a range of addresses that only device memory
-has. A fault is kept for the caller, who raises it, and the code goes on in memory of no meaning: on a GPU it
-would have ended with a segmentation fault.
+Where device and host share one address space, as with the simulated GPU, compiled host code could load from
+and store to device memory. Therefore each load and store is preceded by a check against the address range of
+device memory. The error is stored and raised by the caller, and the code continues on scratch memory; on a
+GPU it would have ended with a segmentation fault.
 
     %5 = llvm.load %4 : !llvm.ptr -> f32
   becomes
@@ -20,7 +20,7 @@ from typing import Any
 from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHostWatch, DeviceError
 
 FAULT = "tuner_host_fault"
-LOAD_BYTES = 4096  # that one load or store touches at most, and an intrinsic is given its size
+LOAD_BYTES = 4096  # more than any single load or store accesses; intrinsics pass their size
 CHECK = f"""
   llvm.func @{FAULT}(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func internal @tuner_on_host(%pointer: !llvm.ptr, %bytes: i64) -> !llvm.ptr {{
@@ -47,10 +47,10 @@ FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 
 class HostFaults:
-    """The faults of one program's host code; its function lives as long as this object."""
+    """The errors of one program's host code; its C function is valid as long as this object."""
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
-        """Takes what is told of each fault."""
+        """Takes the device's record of memory, and a function that stores each error."""
         self._watch, self._note = watch, note
         self._scratch: Any = ctypes.create_string_buffer(LOAD_BYTES)
         kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -61,7 +61,7 @@ class HostFaults:
         return {FAULT: ctypes.cast(self._function, ctypes.c_void_p).value or 0}
 
     def is_fault(self, address: int, what: str) -> bool:
-        """Tells whether memory is out of the host's reach, and notes an access of it as a fault."""
+        """Returns whether an address is device memory, and if so stores an error for the access."""
         found = self._watch.device_memory_at(address)
         if found is not None:
             where = f"{found}, which is device memory"
@@ -70,7 +70,10 @@ class HostFaults:
         return found is not None
 
     def _fault(self, address: int, size_bytes: int) -> int:
-        """Returns where the code may go on; an address that no device memory has now is a fault too."""
+        """Returns the scratch memory on which the code continues.
+
+        Stores an error also for a tagged address that is not in any device allocation.
+        """
         if not self.is_fault(address, "a load or store"):
             self._note(DeviceError(f"host: found an access of {address:#x}, allowed host memory"))
         if size_bytes > len(self._scratch):
@@ -79,7 +82,7 @@ class HostFaults:
 
 
 def with_checks(llvm: str) -> str:
-    """Returns LLVM dialect in which each load, store, copy and fill of memory asks first."""
+    """Returns LLVM dialect in which each load, store, copy and fill of memory is preceded by a check."""
     numbers = itertools.count()
     lines = [checked for line in llvm.splitlines() for checked in _checked(line, numbers)]
     start = next((number for number, line in enumerate(lines) if MODULE.match(line)), None)
@@ -88,7 +91,7 @@ def with_checks(llvm: str) -> str:
 
 
 def _checked(line: str, numbers: "itertools.count[int]") -> list[str]:
-    """Returns a line behind the checks of its addresses."""
+    """Returns the checks of a line's addresses, followed by the line."""
     found = PLAIN.search(line) or FILL.search(line) or COPY.search(line)
     if found is None:
         return [line]

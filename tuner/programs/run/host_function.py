@@ -1,4 +1,4 @@
-"""A compiled host program that calls no device, as a Python function: what programs are compared with."""
+"""A compiled host program that uses no device, as a Python function; also the reference for comparisons."""
 
 import sys
 from typing import Any, Never
@@ -21,7 +21,7 @@ class HostFunction(LoadedCode):
     load_again = "tuner.compile_program(payload)"
 
     def __init__(self, program: DeviceProgram, write: Write = sys.stdout.write) -> None:
-        """Compiles; ``write`` takes what the program prints. Raises CandidateError(LOAD)."""
+        """Compiles a program; ``write`` receives the text that it prints. Raises CandidateError(LOAD)."""
         self.program = program
         self._heap = HostHeap(None)
         self._runner = RunnerFunctions(write)
@@ -31,9 +31,10 @@ class HostFunction(LoadedCode):
         self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
-        """Calls the function; returns its result, a tuple of several, or None.
+        """Calls the function; returns its result, a tuple of several results, or None.
 
-        Raises UsageError for what does not fit, CandidateError(RUN) where an interpreted kernel faults.
+        Raises UsageError for arguments that do not fit, CandidateError(RUN) where an interpreted kernel or an
+        assertion fails.
         """
         if stream is not None:
             raise UsageError(f"{self.program.entry}: found a stream, allowed none for a program on the host")
@@ -45,26 +46,26 @@ class HostFunction(LoadedCode):
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *_arguments: object) -> Never:
-        """Raises UsageError: graphs are of GPUs."""
+        """Raises UsageError: only programs on a GPU have graphs."""
         raise UsageError(
             f"{self.program.entry}: found a program on the host, allowed one on a GPU for a graph"
         )
 
     def close(self) -> None:
-        """Does nothing, unlike that of ``DeviceFunction``: the code is freed with this object."""
+        """Does nothing: the code is freed with this object. Exists for symmetry with ``DeviceFunction``."""
 
     @property
     def allocations(self) -> int:
-        """Returns how many allocations of the code were not freed."""
+        """Returns the number of allocations of the code that were not freed."""
         return self._heap.in_use
 
     def prepare(self, *arguments: object) -> "PreparedHostCall":
-        """Checks arguments and lays them out. Raises UsageError."""
+        """Checks arguments and lays them out in memory for calls. Raises UsageError."""
         passed = pass_arguments(self.program, arguments, 0)
         return PreparedHostCall(passed, CallFrame(passed, (), self.program.results))
 
     def repeat(self, call: "PreparedHostCall", times: int) -> None:
-        """Calls so many times on the same arguments; results are dropped."""
+        """Calls the function ``times`` times on the same arguments and frees its results."""
         for _ in range(times):
             self._code(call.frame.address)
             self._kernels.error.raise_it()
@@ -77,7 +78,7 @@ class HostFunction(LoadedCode):
 
 
 class PreparedHostCall:
-    """Checked arguments, and the frame that points at them."""
+    """Checked arguments, and the frame with pointers to them."""
 
     def __init__(self, passed: tuple[PassedArgument, ...], frame: CallFrame) -> None:
         self.passed = passed

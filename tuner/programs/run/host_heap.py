@@ -1,4 +1,4 @@
-"""The heap of compiled host code. Freed memory is kept until no work on a device can use it any more."""
+"""The heap of compiled host code; freed memory is kept until no device work can use it any more."""
 
 import ctypes
 import os
@@ -6,20 +6,20 @@ from typing import Any
 
 from tuner.core.device import AbstractHostWatch
 
-POISON = 0xFF  # of every float type: NaN
+POISON = 0xFF  # all bits set: NaN in every float type
 STDERR = 2
 
 
 class HostHeap:
-    """``malloc``, ``aligned_alloc`` and ``free`` for a JIT, as addresses. They live as long as this object.
+    """``malloc``, ``aligned_alloc`` and ``free`` for a JIT; the addresses are valid as long as this object.
 
-    A device that checks its host is told of every free; new memory is then filled with NaN.
+    A device that checks host accesses is notified of every free; new memory is then NaN-filled.
     """
 
     def __init__(self, watch: AbstractHostWatch | None) -> None:
         self._watch = watch
         self._libc = _libc()
-        self._sizes: dict[int, int] = {}  # of what is in use
+        self._sizes: dict[int, int] = {}  # address of each allocation in use -> its size in bytes
         self._freed: list[int] = []
         self._functions = {
             "malloc": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(self._allocate),
@@ -35,11 +35,11 @@ class HostHeap:
 
     @property
     def in_use(self) -> int:
-        """Returns how many allocations were not freed."""
+        """Returns the number of allocations that were not freed."""
         return len(self._sizes)
 
     def free(self, address: int | None) -> None:
-        """Frees memory that the code has asked for; what is not of this heap is left alone."""
+        """Marks an allocation of this heap as freed; ignores other addresses."""
         if address not in self._sizes:
             return
         size_bytes = self._sizes.pop(address)
@@ -48,12 +48,12 @@ class HostHeap:
         self._freed.append(address)
 
     def take_freed(self) -> tuple[int, ...]:
-        """Returns the freed memory that is still kept; the caller gives it to the system by ``give_back``."""
+        """Returns the freed allocations that are still kept; the caller passes these to ``give_back``."""
         freed, self._freed = tuple(self._freed), []
         return freed
 
     def give_back(self, addresses: tuple[int, ...]) -> None:
-        """Returns memory to the system: nothing may use it any more."""
+        """Returns freed allocations to the system; no work may use them any more."""
         for address in addresses:
             self._libc.free(address)
 
@@ -64,7 +64,7 @@ class HostHeap:
         return self._known(self._libc.aligned_alloc(alignment_bytes, size_bytes), size_bytes)
 
     def _known(self, address: int | None, size_bytes: int) -> int | None:
-        if not address:  # the code does not look, and the process ends where it writes there
+        if not address:  # compiled code does not check for NULL, and crashes when it writes there
             os.write(STDERR, f"found no {size_bytes} bytes of host memory\n".encode())
             return None
         self._sizes[address] = size_bytes

@@ -1,4 +1,4 @@
-"""Kernels that are interpreted, as functions that JIT-compiled host code calls."""
+"""Interpreted kernels as C functions that JIT-compiled host code calls."""
 
 import ctypes
 from collections.abc import Callable
@@ -14,20 +14,25 @@ from tuner.runtime.arrays.memref import MemRef
 
 
 class InterpretedKernels:
-    """The functions as addresses for a JIT. They live as long as this object.
+    """The C functions of interpreted kernels for a JIT; their addresses are valid as long as this object.
 
-    Whoever called the compiled code asks ``error`` for an error.
+    After a call of the compiled code, its caller must call ``error.raise_it``.
     """
 
     def __init__(self, text: str, write: Write) -> None:
-        """Reads MLIR text; none where it is empty. ``write`` takes what is printed. Raises CandidateError."""
+        """Reads kernels from MLIR text, which may be empty. Raises CandidateError.
+
+        Args:
+            text: a module with the kernels.
+            write: receives the text that the kernels print.
+        """
         kernels = read_kernels(text) if text else {}
         self.error = KeptError()
         self._write = write
         self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each function by the name that host code has for it."""
+        """Returns the address of each function by its name in the host code."""
         return {
             CALLBACK + PREFIX + name: ctypes.cast(function, c_void_p).value or 0
             for name, function in self._functions.items()

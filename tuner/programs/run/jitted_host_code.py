@@ -1,4 +1,4 @@
-"""Compiles LLVM dialect to a function in this process that can call functions of this process."""
+"""JIT-compiles LLVM dialect to a function that can call functions of this process."""
 
 import contextlib
 import ctypes
@@ -10,7 +10,7 @@ from tuner.programs.run.host_assertions import HostAssertions, has_assertions
 
 
 class HostCode:
-    """The machine code of a program. Its constructors have run: the kernels' modules are loaded."""
+    """The machine code of a program, whose constructors have run: the kernels' modules are loaded."""
 
     def __init__(
         self,
@@ -21,10 +21,18 @@ class HostCode:
         is_run: bool = True,
         catches_assertions: bool = False,
     ) -> None:
-        """Compiles with LLVM -O2; runs the constructors if any of it is to run. Raises CandidateError(LOAD).
+        """Compiles with LLVM -O2, and runs the constructors. Raises CandidateError(LOAD).
 
-        With ``catches_assertions`` code with assertions runs in a thread of its own, see ``host_assertions``.
-        Every symbol is known before the constructors run: without that their modules would be null.
+        All symbols are registered before the constructors run, since the modules that they load would be null
+        otherwise.
+
+        Args:
+            llvm_text: the program in LLVM dialect.
+            entry: the function to call.
+            symbols: name -> address of each function that the code calls.
+            is_run: whether the constructors run; False: the code is compiled only.
+            catches_assertions: whether code with assertions runs in a separate thread, see
+            ``host_assertions``.
         """
         jit_ir, execution_engine = jit_bindings()
         is_caught = catches_assertions and has_assertions(llvm_text)
@@ -47,9 +55,9 @@ class HostCode:
         self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def __call__(self, address: int) -> None:
-        """Calls the packed wrapper; ``address`` is that of the array of pointers to arguments.
+        """Calls the packed wrapper with the address of the array of pointers to arguments.
 
-        Raises CandidateError(RUN) for an assertion that fails and is caught.
+        Raises CandidateError(RUN) for a failing assertion, if assertions are caught.
         """
         if self._assertions is None:
             self._function(address)

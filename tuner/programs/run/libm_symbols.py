@@ -1,4 +1,4 @@
-"""Addresses of the C math library's functions, by the names under which compiled code calls them."""
+"""Addresses of the C math library's functions, by the names with which compiled code calls them."""
 
 import ctypes
 import re
@@ -10,9 +10,9 @@ DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
 
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
-    """Returns the address of each function that the code declares and the math library has."""
+    """Returns the address of each declared function that the math library has, by its name in the code."""
     names = sorted(set(DECLARED.findall(llvm_text)))
-    path = find_library("m") if names else None  # it starts a process
+    path = find_library("m") if names else None  # find_library starts a process
     if path is None:
         return {}
     library = ctypes.CDLL(path)

@@ -1,4 +1,4 @@
-"""Converts Python's values to the packed calling convention of compiled code, and its results back."""
+"""Converts Python values to the packed calling convention of compiled code, and results back."""
 
 import ctypes
 import math
@@ -22,16 +22,16 @@ HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost; dlpack.h
 
 @dataclass(frozen=True, eq=False)
 class PassedArgument:
-    """One checked argument, as compiled code takes it."""
+    """One checked argument in the representation of compiled code."""
 
-    content: bytes  # of the descriptor, or of the number
+    content: bytes  # bytes of the memref descriptor, or of the number
     is_buffer: bool
     host: npt.NDArray[Any] | None  # memory that the program reads and may write
-    owner: object  # what keeps the memory alive
+    owner: object  # object that keeps the memory alive
 
     @property
     def memory(self) -> range:
-        """Returns the addresses of an array's bytes; none of a number."""
+        """Returns the range of addresses of an array's bytes; empty for a number."""
         if self.host is not None:
             return range(self.host.ctypes.data, self.host.ctypes.data + self.host.nbytes)
         if isinstance(self.owner, DeviceArray):
@@ -42,7 +42,17 @@ class PassedArgument:
 def pass_value(
     name: str, value: object, expected: ValueType, program: DeviceProgram, stream: int
 ) -> PassedArgument:
-    """Checks an argument and returns it as compiled code takes it. Raises UsageError."""
+    """Checks an argument and converts it to the representation of compiled code.
+
+    Args:
+        name: of the argument in messages.
+        value: the Python value.
+        expected: the type of the argument.
+        program: the program, which determines whether arrays are in device memory.
+        stream: handle of the stream on which the array is used.
+
+    Raises UsageError.
+    """
     if isinstance(expected, ScalarType):
         return PassedArgument(_number(name, value, expected), False, None, None)
     if program.device_arguments:
@@ -63,7 +73,7 @@ def pass_value(
 def pass_arguments(
     program: DeviceProgram, arguments: tuple[object, ...], stream: int
 ) -> tuple[PassedArgument, ...]:
-    """Checks all arguments of a call, each by itself and for overlap with the others. Raises UsageError."""
+    """Checks all arguments of a call, individually and for overlap. Raises UsageError."""
     entry, expected = program.entry, program.arguments
     if len(arguments) != len(expected):
         raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
@@ -78,14 +88,14 @@ def pass_arguments(
 
 
 def check_writable(name: str, passed: PassedArgument) -> None:
-    """Raises UsageError for a read-only array: compiled code writes by address and would not notice."""
+    """Raises UsageError for a read-only array: compiled code would write to it by address."""
     is_read_only = passed.host is not None and not passed.host.flags.writeable
     if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
         raise UsageError(f"{name}: found a read-only array, allowed one that can be written")
 
 
 def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -> None:
-    """Raises UsageError where a written argument overlaps another: each has its own mirror on the device."""
+    """Raises UsageError where a written argument overlaps another: each has a separate device buffer."""
     for number, one in enumerate(passed):
         for other, another in enumerate(passed):
             if program.written[number] and number != other and overlap(one.memory, another.memory):
@@ -96,7 +106,7 @@ def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -
 
 
 class CallFrame:
-    """The memory of one call: values, descriptors, streams, and room for the results."""
+    """The memory of one call: values, descriptors, streams, and space for the results."""
 
     def __init__(
         self, arguments: tuple[PassedArgument, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
@@ -108,7 +118,7 @@ class CallFrame:
         slots = [self._place(passed) for passed in arguments]
         slots += [self._keep(ctypes.c_uint64(stream)) for stream in streams]
         room = ctypes.addressof(self._room)
-        if self._layout.is_struct:  # the first argument points at it
+        if self._layout.is_struct:  # the first argument points to the struct
             slots.insert(0, self._keep(ctypes.c_uint64(room)))
         elif results:
             slots.append(room)
@@ -116,7 +126,7 @@ class CallFrame:
         self.address = ctypes.addressof(self._slots)
 
     def results(self) -> tuple["MemRef | np.generic", ...]:
-        """Returns the results of the call, buffers as descriptors."""
+        """Returns the results of the call; buffers as descriptors."""
         return self._layout.read(self._room.raw)
 
     def _place(self, passed: PassedArgument) -> int:
@@ -129,7 +139,7 @@ class CallFrame:
 
 
 class ResultLayout:
-    """The layout of compiled code's results: a single number by value, all else in a struct."""
+    """The layout of compiled code's results: a single number by value, everything else in a struct."""
 
     def __init__(self, results: tuple[ValueType, ...]) -> None:
         self._results = results
@@ -143,7 +153,7 @@ class ResultLayout:
 
     @property
     def is_struct(self) -> bool:
-        """Tells whether the results are a struct, whose address the caller passes."""
+        """Returns whether the results are in a struct, whose address the caller passes."""
         return len(self._results) > 1 or any(isinstance(each, BufferType) for each in self._results)
 
     def read(self, content: bytes) -> tuple["MemRef | np.generic", ...]:
@@ -159,12 +169,12 @@ class ResultLayout:
 
 
 def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
-    """Returns a buffer in host memory as an array; the memory stays the buffer's."""
+    """Returns a buffer in host memory as an array that shares its memory."""
     return array_of(view, dtype_of(result.element))
 
 
 def _extent(result: ValueType) -> tuple[int, int]:
-    """Returns size and alignment in bytes, as LLVM lays out structs on x86-64."""
+    """Returns size and alignment in bytes, in LLVM's struct layout on x86-64."""
     if isinstance(result, BufferType):
         return word_count(len(result.shape)) * WORD_BYTES, WORD_BYTES
     size = dtype_of(result.element).itemsize
@@ -181,12 +191,12 @@ def _number(name: str, value: object, expected: ScalarType) -> bytes:
 
 
 def _content(value: Any, dtype: "np.dtype[Any]") -> bytes | None:
-    """Returns a number's bytes, a float rounded to the type; None where the type has no such number."""
+    """Returns a number's bytes, floats rounded; None for a number that the type cannot represent."""
     is_whole = dtype.kind in "ib"
     try:
         with np.errstate(over="ignore"):
             content = np.array([int(value) if is_whole else value], dtype)
-    except (OverflowError, ValueError):  # also of int(nan)
+    except (OverflowError, ValueError):  # int(nan) raises ValueError
         return None
     if is_whole:
         is_kept = int(content[0]) == value
@@ -221,7 +231,7 @@ def _words(view: MemRef) -> bytes:
 
 
 def host_array(name: str, found: Any) -> npt.NDArray[Any]:
-    """Views an argument; the caller keeps ``found`` as long as the view. Raises UsageError."""
+    """Returns an array view of an argument; the caller must keep ``found`` alive. Raises UsageError."""
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: found a masked array, allowed one without: its .data or .filled()")
     if isinstance(found, np.ndarray):

@@ -16,7 +16,7 @@ from tuner.runtime.arrays.memref import MemRef, element_bytes_of_tensor_map
 SIZES_3 = (c_int64, c_int64, c_int64)
 LAUNCH_END = (c_int32, c_void_p, c_void_p, c_void_p)  # shared bytes, stream, parameters, extra
 
-# Name -> result, arguments. A pointer is an address; NULL arrives as None.
+# Name -> result type, argument types. A pointer is an address; NULL is passed as None.
 SIGNATURES: dict[str, tuple[Any, ...]] = {
     "mgpuModuleLoad": (c_void_p, c_void_p, c_size_t),
     "mgpuModuleLoadJIT": (c_void_p, c_void_p, c_int32),
@@ -45,7 +45,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "mgpuSetDefaultDevice": (None, c_int32),
     "mgpuTensorMapEncodeTiledMemref": (c_void_p, c_int64, c_void_p, *(c_int64,) * 5, c_void_p),
 }
-# Functions that are a method of the device, with the same arguments.
+# Functions that are implemented by a device method with the same arguments.
 PASSED_ON = {
     "mgpuStreamCreate": "create_stream",
     "mgpuStreamDestroy": "destroy_stream",
@@ -62,18 +62,18 @@ PASSED_ON = {
 
 
 class MgpuTable:
-    """The functions on one device, as addresses for a JIT. They live as long as this object.
+    """The ``mgpu*`` functions of one device for a JIT; their addresses are valid as long as this object.
 
-    Whoever called the compiled code asks ``error`` for an error.
+    After a call of the compiled code, its caller must call ``error.raise_it``.
     """
 
     def __init__(self, device: AbstractDevice) -> None:
-        """Creates one C function for each name."""
+        """Creates one C function per name of ``SIGNATURES``."""
         self.device = device
         self.error = KeptError()
-        self._shared: set[int] = set()  # host memory that kernels see, which the program frees like the rest
-        self._after_error: list[Any] = []  # memory of programs that go on after an error
-        self._maps: dict[bytes, int] = {}  # tensor map -> its copy on the device
+        self._shared: set[int] = set()  # host_shared memory, which the program frees like other memory
+        self._after_error: list[Any] = []  # memory for programs that continue after an error
+        self._maps: dict[bytes, int] = {}  # tensor map -> address of its copy on the device
         self._functions = {name: self._function(name) for name in SIGNATURES}
 
     def addresses(self) -> dict[str, int]:
@@ -81,21 +81,24 @@ class MgpuTable:
         return {name: _address(function) for name, function in self._functions.items()}
 
     def free_shared(self, address: int) -> bool:
-        """Frees memory if the program allocated it as ``gpu.alloc host_shared``; tells whether it did."""
+        """Frees memory that the program allocated as ``gpu.alloc host_shared``; returns whether it did."""
         is_shared = address in self._shared
         if is_shared:
             self._MemFree(address, 0)
         return is_shared
 
     def close(self) -> None:
-        """Frees what the functions keep on the device."""
+        """Frees the tensor maps on the device, and the memory kept after errors."""
         for address in self._maps.values():
             self.device.free(address, 0)
         self._maps.clear()
         self._after_error.clear()
 
     def _function(self, name: str) -> Any:
-        """Returns the C function that calls the method of its name, or of the device, and never raises."""
+        """Returns the C function for a name, which calls the method of this object or of the device.
+
+        The function never raises: it stores the error.
+        """
         own = "_" + name.removeprefix("mgpu")
 
         def call(*values: int) -> int | None:
@@ -122,13 +125,13 @@ class MgpuTable:
         return ctypes.CFUNCTYPE(*SIGNATURES[name])(guarded)
 
     def _instead(self, name: str, values: list[int]) -> int:
-        """Returns what a call gives after an error: host memory where the program may touch it, else NULL."""
+        """Returns the result of a call after an error: host memory for host_shared allocations, else NULL."""
         if name != "mgpuMemAlloc" or not values[2]:
             return 0
         self._after_error.append(ctypes.create_string_buffer(max(values[0], 1)))
         return ctypes.addressof(self._after_error[-1])
 
-    # One method for each other function, by its name; arguments as in SIGNATURES.
+    # One method per remaining function, with its name; arguments as in SIGNATURES.
 
     def _ModuleLoad(self, image: int, size_bytes: int) -> int:  # noqa: N802
         return self.device.load_module(ctypes.string_at(image, size_bytes))
@@ -137,7 +140,7 @@ class MgpuTable:
         return self.device.load_module(ctypes.string_at(image))
 
     def _ModuleUnload(self, module: int) -> None:  # noqa: N802
-        if module:  # else its load has failed
+        if module:  # null if loading failed
             self.device.unload_module(module)
 
     def _ModuleGetFunction(self, module: int, name: int) -> int:  # noqa: N802
@@ -199,7 +202,7 @@ class MgpuTable:
         fill: int,
         box: int,
     ) -> int:
-        """Returns the address of a tensor map in device memory; equal ones are copied there once."""
+        """Returns the address of a tensor map in device memory; equal tensor maps are copied once."""
         view, item_bytes = MemRef.at(descriptor, rank), element_bytes_of_tensor_map(dtype)
         strides = tuple(stride * item_bytes for stride in reversed(view.strides[:-1]))
         sides = tuple(reversed((c_int64 * rank).from_address(box)))
@@ -211,7 +214,7 @@ class MgpuTable:
         return self._maps[content]
 
     def _copy_to_device(self, content: bytes) -> int:
-        """Copies bytes to device memory that is freed by ``close``."""
+        """Copies bytes to device memory, which ``close`` frees; returns the address."""
         watch = self.device.watch
         with watch.outside_of_calls() if watch is not None else contextlib.nullcontext():
             address = self._filled(content)

@@ -1,4 +1,4 @@
-"""Records the calls of a device that a program makes, as lines that are the same in every run."""
+"""Records the device calls of a program as text lines that are identical in every run."""
 
 import ctypes
 from typing import final
@@ -10,20 +10,20 @@ POINTER_BYTES = 8
 
 @final
 class RecordingDevice(AbstractDevice):
-    """A device that passes every call on to another one; ``trace`` holds one line for each call.
+    """A device that forwards every call to another device; ``trace`` has one line per call.
 
-    Streams are s0, s1, ... in the order they are first named (the default stream is ``default``), events e0,
+    Streams are named s0, s1, ... in the order of first use (the default stream is ``default``), events e0,
     device memory d0, pinned memory p0, modules m0, graphs g0; other memory is ``host``.
     """
 
     def __init__(self, inner: AbstractDevice) -> None:
-        """Takes the device that does the work."""
+        """Takes the device that executes the calls."""
         self._inner = inner
         self.name, self.chip, self.watch = inner.name, inner.chip, inner.watch
         self.trace: list[str] = []
-        self._names: dict[tuple[str, int], str] = {}  # (kind, handle)
+        self._names: dict[tuple[str, int], str] = {}  # (kind, handle) -> name
         self._count: dict[str, int] = {}
-        self._blocks: dict[int, tuple[int, str]] = {}  # address -> size, name
+        self._blocks: dict[int, tuple[int, str]] = {}  # address -> (size in bytes, name)
         self._functions: dict[int, str] = {}
 
     def load_module(self, image: bytes) -> int:
@@ -147,7 +147,7 @@ class RecordingDevice(AbstractDevice):
         return result
 
     def _new(self, kind: str, handle: int) -> str:
-        """Names a handle; one that was destroyed and given out again gets a new name."""
+        """Names a handle; a handle that was destroyed and reused gets a new name."""
         number = self._count.get(kind, 0)
         self._count[kind] = number + 1
         self._names[kind, handle] = f"{kind}{number}"
@@ -166,7 +166,7 @@ class RecordingDevice(AbstractDevice):
         return "host"
 
     def _buffers(self, launch: KernelLaunch) -> str:
-        """Names the buffers that a kernel gets, in order; other parameters have no known size."""
+        """Names the buffers among a kernel's parameters, in order; other parameters have no known size."""
         count = launch.parameter_count
         pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
         words = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)

@@ -1,4 +1,4 @@
-"""Converts what a compiled function returns to Python's values."""
+"""Converts the results of a compiled function to Python values."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from tuner.programs.run.element_types import dtype_of
 from tuner.programs.run.marshalling import PassedArgument, view_of
 from tuner.runtime.arrays.memref import MemRef
 
-NOT_ALLOCATED = 0xDEADBEEF  # what finalize-memref-to-llvm gives out as a global's allocation
+NOT_ALLOCATED = 0xDEADBEEF  # the allocated pointer that finalize-memref-to-llvm gives a global
 Returned = tuple["MemRef | np.generic", ...]
 
 
 def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:
-    """Returns numbers, and copies of the buffers as arrays."""
+    """Returns the results as numbers, and as arrays with copies of the buffers."""
     for found, type_ in zip(returned, program.results, strict=True):
         if watch is not None and isinstance(found, MemRef):
             item_bytes = dtype_of(type_.element).itemsize
@@ -24,7 +24,7 @@ def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch 
 
 
 def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
-    """Returns numbers, and views of the buffers as arrays."""
+    """Returns the results as numbers, and as arrays that share the buffers' memory."""
     values: list[Any] = []
     for found, type_ in zip(returned, program.results, strict=True):
         if isinstance(found, MemRef) and isinstance(type_, BufferType):
@@ -35,7 +35,7 @@ def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
 
 
 def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]) -> set[int]:
-    """Returns the addresses of results that the caller frees, each once: arguments are none of them."""
+    """Returns the addresses of result buffers that the caller frees, without addresses of arguments."""
     mine = {each.host.ctypes.data for each in passed if each.host is not None}
     found = {each.allocated for each in returned if isinstance(each, MemRef)}
     return found - mine - {NOT_ALLOCATED}
@@ -44,7 +44,7 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
 def note_reads(
     passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
 ) -> None:
-    """Tells a device that checks its host: the caller reads written arguments, may overwrite others."""
+    """Notifies a device that checks host accesses: written arguments are read, others may be overwritten."""
     for each, is_written in zip(passed, program.written, strict=True):
         if watch is not None and each.host is not None and each.host.nbytes:
             note = watch.host_reads if is_written else watch.host_writes

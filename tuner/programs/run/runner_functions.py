@@ -1,6 +1,7 @@
-"""MLIR's runner functions, for compiled code that calls them: what they print goes to a writer.
+"""MLIR's runner functions for compiled code that calls them; printed text goes to a Python function.
 
-The text is that of mlir-runner, see the C++ of ``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
+The text is the same as mlir-runner's, see the C++ code of
+``mlir/include/mlir/ExecutionEngine/RunnerUtils.h``.
 """
 
 import ctypes
@@ -26,22 +27,31 @@ ARGUMENTS: dict[str, Any] = {
     "f64": c_double,
     "ptr": c_char_p,
 }
-DIGITS = 6  # that C++ prints of a float: std::ostream, default precision
+DIGITS = 6  # significant digits that C++ prints of a float: std::ostream, default precision
 
-Write = Callable[[str], object]  # takes text, as the ``write`` of a stream
+Write = Callable[[str], object]  # receives text, like the ``write`` method of a stream
 
 
 def discard(_text: str) -> None:
-    """Takes text to nowhere: for calls that are timed."""
+    """Discards text: for calls that are timed."""
 
 
 class RunnerFunctions:
-    """Addresses for a JIT; they live as long as this object. A device that checks its host is told reads."""
+    """The C functions for a JIT; their addresses are valid as long as this object.
+
+    A device that checks host accesses is notified of the reads.
+    """
 
     def __init__(
         self, write: Write, watch: AbstractHostWatch | None = None, faults: HostFaults | None = None
     ) -> None:
-        """Makes a C function of each, under both of its names; memory out of reach is not printed."""
+        """Creates a C function per runner function and name; device memory is not printed.
+
+        Args:
+            write: receives the printed text.
+            watch: checks host accesses; None: no checks.
+            faults: stores an error for a print of device memory; None: no checks.
+        """
         self._write = write
         self._watch = watch
         self._faults = faults
@@ -77,7 +87,7 @@ class RunnerFunctions:
         return ctypes.CFUNCTYPE(None, c_int64, c_void_p)(show)
 
     def _memref_at(self, element: str, text_of: Callable[[MemRef, str], str]) -> Any:
-        """Returns the form that takes the address of an unranked descriptor: rank, then a pointer."""
+        """Returns the variant that takes the address of an unranked descriptor: rank, then a pointer."""
         show = self._memref(element, text_of)
 
         def show_at(address: int) -> None:
@@ -88,19 +98,19 @@ class RunnerFunctions:
 
 
 def memref_text(view: MemRef, element: str) -> str:
-    """Returns what the runner prints of an unranked memref, its address included."""
+    """Returns the runner's text for an unranked memref, with its address."""
     array = array_of(view, dtype_of(element))
     numbers = f"[{number_text(array[()])}]" if array.ndim == 0 else "".join(_nested(array, array.ndim))
     return f"Unranked Memref {_head(view)} data = \n{numbers}\n"
 
 
 def shape_text(view: MemRef, _element: str) -> str:
-    """Returns what the runner prints of a memref without its content."""
+    """Returns the runner's text for the shape of a memref, without its elements."""
     return f"Unranked Memref {_head(view)}\n"
 
 
 def number_text(number: Any) -> str:
-    """Returns a number as a C++ stream prints it: six digits of a float."""
+    """Returns a number in the format of a C++ stream: six significant digits of a float."""
     if isinstance(number, np.integer | np.bool_ | int):
         return str(int(number))
     text = f"{float(number):.{DIGITS}g}"
@@ -114,7 +124,7 @@ def _head(view: MemRef) -> str:
 
 
 def _nested(array: NDArray[Any], rank: int) -> Iterator[str]:
-    """Yields rows in brackets, each but the first indented by the brackets that are open."""
+    """Yields the text of rows in brackets, indented by the number of open brackets, except the first row."""
     if array.ndim == 0:
         yield number_text(array[()])
         return

@@ -1,1 +1,1 @@
-"""Launches on the simulated GPU of which some blocks run, and a reference does the rest."""
+"""Launches of which the simulated GPU runs some blocks, and a reference computes the others."""

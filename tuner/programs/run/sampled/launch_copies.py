@@ -1,4 +1,4 @@
-"""Copies of the memory that a launch can reach, on which it can be tried without changing anything."""
+"""Copies of the memory that a launch can access, for running its blocks without side effects."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from tuner.simulator.ptx.memory.touched import Touched
 
 
 class LaunchCopies:
-    """A copy of each region that a parameter of the launch points into, under the region's name."""
+    """A copy of each memory region that a parameter of the launch points into, with the region's name."""
 
     def __init__(self, launch: PreparedLaunch, near: Near) -> None:
         self._regions = {region.address: region for region in regions_of(launch, near)}
@@ -19,7 +19,7 @@ class LaunchCopies:
         self.launch = replace(launch, parameters=tuple(map(self._moved, launch.parameters)))
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the copy that holds an address."""
+        """Returns the copy that contains an address; None if no copy does."""
         return next((copy for copy in self._copies.values() if copy.holds(address, 1)), None)
 
     def of(self, region: MemoryRegion) -> MemoryRegion:
@@ -27,12 +27,12 @@ class LaunchCopies:
         return self._copies[region.address]
 
     def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
-        """Returns what was touched of the copies as if it were the regions."""
+        """Returns recorded accesses of the copies as accesses of the original regions."""
         origins = {copy.address: address for address, copy in self._copies.items()}
         return tuple(Touched(origins.get(one.address, one.address), one.reads, one.writes) for one in touched)
 
     def _moved(self, content: bytes) -> bytes:
-        """Returns a parameter that points into a region as one that points into its copy."""
+        """Returns a parameter, with a pointer into a region replaced by a pointer into its copy."""
         address = int.from_bytes(content, "little")
         for region in self._regions.values() if len(content) == POINTER_BYTES else ():
             if region.holds(address, 1):

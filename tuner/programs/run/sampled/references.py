@@ -1,4 +1,4 @@
-"""What a launch should leave: told by the interpreter of its IR, or for a matmul by numpy."""
+"""The expected effect of a launch: computed by the interpreter of its IR, or by numpy for a matmul."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,22 +22,22 @@ from tuner.simulator.written_tiles import written_tiles
 Array = npt.NDArray[Any]
 
 
-IsLate = Callable[[], bool]  # tells whether the time for references is over
+IsLate = Callable[[], bool]  # returns whether the time limit of the references is exceeded
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedElements:
-    """Numbers that sampled blocks wrote, and those of the reference in their place."""
+    """Numbers that sampled blocks wrote, and the reference's numbers at the same addresses."""
 
-    element: str  # as MLIR spells it; tf32 of a sum of products that are rounded so
-    terms: int  # that one of them may be a sum of
+    element: str  # MLIR element type; tf32 for a sum of products of tf32 factors
+    terms: int  # number of terms that an element may be the sum of
     found: Array
     expected: Array
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceOutcome:
-    """How much of a launch a reference did, and what the sampled blocks left beside that."""
+    """How much of a launch a reference computed, and the elements of the sampled blocks to compare."""
 
     blocks: int
     compared: tuple[ComparedElements, ...]
@@ -49,9 +49,9 @@ class PartialLaunch:
 
     launch: PreparedLaunch
     near: Near
-    blocks: tuple[Index3, ...]  # that were run
+    blocks: tuple[Index3, ...]  # the blocks that were run
     copies: LaunchCopies
-    touched: Sequence[Touched]  # of the copies, by those blocks
+    touched: Sequence[Touched]  # accesses of these blocks to the copies
 
     def written(self, region: MemoryRegion, item_bytes: int) -> Array:
         """Returns which elements of a copy were written."""
@@ -64,25 +64,29 @@ class PartialLaunch:
 
 
 class AbstractReference(Protocol):
-    """Does one kernel's launches in another way."""
+    """A second implementation of one kernel's launches."""
 
     @property
     def name(self) -> str:
-        """Returns what it is called in a report."""
+        """Returns the name of the reference in a report."""
 
     def fits(self, launch: PreparedLaunch) -> bool:
-        """Tells whether a launch has the parameters that are expected of the kernel."""
+        """Returns whether a launch has the parameters that the kernel expects."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
-        """Does the launch in the launch's memory, the sampled blocks first and others until it is late.
+        """Executes the launch on its original memory: sampled blocks first, others up to a time limit.
 
-        Raises CandidateError where they left out elements, or the launch faults.
+        Args:
+            sampled: the launch, of which the simulator ran some blocks on copies.
+            is_late: returns whether the time limit is exceeded.
+
+        Raises CandidateError where the sampled blocks left elements unwritten, or the launch faults.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class InterpretedReference:
-    """The kernel's IR, interpreted."""
+    """The reference that interprets the kernel's IR."""
 
     kernel: LaneKernel
     name: str = "the interpreter"
@@ -107,7 +111,7 @@ class InterpretedReference:
         return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
 
     def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsLate) -> int:
-        """Runs those blocks, and others until it is late; returns how many in all."""
+        """Runs the blocks ``first``, then others until the time limit; returns the number of blocks run."""
         piece = self._run(launch, first).blocks_at_once
         others = np.setdiff1d(np.arange(math.prod(launch.grid)), first)
         done = 0
@@ -122,7 +126,7 @@ class InterpretedReference:
         return sizes
 
     def _elements(self, launch: PreparedLaunch, near: Near) -> list[tuple[MemoryRegion, str]]:
-        """Returns the regions of a launch with the type of the first memref that lies in each."""
+        """Returns the regions of a launch, each with the element type of the first memref in the region."""
         found: dict[int, tuple[MemoryRegion, str]] = {}
         for address, element in self.kernel.pointers(launch.parameters):
             region = near(address)
@@ -133,7 +137,7 @@ class InterpretedReference:
     def _next_to(
         self, element: str, before: MemoryRegion, again: MemoryRegion, sampled: PartialLaunch
     ) -> ComparedElements:
-        """Compares what either has written, or changed."""
+        """Returns the elements that the sampled blocks or the interpreter wrote or changed."""
         copy = sampled.copies.of(before)
         numbers = [_numbers(each.bytes, element) for each in (before, copy, again)]
         was, found, expected = (_bits(each) for each in numbers)
@@ -144,7 +148,7 @@ class InterpretedReference:
 
 @dataclass(frozen=True, eq=False)
 class MatmulReference:
-    """The product in float64, by numpy."""
+    """The reference that computes a matmul in float64 with numpy."""
 
     kernel: MatmulKernel
     name: str = "float64 products"
@@ -181,7 +185,7 @@ class MatmulReference:
 
 
 def shape_of(problem: Problem, name: str) -> tuple[int, int]:
-    """Returns the shape of a matrix as it is stored."""
+    """Returns the shape of matrix "a", "b" or "c" as it is stored."""
     m, n, k = problem.sizes
     a = (k, m) if problem.layout[0] == "t" else (m, k)
     b = (n, k) if problem.layout[1] == "t" else (k, n)
@@ -199,7 +203,7 @@ def product(problem: Problem, a: Array, b: Array) -> Array:
 
 
 def _numbers(content: npt.NDArray[np.uint8], element: str) -> Array:
-    """Returns bytes as numbers; some behind the last one may be left over."""
+    """Returns bytes as numbers; an incomplete number at the end is dropped."""
     dtype = dtype_of(element)
     return content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)
 

@@ -1,4 +1,4 @@
-"""Runs launches of many blocks by a few of them on the simulator, compared with a reference that does all."""
+"""Runs a few blocks of large launches on the simulator, and compares with a reference that runs all."""
 
 import math
 import time
@@ -20,26 +20,27 @@ from tuner.simulator.device.kernels import Near, PreparedLaunch
 from tuner.simulator.ptx.geometry import Index3, whole_clusters
 from tuner.simulator.ptx.simulation import Simulation
 
-REFERENCES_LIMIT_S = 20.0  # for all references of a run, but for the sampled blocks
+REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled blocks
 
 
 @dataclass(frozen=True, eq=False)
 class LaunchSample:
-    """How much of one launch the simulator ran."""
+    """How much of one launch the simulator ran, and the elements to compare."""
 
     kernel: str
-    blocks: int  # of the launch
-    simulated: int  # of them
-    reference: str = ""  # that did the others too; "" where the simulator did all
-    finished: int = 0  # by the reference: less than all where it was out of time
+    blocks: int  # blocks of the launch
+    simulated: int  # blocks that the simulator ran
+    reference: str = ""  # that computed the other blocks as well; "" where the simulator ran all
+    finished: int = 0  # blocks that the reference computed: fewer than all where its time ran out
     compared: tuple[ComparedElements, ...] = ()
 
 
 class SampledLaunches:
-    """Samples launches of more blocks than a limit, where something can tell what all blocks would leave.
+    """Samples launches of kernels with a reference, if a launch has more blocks than a limit.
 
-    What the reference leaves goes on: later launches and the host read that. Others run whole.
-    References that take long do the sampled blocks, and of the others what they can until a limit.
+    The memory after the launch is that of the reference: later launches and the host read it. All other
+    launches run completely. A slow reference computes the sampled blocks, and as many others as a time limit
+    allows.
     """
 
     def __init__(
@@ -49,7 +50,14 @@ class SampledLaunches:
         note: Callable[[LaunchSample], None],
         references_limit_s: float = REFERENCES_LIMIT_S,
     ) -> None:
-        """Takes a program with references; ``note`` gets one sample for each launch."""
+        """Takes a program with references, and the limits.
+
+        Args:
+            program: the program.
+            limit: approximate number of blocks per launch that the simulator runs.
+            note: receives one sample per launch.
+            references_limit_s: time limit of all references of a run, in seconds.
+        """
         self._limit = limit
         self._note = note
         self._left_s = references_limit_s
@@ -74,14 +82,14 @@ class SampledLaunches:
         return replace(simulation, touched=copies.in_place(simulation.touched))
 
     def _blocks(self, launch: PreparedLaunch) -> tuple[Index3, ...]:
-        """Returns about as many blocks as the limit; sampled along z as well where that has many."""
+        """Returns about as many blocks as the limit, sampled along z as well where the grid has many."""
         x, y, z = launch.grid
         blocks = sample((x, y, z), self._limit)
         return blocks[:: max(1, len(blocks) // max(self._limit, 1) // 2)] if z > 1 else blocks
 
 
 def references_of(program: DeviceProgram) -> Mapping[str, AbstractReference]:
-    """Returns the reference of each kernel that has one."""
+    """Returns the reference of each kernel that has one, by kernel name."""
     interpreted = read_kernels(program.reference) if program.reference else {}
     found: dict[str, AbstractReference] = {}
     found.update({name: InterpretedReference(kernel) for name, kernel in interpreted.items()})
