@@ -1,9 +1,10 @@
 """Matrix fragments of mma.sync and ldmatrix. PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions".
 
-With g = lane / 4 and t = lane % 4, and e elements in a register (4 of 8 bits, 2 of 16, 1 of 32):
-A register r holds row g + 8 (r % 2), columns 4 e (r / 2) + t e + i;
-B register r holds rows 4 e r + t e + i, column g;
-C register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
+With g = lane / 4, t = lane % 4, and e elements per register (4 of 8 bits, 2 of 16, 1 of 32), 0 <= i < e:
+
+- A: register r holds row g + 8 (r % 2), columns 4 e (r / 2) + t e + i;
+- B: register r holds rows 4 e r + t e + i, column g;
+- C: register r of 32 bits holds row g + 8 (r / 2), column 2 t + r % 2; of f16 two columns of row g + 8 r.
 """
 
 import numpy as np
@@ -13,19 +14,19 @@ from tuner.simulator.ptx.geometry import WARP_LANES
 from tuner.simulator.ptx.numbers.rounding import read_tf32
 
 INTEGERS, FLOAT8S = ("s8", "u8"), ("e4m3", "e5m2")
-# of an operand in a register
+# Elements of an operand per register.
 ELEMENTS = {"s8": 4, "u8": 4, "e4m3": 4, "e5m2": 4, "f16": 2, "bf16": 2, "tf32": 1}
 S32 = np.iinfo(np.int32)
-RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # of one number in a register
+RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # types of C with one element per register
 
 
 def partners(left: str) -> tuple[str, ...]:
-    """Returns the types that B may have beside a type of A."""
+    """Returns the types of B that are allowed for a type of A."""
     return next((kinds for kinds in (INTEGERS, FLOAT8S) if left in kinds), (left,))
 
 
 def operand_values(bits: Array, kind: str) -> Array:
-    """Returns the elements that registers [..., register] hold: [..., element] as float64."""
+    """Returns the elements in registers [..., register] as float64 [..., element]."""
     if kind == "tf32":
         return read_tf32(bits).astype(np.float64)
     return np.ascontiguousarray(bits).view(TYPES[kind].dtype).astype(np.float64)
@@ -38,7 +39,7 @@ def _block(register: Array, kind: str) -> Array:
 
 
 def matrix_a(registers: list[Array], kind: str) -> Array:
-    """Returns A [warp, 16, k] of fragments [register][warp * 32]."""
+    """Returns A [warp, 16, k] as float64 from its fragments [register][warp * 32]."""
     pairs = [
         np.concatenate([_block(registers[r], kind), _block(registers[r + 1], kind)], axis=1)
         for r in range(0, len(registers), 2)
@@ -47,13 +48,13 @@ def matrix_a(registers: list[Array], kind: str) -> Array:
 
 
 def matrix_b(registers: list[Array], kind: str) -> Array:
-    """Returns B [warp, k, 8] of fragments."""
+    """Returns B [warp, k, 8] as float64 from its fragments [register][warp * 32]."""
     columns = np.concatenate([_block(register, kind) for register in registers], axis=2)
     return columns.transpose(0, 2, 1)
 
 
 def matrix_c(registers: list[Array], kind: str) -> Array:
-    """Returns C [warp, 16, 8] of fragments, as float64."""
+    """Returns C [warp, 16, 8] as float64 from its fragments [register][warp * 32]."""
     if kind == "f16":
         return np.concatenate([_block(register, "f16") for register in registers], axis=1)
     values = np.stack([register.view(RESULTS[kind]).reshape(-1, 8, 4) for register in registers], axis=-1)
@@ -63,7 +64,7 @@ def matrix_c(registers: list[Array], kind: str) -> Array:
 
 
 def fragments_c(numbers: Array) -> list[Array]:
-    """Returns the registers [register][warp * 32] of D [warp, 16, 8] of the type of its numbers."""
+    """Returns the fragments [register][warp * 32] of D [warp, 16, 8], in the element type of ``numbers``."""
     warps = len(numbers)
     if numbers.itemsize == 2:
         halves = np.ascontiguousarray(numbers).view(np.uint32).reshape(warps, 2, WARP_LANES)
@@ -74,7 +75,7 @@ def fragments_c(numbers: Array) -> list[Array]:
 
 
 def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
-    """Returns sums in their type, rounded once; s32 wraps around, or saturates at its limits."""
+    """Returns sums rounded once to a type; s32 wraps around, or saturates with ``is_saturating``."""
     if kind == "s32":
         limited = np.clip(matrix, S32.min, S32.max) if is_saturating else matrix
         return limited.astype(np.int64).astype(np.int32)
@@ -86,20 +87,21 @@ def product(
 ) -> list[Array]:
     """Returns the fragments of A B + C: exact products, summed in float64, rounded once.
 
-    ``kinds`` are the types of A and B. Integers are exact; those that saturate end at the limits of
-    s32. A device sums floating-point numbers in another order and truncates, so that last bits differ.
+    ``kinds`` are the types of A and B. Integer sums are exact, and saturate at the limits of s32 with
+    ``is_saturating``. A device sums floating-point numbers in a different order and truncates, so that the
+    last bits differ.
     """
     total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
     return fragments_c(rounded(total, result, is_saturating=is_saturating))
 
 
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
-    """Returns the registers [warp, matrix, lane] that ldmatrix loads of rows [warp, matrix, 8, 8]."""
+    """Returns the registers [warp, matrix, lane] that ldmatrix loads from rows [warp, matrix, 8, 8]."""
     matrices = rows.swapaxes(2, 3) if is_transposed else rows
     return np.ascontiguousarray(matrices).view(np.uint32).reshape(*rows.shape[:2], WARP_LANES)
 
 
 def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
-    """Returns the rows that stmatrix stores, the inverse of ``rows_to_registers``."""
+    """Returns the rows [warp, matrix, 8, 8] that stmatrix stores; the inverse of ``rows_to_registers``."""
     matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape[:2], 8, 8)
     return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)

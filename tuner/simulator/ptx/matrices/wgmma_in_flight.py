@@ -1,7 +1,8 @@
-"""wgmma operations in flight: a warpgroup's products, which read shared memory asynchronously.
+"""wgmma operations in flight: products of a warpgroup, which read shared memory asynchronously.
 
-Operands are read when an operation is issued and compared when it completes; accumulators are NaN in between.
-PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+Operands are read when an operation is issued, and compared when it completes, to detect changes in between;
+accumulators are NaN meanwhile. PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate
+Instructions".
 """
 
 from dataclasses import dataclass, field
@@ -16,35 +17,35 @@ from tuner.simulator.ptx.matrices.wgmma_layout import WARPGROUP_LANES, accumulat
 from tuner.simulator.ptx.memory.shared_memory import SharedMemory
 from tuner.simulator.ptx.races.access_watch import Watch
 
-POISON_BITS = np.uint32(0x7FC0DEAD)  # a NaN: the value of an accumulator in flight
+POISON_BITS = np.uint32(0x7FC0DEAD)  # a NaN: value of accumulators in flight
 REGISTERS_LIMIT = 65536  # of a multiprocessor; CUDA C programming guide, compute capabilities
 
 
 class Registers(Protocol):
-    """The registers of the resident blocks that warpgroups belong to."""
+    """Interface to the registers of resident blocks, see ``ResidentBlocks``."""
 
     mask: Bools
     time: int
     written_at: dict[str, int]
 
     def read(self, name: str) -> Array:
-        """Returns a register's bits in all lanes."""
+        """Returns the bits of a register in all lanes."""
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register in some lanes, see ``ResidentBlocks.put``."""
+        """Writes a register in some lanes without changing ``written_at``, see ``ResidentBlocks.put``."""
 
 
 @dataclass(frozen=True)
 class Watched:
-    """An operand in shared memory: its content at issue, and its elements."""
+    """An operand in shared memory: its content at issue, and the indices of its elements."""
 
     content: Array  # [row, k] raw
-    elements: Indices  # index of each into the shared memory of all resident blocks
+    elements: Indices  # [row, k], indices into the shared memory of all resident blocks
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One wgmma.mma_async in flight."""
+    """A wgmma.mma_async in flight."""
 
     targets: tuple[str, ...]
     left: Array  # [row, k] raw
@@ -52,7 +53,7 @@ class Operation:
     watched: tuple[Watched, ...]
     kinds: tuple[str, str]  # of the operands
     result: str  # of the accumulator
-    adds: bool  # to the accumulator, else replaces it
+    adds: bool  # adds to the accumulator; else replaces it
     sign: int
     is_saturating: bool
     clock: int
@@ -60,15 +61,15 @@ class Operation:
 
 @dataclass
 class Warpgroup:
-    """A warpgroup, its wgmma-groups and its accumulators in flight."""
+    """A warpgroup with its wgmma-groups and its accumulators in flight."""
 
     lanes: Indices
-    column: int  # component of the vector clocks for its reads
+    column: int  # component of the vector clocks for the warpgroup's reads
     open: list[Operation] = field(default_factory=list)
     groups: list[list[Operation]] = field(default_factory=list)
-    live: dict[str, Array] = field(default_factory=dict)  # accumulator in flight -> its value
+    live: dict[str, Array] = field(default_factory=dict)  # register of an accumulator in flight -> value
     fenced_at: int = -1  # time of the last wgmma.fence
-    registers: int = 0  # of a thread, where setmaxnreg has set them
+    registers: int = 0  # per thread, as set by setmaxnreg; 0: not set
 
 
 class Warpgroups:
@@ -82,7 +83,7 @@ class Warpgroups:
         self._groups: dict[int, Warpgroup] = {}
 
     def executing(self, mask: Bools) -> list[Warpgroup]:
-        """Returns the active warpgroups. Raises Fault for one that is active in part."""
+        """Returns the active warpgroups. Raises Fault for a partially active warpgroup."""
         lanes = np.flatnonzero(mask)
         geometry = self._watch.geometry
         of_block = geometry.thread[lanes] // WARPGROUP_LANES
@@ -98,7 +99,10 @@ class Warpgroups:
         return found
 
     def issue(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
-        """Issues an operation; its accumulators are NaN until it is waited for."""
+        """Issues an operation; its accumulators are NaN until a wait for its wgmma-group.
+
+        Reports a missing wgmma.fence and accumulators that were written after the fence or in flight.
+        """
         fresh = [name for name in operation.targets if name not in group.live]
         if group.fenced_at < 0:
             self._report(Defect.MISSING_FENCE, group, "there was no wgmma.fence before")
@@ -119,12 +123,12 @@ class Warpgroups:
             group.open = []
 
     def fence(self, resident: Registers) -> None:
-        """Orders register accesses before later operations: wgmma.fence."""
+        """Orders register accesses before later wgmma operations: wgmma.fence."""
         for group in self.executing(resident.mask):
             group.fenced_at = resident.time
 
     def wait(self, resident: Registers, newest: int) -> None:
-        """Completes the operations but for those in the ``newest`` wgmma-groups: wgmma.wait_group."""
+        """Completes all operations except those in the ``newest`` latest wgmma-groups: wgmma.wait_group."""
         for group in self.executing(resident.mask):
             while len(group.groups) > newest:
                 for operation in group.groups.pop(0):
@@ -150,7 +154,10 @@ class Warpgroups:
         self._watch.clocks.learn_agent(group.lanes, group.column, operation.clock)
 
     def set_registers(self, mask: Bools, count: int) -> None:
-        """Sets the registers per thread of warpgroups: setmaxnreg. Raises Fault for more than there are."""
+        """Sets the registers per thread of the active warpgroups: setmaxnreg.
+
+        Raises Fault where a block then needs more registers than a multiprocessor has.
+        """
         for group in self.executing(mask):
             group.registers = count
         for block in range(len(self._watch.geometry.blocks)):
@@ -164,7 +171,7 @@ class Warpgroups:
         self._watch.log.report(kind, self._watch.instruction, lambda: f"warpgroup of {who}: {what}")
 
     def report_unfinished(self, watch: Watch) -> None:
-        """Reports operations that no thread waited for."""
+        """Reports wgmma operations that no thread waited for."""
         if any(group.open or any(group.groups) for group in self._groups.values()):
             example = "a wgmma is not waited for before the end"
             watch.log.report(Defect.UNFINISHED, None, lambda: example)

@@ -1,7 +1,7 @@
 """Layouts of wgmma matrices. PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.
 
 Accumulator of warp w: with g = lane / 4 and t = lane % 4, register 4 j + 2 h + i of f32 holds row 16 w + g +
-8 h, column 8 j + 2 t + i; register 2 j + h of f16 both columns of it.
+8 h, column 8 j + 2 t + i; register 2 j + h of f16 holds both of these columns.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ from tuner.simulator.ptx.dtypes import TYPES, UNSIGNED, Array, Indices
 from tuner.simulator.ptx.memory.tensor_map import swizzled
 
 WARPGROUP_LANES = 128
-ROWS = 64  # of one operation
-SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle of a descriptor
+ROWS = 64  # M of one operation
+SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descriptor -> bytes
 
 
 def accumulator(registers: list[Array], result: str) -> Array:
-    """Returns the accumulator [64, n] that the registers of a warpgroup hold."""
+    """Returns the accumulator [64, n] as float64 from the registers of a warpgroup."""
     bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
     grid = (
         bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2).transpose(0, 4, 1, 3, 2, 5)
@@ -25,14 +25,14 @@ def accumulator(registers: list[Array], result: str) -> Array:
 
 
 def accumulator_registers(numbers: Array) -> list[Array]:
-    """Returns the registers of a warpgroup that hold an accumulator [64, n] of the type of its numbers."""
+    """Returns the registers of a warpgroup for an accumulator [64, n], in the element type of ``numbers``."""
     grid = numbers.reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     bits = np.ascontiguousarray(grid).view(np.uint32).reshape(WARPGROUP_LANES, -1)
     return [np.ascontiguousarray(bits[:, number]) for number in range(bits.shape[1])]
 
 
 def register_operand(registers: list[Array], item_bytes: int) -> Array:
-    """Returns A [64, k] raw of the fragments [register][128] of a warpgroup, laid out as for mma.sync."""
+    """Returns A [64, k] as raw bits from a warpgroup's fragments [register][128] in mma.sync's layout."""
     dtype = UNSIGNED[item_bytes]
     blocks = [np.ascontiguousarray(register).view(dtype).reshape(4, 8, -1) for register in registers]
     pairs = [np.concatenate(blocks[r : r + 2], axis=1) for r in range(0, len(blocks), 2)]
@@ -42,12 +42,14 @@ def register_operand(registers: list[Array], item_bytes: int) -> Array:
 def operand_addresses(
     descriptor: int, rows: int, depth: int, item_bytes: int, is_transposed: bool
 ) -> Indices:
-    """Returns the shared address of each element [row, k] that a matrix descriptor selects.
+    """Returns the shared address of each element [row, k] of the operand of a matrix descriptor.
 
-    The canonical layouts of the PTX ISA, "Matrix Descriptor Format". K-major: groups of 8 rows are the stride
-    offset apart, the rows of a group the swizzle's span; without swizzle 16 bytes, and chunks of k are the
-    leading offset apart. MN-major: runs of one span of rows are the leading offset apart, groups of 8 k the
-    stride offset.
+    The canonical layouts of the PTX ISA, "Matrix Descriptor Format". K-major (not ``is_transposed``): groups
+    of 8 rows are the stride offset apart, and the rows of a group the swizzle span; without swizzle rows are
+    16 bytes apart, and chunks of 16 bytes along k the leading offset. MN-major: runs of one span of rows are
+    the leading offset apart, and groups of 8 k the stride offset.
+
+    Raises Fault for a descriptor with a base offset.
     """
     start, leading, stride = ((descriptor >> shift & 0x3FFF) << 4 for shift in (0, 16, 32))
     if descriptor >> 49 & 7:

@@ -1,1 +1,1 @@
-"""Rounding and fused arithmetic, bit for bit as PTX defines them."""
+"""Rounding and fused multiply-add, bit for bit as PTX defines them."""

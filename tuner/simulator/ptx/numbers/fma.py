@@ -7,8 +7,8 @@ import numpy as np
 from tuner.simulator.ptx.dtypes import Array
 from tuner.simulator.ptx.numbers.rounding import narrow_sum, needs_odd_f32, to_odd
 
-SPLITTER = float(2**27 + 1)  # of Veltkamp: splits a float64 into two halves of 26 bits
-SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of such factors neither overflow nor lose bits
+SPLITTER = float(2**27 + 1)  # Veltkamp's constant: splits a float64 into two halves of 26 bits
+SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of factors in this range neither overflow nor lose bits
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -34,7 +34,7 @@ def _halves(value: Array) -> tuple[Array, Array]:
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """Returns a * b + c rounded once, in the type of the operands."""
+    """Returns a * b + c rounded once to the type of the operands."""
     dtype = a.dtype
     if dtype == np.float64:
         return _fma_f64(a, b, c)
@@ -55,7 +55,10 @@ def _fma_f32(product: Array, addend: Array) -> Array:
 
 
 def _fma_f64(a: Array, b: Array, c: Array) -> Array:
-    """Rounds once, after Boldo and Melquiond, "Emulation of a FMA and Correctly Rounded Sums" (2008)."""
+    """Returns a * b + c rounded once, emulated without hardware FMA.
+
+    Algorithm: Boldo and Melquiond, "Emulation of a FMA and Correctly Rounded Sums" (2008).
+    """
     a, b, c = np.broadcast_arrays(a, b, c)
     high, low = two_product(a, b)
     sum_high, sum_low = two_sum(c, low)
@@ -72,7 +75,11 @@ def _is_unsafe(value: Array) -> Array:
 
 
 def _fma_slowly(a: Array, b: Array, c: Array, result: Array, where: Array) -> Array:
-    """Returns ``result`` with some lanes computed in rational numbers, or plainly where one is not finite."""
+    """Returns ``result`` with the lanes ``where`` recomputed in rational arithmetic.
+
+    Lanes with an operand that is not finite, or with the exact result 0, are computed as ``a * b + c`` in
+    floats.
+    """
     result = np.array(result)
     for lane in np.flatnonzero(where):
         x, y, z = float(a[lane]), float(b[lane]), float(c[lane])

@@ -7,7 +7,7 @@ import numpy as np
 
 from tuner.simulator.ptx.dtypes import BFLOAT16, Array
 
-# Low bits of a float64 that a float32 drops, and the pattern exactly between two float32.
+# Low bits of a float64 that a float32 drops, and their pattern halfway between two float32 values.
 DROPPED_BITS = np.uint64((1 << 29) - 1)
 HALFWAY_BITS = np.uint64(1 << 28)
 SMALLEST_NORMAL_F32 = 2.0**-126
@@ -15,10 +15,10 @@ SMALLEST_NORMAL_F32 = 2.0**-126
 
 @dataclass(frozen=True)
 class FloatFormat:
-    """A binary floating-point format of IEEE 754: its precision and range of exponents."""
+    """An IEEE 754 binary floating-point format: its precision and exponent range."""
 
     name: str
-    precision: int  # significant bits, the hidden one included
+    precision: int  # significant bits, the hidden bit included
     smallest: int  # exponent of the smallest normal number
     largest: int  # exponent of the largest binade
 
@@ -51,7 +51,7 @@ INTEGER_MODES: dict[str, Callable[[Array], Array]] = {
 
 
 def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
-    """Returns float64 values rounded once to a format, as float64; subnormals and NaN are kept."""
+    """Returns float64 values rounded once to a format, as float64; keeps subnormals and NaN."""
     _, exponents = np.frexp(values)
     unit = np.ldexp(1.0, np.maximum(exponents - 1, target.smallest) - target.precision + 1)
     rounded = MODES[mode](values / unit) * unit
@@ -80,12 +80,12 @@ def to_tf32(values: Array, mode: str = "rna") -> Array:
 
 
 def read_tf32(bits: Array) -> Array:
-    """Returns tf32 values as a tensor core reads them: the 13 low bits are ignored."""
+    """Returns tf32 values as tensor cores read them: the 13 low bits are ignored."""
     return (bits & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]") -> Array:
-    """Returns the float64 sum ``total + error`` rounded once to a narrower type; None: ``total`` is exact."""
+    """Returns float64 ``total + error`` rounded once to a narrower type; ``error`` None: no error."""
     if error is not None:
         total = to_odd(total, error)
     if dtype == BFLOAT16:
@@ -94,7 +94,7 @@ def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]")
 
 
 def to_odd(total: Array, error: Array) -> Array:
-    """Rounds an inexact sum to odd, which makes a second rounding harmless (Boldo and Melquiond 2008)."""
+    """Returns an inexact sum rounded to odd: a second rounding is innocuous (Boldo and Melquiond 2008)."""
     bits = total.view(np.int64)
     is_even = (bits & 1) == 0
     grows = (error > 0) == (total > 0)
@@ -104,7 +104,7 @@ def to_odd(total: Array, error: Array) -> Array:
 
 
 def needs_odd_f32(total: Array) -> Array:
-    """Tells which rounded float64 sums may suffer from double rounding when they become float32."""
+    """Returns per float64 sum whether double rounding may affect its conversion to float32."""
     bits = total.view(np.uint64)
     risky: Array = ((bits & DROPPED_BITS) == HALFWAY_BITS) | (np.abs(total) < SMALLEST_NORMAL_F32)
     return risky

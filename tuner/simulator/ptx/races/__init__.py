@@ -1,1 +1,1 @@
-"""Data races, by vector clocks, and bank conflicts of shared memory."""
+"""Data races by vector clocks, and bank conflicts of shared memory."""

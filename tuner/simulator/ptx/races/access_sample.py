@@ -1,4 +1,4 @@
-"""What the lanes of a warp ask memory for, kept for a few accesses of each instruction."""
+"""The first memory accesses of each instruction, warp by warp."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from tuner.simulator.ptx.dtypes import Indices
 from tuner.simulator.ptx.geometry import WARP_LANES
 from tuner.simulator.ptx.instruction import Instruction
 
-SAMPLES = 16  # of each instruction: warps, or turns of a loop
+SAMPLES = 16  # accesses kept per instruction: of several warps or loop iterations
 WORD_BYTES = 4
 
 
 @dataclass(frozen=True)
 class Access:
-    """One access of a warp; lanes that did not run ask for what the first one asks for."""
+    """One access of a warp; inactive lanes have the address of the first active lane."""
 
     opcode: str  # of the PTX: "ld.shared.v4.b32"
     line: int  # of the PTX
-    words: tuple[int, ...]  # of each lane: the first 4-byte word
-    width: int  # words of a lane
+    words: tuple[int, ...]  # per lane: index of its first 4-byte word
+    width: int  # 4-byte words per lane
 
 
 class AccessSample:
-    """The first accesses of every instruction so far."""
+    """Collects the first SAMPLES accesses of every instruction."""
 
     def __init__(self) -> None:
         self._kept: dict[Instruction, list[Access]] = {}
 
     def note(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Keeps accesses of lanes, warp by warp, while there are few of the instruction."""
+        """Records an access of lanes, one entry per warp, until the instruction has SAMPLES entries."""
         kept = self._kept.setdefault(instruction, [])
         if len(kept) >= SAMPLES:
             return
@@ -44,6 +44,6 @@ class AccessSample:
             kept.append(Access(instruction.opcode, instruction.line, first, width))
 
     def accesses(self) -> Iterator[Access]:
-        """Yields what was kept, instruction by instruction."""
+        """Yields the recorded accesses, grouped by instruction."""
         for kept in self._kept.values():
             yield from kept

@@ -1,4 +1,4 @@
-"""Reports of accesses: races, bounds and alignment, with the instruction and the threads concerned."""
+"""Reports of memory accesses (races, bounds, alignment), with the instruction and the threads."""
 
 from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.dtypes import Indices
@@ -30,16 +30,16 @@ class Watch:
 
     @property
     def geometry(self) -> Geometry:
-        """Returns the threads and blocks of the lanes."""
+        """Returns the geometry: the thread and block of each lane."""
         return self.clocks.geometry
 
     def count_shared(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Counts the wavefronts of an access to shared memory."""
+        """Counts the wavefronts of an access to shared memory, and records the access as ``note`` does."""
         self.conflicts.count(self.instruction, lanes, addresses, size_bytes)
         self.note(lanes, addresses, size_bytes)
 
     def note(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Keeps an access where somebody wants to know the addresses."""
+        """Records an access in the sample, where the launch has one."""
         if self._sample is not None:
             self._sample.note(self.instruction, lanes, addresses, size_bytes)
 
@@ -51,7 +51,7 @@ class Watch:
         cell_bytes: int,
         silent: SilentStores | None = None,
     ) -> None:
-        """Logs unordered accesses of lanes to ``memory``, "shared" or a buffer."""
+        """Logs unordered accesses of lanes; ``memory`` is "shared" or the name of a buffer."""
 
         def example(access: int, cell: int, earlier: str) -> str:
             who = self.geometry.who(int(lanes[min(access, len(lanes) - 1)]))
@@ -61,11 +61,11 @@ class Watch:
             report(self.log, self.instruction, found, example, silent)
 
     def out_of_bounds(self, lane: int, reason: str) -> Fault:
-        """Returns the fault of a lane that accesses memory out of bounds."""
+        """Returns the Fault for an out-of-bounds access by a lane."""
         return Fault(Defect.OUT_OF_BOUNDS, f"{self.geometry.who(lane)}: {reason}")
 
     def require_aligned(self, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Raises Fault for an address that is no multiple of the access's size."""
+        """Raises Fault where an address is not a multiple of ``size_bytes``."""
         is_off = addresses % size_bytes != 0
         if is_off.any():
             worst = int(is_off.argmax())

@@ -14,7 +14,7 @@ BANK_BYTES = 4
 
 @dataclass(frozen=True)
 class BankConflict:
-    """The shared-memory wavefronts of one instruction over a launch."""
+    """The shared-memory wavefronts of one instruction in a launch."""
 
     line: int  # of the PTX
     instruction: str
@@ -23,24 +23,24 @@ class BankConflict:
 
     @property
     def ratio(self) -> float:
-        """Returns the wavefronts over those without conflicts; 1.0 has none."""
+        """Returns the wavefronts divided by those without conflicts; 1.0: no conflicts."""
         return self.wavefronts / self.ideal_wavefronts
 
 
 class ConflictCounter:
-    """The wavefronts of every instruction so far."""
+    """The wavefronts counted so far, per instruction."""
 
     def __init__(self) -> None:
         self._counts: dict[Instruction, tuple[int, int]] = {}
 
     def count(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Adds an access of lanes; ``addresses`` are shared addresses of their block."""
+        """Counts an access of lanes; ``addresses`` are shared addresses inside the lanes' blocks."""
         real, ideal = wavefronts(lanes, addresses, size_bytes)
         before = self._counts.get(instruction, (0, 0))
         self._counts[instruction] = (before[0] + real, before[1] + ideal)
 
     def conflicts(self) -> tuple[BankConflict, ...]:
-        """Returns every instruction that accessed shared memory, by line."""
+        """Returns the wavefronts of every instruction that accessed shared memory, by line."""
         found = [
             BankConflict(instruction.line, instruction.short_text, real, ideal)
             for instruction, (real, ideal) in self._counts.items()
@@ -49,10 +49,10 @@ class ConflictCounter:
 
 
 def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int, int]:
-    """Returns the wavefronts of an access, and how many it would take without conflicts.
+    """Returns (wavefronts of an access, wavefronts without bank conflicts).
 
-    A wavefront serves one 4-byte word of each bank. Accesses of 8 and 16 bytes are served by half and quarter
-    warps.
+    A wavefront serves one 4-byte word of each bank. Accesses of 8 and 16 bytes per lane are served by half
+    warps and quarter warps.
     """
     words = max(size_bytes // BANK_BYTES, 1)
     group_lanes = WARP_LANES // words
@@ -68,6 +68,6 @@ def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int
 
 
 def _distinct(keys: Indices) -> Indices:
-    """Returns each key once, in order: faster than ``np.unique``, which hashes integers since numpy 2.3."""
+    """Returns the sorted distinct keys; faster than ``np.unique``, which hashes integers since numpy 2.3."""
     ordered = np.sort(keys)
     return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]

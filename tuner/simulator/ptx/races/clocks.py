@@ -1,7 +1,8 @@
 """Vector clocks (Fidge, Mattern 1988) of the threads of a cluster and of its asynchronous agents.
 
-An access by thread t at its clock c happens before one by thread u if u's component for t is at least c. A
-thread ticks where it releases its accesses to others: at barriers and arrivals.
+An access by thread t at clock c of t happens before an access by thread u if the component for t in u's clock
+is at least c. A thread's own component advances where its accesses are released to other threads: at barriers
+and arrivals.
 """
 
 import numpy as np
@@ -9,11 +10,11 @@ import numpy as np
 from tuner.simulator.ptx.dtypes import Array, Indices
 from tuner.simulator.ptx.geometry import WARP_LANES, Geometry
 
-PENDING = 1 << 24  # clock of a write in flight: greater than any component, its own thread's included
+PENDING = 1 << 24  # clock of a write in flight: greater than every component, also that of the writing thread
 
 
 class Clocks:
-    """A vector clock per lane: a component per thread of its cluster, then per agent, such as bulk copies."""
+    """A vector clock per lane: a component per thread of the cluster, then per agent, such as bulk copies."""
 
     def __init__(self, geometry: Geometry, agents: int) -> None:
         self.geometry = geometry
@@ -25,46 +26,46 @@ class Clocks:
         self._most: Array | None = None
 
     def own(self, lanes: Indices) -> Array:
-        """Returns the own components of lanes."""
+        """Returns per lane the lane's own component."""
         return self.known[lanes, self.geometry.member[lanes]]
 
     def tick(self, lanes: Indices) -> None:
-        """Advances the own components of the lanes' warps: later accesses happen before nothing yet."""
+        """Advances the own components of all lanes of the lanes' warps: a release."""
         warps = np.unique(lanes // WARP_LANES)
         every = (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
         self.known[every, self.geometry.member[every]] += 1
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
-        """Sets lanes of one block to the join of their clocks and ``more``, then ticks them: a barrier."""
+        """Joins the clocks of lanes of one block and ``more``, then ticks the lanes: a barrier."""
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)
         self.tick(lanes)
 
     def learn(self, lanes: Indices, clocks: Array) -> None:
-        """Joins a clock into those of lanes: an acquire."""
+        """Joins a vector clock into the clocks of lanes: an acquire."""
         self.known[lanes] = np.maximum(self.known[lanes], clocks)
         self._forget()
 
     def learn_agent(self, lanes: Indices, column: int, clock: int) -> None:
-        """Raises the component of an agent in the clocks of lanes."""
+        """Raises the component ``column`` of an agent to at least ``clock`` in the clocks of lanes."""
         self.known[lanes, column] = np.maximum(self.known[lanes, column], clock)
         self._forget()
 
     def tick_agent(self, lane: int, column: int) -> int:
-        """Advances the component of an agent of a lane's cluster; returns it."""
+        """Advances and returns the component of an agent in the cluster of a lane."""
         cluster = int(self.geometry.cluster_index[lane])
         self._agent_clocks[cluster, column] += 1
         return int(self._agent_clocks[cluster, column])
 
     def least_of_warps(self) -> Array:
-        """Returns the least component of each warp's threads: [lane, warp]."""
+        """Returns the minimum over the components of each warp's threads: [lane, warp]."""
         if self._least is None:
             self._least = self._by_warp().min(axis=2)
         return self._least
 
     def most_of_warps(self) -> Array:
-        """Returns the greatest component of each warp's threads: [lane, warp]."""
+        """Returns the maximum over the components of each warp's threads: [lane, warp]."""
         if self._most is None:
             self._most = self._by_warp().max(axis=2)
         return self._most

@@ -1,9 +1,9 @@
-"""Race detection in global memory: between blocks, which nothing orders, and within a block by vector clocks.
+"""Race detection in global memory: between blocks, which are unordered, and within a block by vector clocks.
 
 The blocks of a cluster count as one block. Each cell keeps its last write and its last read. Atomic and
-strong operations (PTX ISA, "Memory Consistency Model") do not race among themselves. Synchronisation of
-blocks by spinning on them is not modelled: what it protects is reported. Within a block a write after reads
-by several threads is not checked.
+strong operations (PTX ISA, "Memory Consistency Model") do not race with each other. Synchronisation between
+blocks by spinning on memory is not modelled: accesses that rely on it are reported. Within a block, a write
+after reads by several threads is not checked.
 """
 
 import numpy as np
@@ -17,41 +17,44 @@ MANY = -1  # several blocks, or several threads of a block
 
 
 class GlobalRaces:
-    """The last accesses to each cell of a buffer by all blocks of a launch; a cell is the smallest access."""
+    """The last accesses to each cell of a buffer by all blocks of a launch.
+
+    A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access.
+    """
 
     def __init__(self, bytes_: int, cell_bytes: int) -> None:
         self.cell_bytes = cell_bytes
         cells = -(-bytes_ // cell_bytes)
-        # zeros cost nothing until they are touched: sampled blocks touch a small part of large buffers
-        self._write_block = np.zeros(cells, np.int32)  # number + 1; negative: atomic or strong
+        # np.zeros commits memory on first access: sampled blocks access a small part of large buffers
+        self._write_block = np.zeros(cells, np.int32)  # block number + 1; negative: atomic or strong
         self._write_thread = np.zeros(cells, np.int16)
         self._write_clock = np.zeros(cells, np.int32)
-        self._read_block = np.zeros(cells, np.int32)  # number + 1, or MANY
-        self._read_thread = np.zeros(cells, np.int16)  # or MANY
+        self._read_block = np.zeros(cells, np.int32)  # block number + 1, or MANY
+        self._read_thread = np.zeros(cells, np.int16)  # thread in its cluster, or MANY
         self._read_clock = np.zeros(cells, np.int32)
-        self._is_read_first = np.zeros(cells, bool)  # read before it was written
+        self._is_read_first = np.zeros(cells, bool)  # read before the launch wrote the cell
 
     @property
     def written(self) -> Bools:
-        """Returns which cells were written."""
+        """Returns per cell whether the launch wrote it."""
         written: Bools = self._write_block != 0
         return written
 
     @property
     def read_first(self) -> Bools:
-        """Returns which cells were read before the launch wrote them."""
+        """Returns per cell whether the launch read it before writing it."""
         return self._is_read_first
 
     def note_read(self, cells: Indices) -> None:
-        """Records a read of cells that the launch has not written."""
+        """Marks those of ``cells`` that the launch has not written as read first."""
         self._is_read_first[cells[self._write_block[cells] == 0]] = True
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell] of accesses of one size."""
+        """Returns the cells [access, cell] of accesses at byte offsets ``starts``, all of ``size_bytes``."""
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
-        """Records reads by lanes; returns those that are unordered."""
+        """Records reads of ``cells`` [access, cell] by lanes; returns the unordered accesses."""
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
         self.note_read(cells)
@@ -67,7 +70,7 @@ class GlobalRaces:
         return found
 
     def _spread(self, cells: Indices, block: Indices, thread: Indices) -> None:
-        """Marks cells that several lanes of the same instruction read."""
+        """Marks cells that several lanes of the current instruction read as read by MANY."""
         other_block = ~np.isin(self._read_block[cells], (MANY,)) & (self._read_block[cells] != block)
         if other_block.any():
             self._read_block[cells[other_block]] = MANY
@@ -77,7 +80,7 @@ class GlobalRaces:
             self._read_thread[cells[other_thread]] = MANY
 
     def write(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
-        """Records writes by lanes; returns those that are unordered."""
+        """Records writes of ``cells`` [access, cell] by lanes; returns the unordered accesses."""
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
         found += self._against_reads(clocks, lanes, cells)
@@ -90,7 +93,7 @@ class GlobalRaces:
         return found
 
     def _double(self, cells: Indices, block: Indices, thread: Indices) -> list[Unordered]:
-        """Returns the cells that several lanes of the same instruction wrote."""
+        """Returns the cells that several lanes of the current instruction wrote, as unordered accesses."""
         other_block = self._write_block[cells] != block
         other_thread = ~other_block & (self._write_thread[cells] != thread)
         kinds = ((Defect.BLOCK_RACE, other_block), (Defect.GLOBAL_RACE, other_thread))
@@ -122,7 +125,7 @@ class GlobalRaces:
 
 
 def _who(clocks: Clocks, lanes: Indices) -> tuple[Indices, Indices]:
-    """Returns the numbers + 1 of the first blocks of clusters and the members of lanes, as columns."""
+    """Returns two columns [lane, 1]: number + 1 of the cluster's first block, and thread in the cluster."""
     geometry = clocks.geometry
     block = np.asarray(geometry.blocks)[geometry.first_of_cluster(geometry.block_index[lanes])] + 1
     return block[:, None].astype(np.int32), geometry.member[lanes][:, None].astype(np.int16)

@@ -1,7 +1,7 @@
-"""Race detection in shared memory by vector clocks, independent of the schedule that ran.
+"""Race detection in shared memory by vector clocks, independent of the executed schedule.
 
 As in FastTrack (Flanagan and Freund, PLDI 2009), a cell keeps its last write as an epoch: thread and clock.
-Of reads it keeps the last one of each warp. A cell is as large as the kernel's smallest access.
+Of its reads, a cell keeps the last one of each warp. A cell has the size of the kernel's smallest access.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from tuner.simulator.ptx.races.clocks import PENDING, Clocks
 from tuner.simulator.ptx.races.unordered import SAME_INSTRUCTION, Unordered, only
 
 NOBODY = -1
-SEVERAL = 32  # lanes of a warp read the cell, each by itself
-TOGETHER = 33  # the warp read it in one collective instruction: ordered for all lanes if for one
+SEVERAL = 32  # several lanes of a warp read the cell independently
+TOGETHER = 33  # the warp read the cell in one collective instruction: ordered for all lanes if for one
 LANE_BITS = 6
 
 
@@ -26,21 +26,21 @@ class SharedRaces:
         self._clocks = clocks
         self._geometry = clocks.geometry
         cells = -(-bytes_ // cell_bytes)
-        self.writer = np.full(cells, NOBODY, np.int16)  # column of the clocks
+        self.writer = np.full(cells, NOBODY, np.int16)  # column of the vector clocks
         self._written = np.zeros(cells, np.int32)
         self._read = np.zeros(
             (cells, self._geometry.cluster_warps), np.int32
-        )  # clock and lane of the last read
-        self._is_atomic = np.zeros(cells, bool)  # updated by atomics since the last plain access
+        )  # per warp: clock and lane of the last read
+        self._is_atomic = np.zeros(cells, bool)  # updated by atomics since the last non-atomic access
         self._async_read = np.zeros((cells, async_readers), np.int32)
         self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell] of accesses of one size."""
+        """Returns the cells [access, cell] of accesses at byte offsets ``starts``, all of ``size_bytes``."""
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
-        """Records reads by lanes; returns the accesses that are unordered or uninitialised."""
+        """Records reads of ``cells`` by lanes; returns the unordered and uninitialised accesses."""
         found = self._uninitialised(cells)
         if self._is_atomic[cells].any():
             found += only(self._against_reads(lanes, cells), self._is_atomic[cells])
@@ -60,13 +60,16 @@ class SharedRaces:
         before = self._read[cells, warp]
         is_shared = (before > 0) & ((before & (1 << LANE_BITS) - 1) != lane)
         self._read[cells, warp] = clock | lane
-        is_shared |= self._read[cells, warp] != (clock | lane)  # another lane of this very instruction
+        is_shared |= self._read[cells, warp] != (clock | lane)  # another lane of the same instruction
         if is_shared.any():
             chosen = np.nonzero(is_shared)
             self._read[cells[chosen], warp[chosen[0], 0]] = (clock | SEVERAL)[chosen[0], 0]
 
     def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
-        """Records writes by lanes; returns those that are unordered. ``complete`` ends a pending write."""
+        """Records writes of ``cells`` by lanes; returns the unordered accesses.
+
+        With ``is_pending`` the write is in flight until ``complete`` is called.
+        """
         found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
         writer = self._geometry.member[lanes][:, None].astype(np.int16)
         self.writer[cells] = writer
@@ -78,11 +81,11 @@ class SharedRaces:
         return found
 
     def complete(self, lanes: Indices, cells: Indices) -> None:
-        """Completes pending writes of lanes."""
+        """Completes pending writes of ``cells`` by lanes."""
         self._written[cells] = self._clocks.own(lanes)[:, None]
 
     def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
-        """Records atomic updates, which do not race among themselves; returns those that are unordered."""
+        """Records atomic updates, which do not race with each other; returns the unordered accesses."""
         is_first = ~self._is_atomic[cells]
         found = self._uninitialised(cells)
         found += only(self._against_writes(lanes, cells) + self._against_reads(lanes, cells), is_first)
@@ -94,7 +97,7 @@ class SharedRaces:
         return found
 
     def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
-        """Records a write by an agent for a lane; returns the agent's clock and the unordered accesses."""
+        """Records a write by an agent for a lane; returns (clock of the agent, unordered accesses)."""
         lanes, row = np.array([lane]), cells[None]
         found = self._against_writes(lanes, row) + self._against_reads(lanes, row)
         clock = self._clocks.tick_agent(lane, column)
@@ -106,10 +109,10 @@ class SharedRaces:
     def async_read(
         self, lanes: Indices, cells: Indices, column: int, fenced: Array
     ) -> tuple[int, list[Unordered]]:
-        """Records a read by an agent for lanes; returns the agent's clock and the unordered accesses.
+        """Records a read by an agent for lanes; returns (clock of the agent, unordered accesses).
 
-        All of the lanes must be ordered after the data's writes. ``fenced`` holds the clock of the last proxy
-        fence of each lane of all blocks.
+        All lanes must be ordered after the writes of the data. ``fenced`` holds the clock of the last proxy
+        fence of each lane of all resident blocks.
         """
         row = cells[None]
         found = self._uninitialised(row)
@@ -138,7 +141,7 @@ class SharedRaces:
         return self._conflicts((writer != NOBODY) & (known < self._written[cells]), cells, "write")
 
     def _conflicts(self, is_bad: Bools, cells: Indices, earlier: str) -> list[Unordered]:
-        """Returns unordered cells in two kinds: with a copy in flight, and plain races."""
+        """Returns the bad cells as unordered accesses: IN_FLIGHT for pending writes, else SHARED_RACE."""
         if not is_bad.any():
             return []
         in_flight = is_bad & (self._written[cells] == PENDING)
@@ -161,7 +164,7 @@ class SharedRaces:
         return found
 
     def _known_of_readers(self, lanes: Indices, stamps: Array) -> Array:
-        """Returns the components of the last readers in the clocks of lanes: [access, cell, warp]."""
+        """Returns the components of each warp's last reader in the clocks of lanes: [access, cell, warp]."""
         warps = np.arange(self._geometry.cluster_warps)
         lane = stamps & ((1 << LANE_BITS) - 1)
         column = warps * WARP_LANES + np.minimum(lane, WARP_LANES - 1)
@@ -177,7 +180,7 @@ class SharedRaces:
         self._forget_reads(cells)
 
     def _forget_reads(self, cells: Indices) -> None:
-        """Forgets reads before an ordered write: an access ordered after the write is after them too."""
+        """Clears cells' reads at an ordered write: accesses after the write are after these reads too."""
         self._read[cells] = 0
         if self._async_read.shape[1]:
             self._async_read[cells] = 0

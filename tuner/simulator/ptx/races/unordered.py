@@ -1,4 +1,4 @@
-"""Unordered accesses as values, and the hazards that they are: races, or silent stores."""
+"""Unordered accesses as values, and their classification as hazards: races or silent stores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,24 +17,24 @@ RACES = (Defect.SHARED_RACE, Defect.GLOBAL_RACE, Defect.BLOCK_RACE)
 
 @dataclass(frozen=True)
 class Unordered:
-    """The cells of an access that are not ordered after an earlier access to them."""
+    """The cells of an access that are not ordered after an earlier access to the same cells."""
 
     kind: Defect
     is_bad: Bools  # [access, cell of the access]
-    cells: Indices  # likewise
+    cells: Indices  # [access, cell of the access]
     earlier: str  # "write", "read", ...
 
 
 @dataclass(frozen=True)
 class SilentStores:
-    """Which written cells [access, cell] kept their value: silent stores (Lepak and Lipasti, ISCA 2000)."""
+    """Whether written cells [access, cell] keep their value: silent stores (Lepak and Lipasti, ISCA 2000)."""
 
-    is_as_before: Bools  # the value before the instruction
-    is_as_after: Bools  # the value after all lanes of the instruction
+    is_as_before: Bools  # equal to the value before the instruction
+    is_as_after: Bools  # equal to the value after all lanes of the instruction
 
 
 def only(found: list[Unordered], where: Bools) -> list[Unordered]:
-    """Returns the unordered accesses within some cells."""
+    """Returns the unordered accesses restricted to the cells where ``where`` is True."""
     kept = [Unordered(one.kind, one.is_bad & where, one.cells, one.earlier) for one in found]
     return [one for one in kept if one.is_bad.any()]
 
@@ -43,10 +43,10 @@ def report(
     log: HazardLog,
     instruction: Instruction,
     found: list[Unordered],
-    example: Callable[[int, int, str], str],  # access, cell, earlier -> who touches what
+    example: Callable[[int, int, str], str],  # (access, cell, earlier) -> text of the example
     silent: SilentStores | None = None,
 ) -> None:
-    """Logs unordered accesses; a silent store, whose order does not matter, is a benign hazard."""
+    """Logs unordered accesses as hazards; a silent store, whose order has no effect, as a benign hazard."""
     for one in found:
         harmless = np.zeros_like(one.is_bad)
         if silent is not None and one.kind in RACES:
