@@ -1,4 +1,4 @@
-"""Transform ops that upstream lacks, defined in Python, one per file. Scripts call them in generic syntax."""
+"""Transform ops that upstream lacks, defined in Python, one per file; scripts call them in generic syntax."""
 
 import sys
 
@@ -33,7 +33,7 @@ from tuner.mlir.ops.use_fp8 import UseFp8Op
 from tuner.mlir.ops.use_tf32 import UseTf32Op
 from tuner.mlir.ops.wgmma_pipeline import WgmmaPipelineOp
 
-# A new op is a file and a name here.
+# A new op is a new file and an entry here.
 OPS = (
     Bf16DotOp,
     PrefetchFragmentsOp,
@@ -57,13 +57,13 @@ OPS = (
     UseTf32Op,
     WgmmaPipelineOp,
 )
-CONSUMING = (PrefetchFragmentsOp,)  # replace what their handle stands for
+CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
 
 
 def load_custom_ops() -> None:
-    """Registers this project's transform ops in the current context."""
+    """Registers tuner's transform ops in the current context."""
     TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
-    # At each use the bindings look for a module of the dialect, unless they once have found it.
+    # The bindings search for a Python module of the dialect at each use, until they find one.
     folder = ext.__name__.rpartition(".")[0]
     sys.modules.setdefault(f"{folder}.{DIALECT}", sys.modules[TunerDialect.__module__])
     for op in OPS:

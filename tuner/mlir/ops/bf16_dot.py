@@ -2,8 +2,8 @@
 
 Takes a function whose matmul tiles are ``vector.contract`` of depth 2: (rows x 2) and (columns x 2) bf16 into
 rows x columns f32, columns a multiple of 16. Gives one ``x86.avx512.dot`` per row and 16 columns; the pair of
-A is broadcast as one 32-bit word. Not handled: other types and shapes. Indexing maps are not looked at; they
-must be those of (m, k), (n, k) -> (m, n).
+A is broadcast as one 32-bit word. Not handled: other types and shapes. Indexing maps are not checked; they
+must be (m, k), (n, k) -> (m, n).
 
     %sum = vector.contract {...} %a, %b, %c : vector<1x2xbf16>, vector<16x2xbf16> into vector<1x16xf32>
   becomes
@@ -18,7 +18,7 @@ from tuner.mlir.ops.dialect import InPlaceOp
 from tuner.mlir.rewrite.walking import walk
 
 LANES = 16  # f32 accumulators of one 512-bit register
-PAIR = 2  # bf16 elements that one accumulator takes at once
+PAIR = 2  # bf16 products that one instruction adds to an accumulator
 
 
 class Bf16DotOp(InPlaceOp, name="bf16_dot"):
@@ -28,7 +28,7 @@ class Bf16DotOp(InPlaceOp, name="bf16_dot"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         for contract in walk(function, "vector.contract"):
             if not _is_pair_contraction(contract):
                 types = " x ".join(str(operand.type) for operand in contract.operands[:2])
@@ -38,7 +38,7 @@ class Bf16DotOp(InPlaceOp, name="bf16_dot"):
 
 
 def _is_pair_contraction(contract: Op) -> bool:
-    """Returns whether types and shapes are those that ``_rewrite`` takes."""
+    """Returns whether the types and shapes of a contraction are supported by ``_rewrite``."""
     a, b, c = (ir.VectorType(operand.type) for operand in contract.operands)
     shapes = (list(a.shape), list(b.shape), list(c.shape))
     rows, columns = shapes[0][0], shapes[1][0]
@@ -47,7 +47,7 @@ def _is_pair_contraction(contract: Op) -> bool:
 
 
 def _rewrite(contract: Op) -> None:
-    """Replaces a contraction by dot products, row by row of C, 16 columns at a time."""
+    """Replaces a contraction by dot products, one per row of C and 16 columns."""
     a, b, total = contract.operands
     rows, columns = ir.VectorType(total.type).shape
     with ir.InsertionPoint(contract), contract.location:
@@ -74,7 +74,7 @@ def _rewrite(contract: Op) -> None:
 
 
 def _broadcast_pair(a: Value, row: int) -> Value:
-    """Creates the broadcast of a row's two elements of A, as one 32-bit word."""
+    """Creates the broadcast of two adjacent elements of a row of A, as one 32-bit word."""
     pair = _create("vector.extract", f"vector<{PAIR}xbf16>", a, static_position=f"array<i64: {row}>")
     word = _create("vector.bitcast", "vector<1xi32>", pair)
     scalar = _create("vector.extract", "i32", word, static_position="array<i64: 0>")

@@ -1,10 +1,10 @@
-"""``tuner.bound_loads``: reads of padded views give zero beyond the true sizes.
+"""``tuner.bound_loads``: reads of padded views return zero outside of the true sizes.
 
-Takes a function whose transfers are lowered to 1-D ``vector.load`` and whose asynchronous copies are not made
-yet. Gives every load of an argument that has larger sizes in its type than in ``tuner.bounds`` (see
-``rewrite/padded_views.py``) a guard. A load that only fills shared memory becomes a masked
+Takes a function whose transfers are lowered to 1-D ``vector.load``, before asynchronous copies are created.
+Guards every load of an argument that has larger sizes in its type than in ``tuner.bounds`` (see
+``rewrite/padded_views.py``). A load whose only use is a store to shared memory becomes a masked
 ``vector.transfer_read``, which ``nvgpu.create_async_groups`` turns into a copy with a source size; any other
-load an ``scf.if``. Not handled: other forms of reads, vectors of several dimensions.
+load becomes an ``scf.if``. Not handled: other forms of reads, vectors of several dimensions.
 
     %x = vector.load %a[%i, %j] : memref<64x64xf32, strided<[60, 1]>>, vector<4xf32>
   of %a with tuner.bounds = array<i64: 50, 64> becomes
@@ -12,7 +12,7 @@ load an ``scf.if``. Not handled: other forms of reads, vectors of several dimens
     %count = arith.select %is_inside, %c4, %c0 : index
     %mask = vector.create_mask %count : vector<4xi1>
     %x = vector.transfer_read %a[%i, %j], %zero, %mask {in_bounds = [true]} : ..., vector<4xf32>
-  and where it does not fill shared memory
+  and where it is not stored to shared memory
     %x = scf.if %is_inside -> (vector<4xf32>) {
 """
 
@@ -29,12 +29,12 @@ NOT_LOWERED = ("vector.transfer_read", "memref.load")  # forms of reads that are
 class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     """Guards every ``vector.load`` of a padded view.
 
-    Attribute ``is_synchronous`` (i64, 0 unless given): 1 makes all guards ``scf.if``. The handle (a
-    func.func) stays valid. Silenceable failure: a read of a padded view in another form.
+    Attribute ``is_synchronous`` (i64, default 0): 1 makes all guards ``scf.if``. The handle (a func.func)
+    stays valid. Silenceable failure: a read of a padded view in another form.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         is_synchronous = attribute(self, "is_synchronous", 0) == 1
         for name in NOT_LOWERED:
             if any(bounds_of(read.operands[0]) for read in walk(function, name)):
@@ -93,7 +93,7 @@ def _whole_or_zero(load: Op, indices: list[Value], bounds: Bounds, kind: Type) -
 
 
 def _element_by_element(load: Op, bounds: Bounds, width: int) -> Value:
-    """Creates the vector by guarded loads of one element: a row may end inside of it."""
+    """Creates the vector from guarded loads of single elements: a row may end inside of the vector."""
     kind = ir.VectorType(load.results[0].type)
     one = ir.VectorType.get([1], kind.element_type)
     first = list(load.operands)[1:]

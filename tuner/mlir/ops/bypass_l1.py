@@ -1,8 +1,8 @@
-"""``tuner.bypass_l1``: asynchronous copies of 16 bytes go around the L1 cache (PTX: cp.async.cg).
+"""``tuner.bypass_l1``: asynchronous copies of 16 bytes bypass the L1 cache (PTX: cp.async.cg).
 
-Takes a function with ``nvgpu.device_async_copy``; gives those of 16 bytes the attribute ``bypassL1``, and
-leaves other sizes, which have no such form. ``nvgpu.create_async_groups {bypass_l1}`` does the same, but the
-pipeliner drops it where it adds a predicate: run after that.
+Takes a function with ``nvgpu.device_async_copy``; sets the attribute ``bypassL1`` on copies of 16 bytes;
+cp.async.cg has no other size. ``nvgpu.create_async_groups {bypass_l1}`` does the same, but the pipeliner
+drops the attribute where it adds a predicate: run this op after pipelining.
 
     %t = nvgpu.device_async_copy %a[%i], %tile[%i], 8, %n : memref<64xf16> to memref<64xf16, ...>
   becomes
@@ -18,10 +18,10 @@ BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
 
 
 class BypassL1Op(InPlaceOp, name="bypass_l1"):
-    """Marks every copy of 16 bytes. The handle (a func.func) stays valid. Never fails."""
+    """Marks every asynchronous copy of 16 bytes. The handle (a func.func) stays valid. Never fails."""
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         for copy in walk(function, "nvgpu.device_async_copy"):
             if _copied_bytes(copy) == BYPASS_BYTES:
                 copy.attributes["bypassL1"] = ir.UnitAttr.get()

@@ -1,10 +1,10 @@
-"""``tuner.count_stages``: the number of a stage is counted up around the loop instead of divided out of it.
+"""``tuner.count_stages``: the stage of a pipelined loop becomes a counter instead of a remainder.
 
 Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made over ``memref.multibuffer``: it computes
-which stage the copies of an iteration fill as a quotient modulo the number of stages, and carries the number
-around for the iterations that read it. Gives the number that the iteration before filled, plus one, back to
-zero behind the last stage. A remainder by what is no power of two takes products of 64 bits: 8 to 27
-instructions more in each iteration. Not handled: loops whose first iteration is not known, as of split K.
+the stage that the copies of an iteration fill as a quotient modulo the number of stages, and carries that
+number to the iterations that read the stage. Gives the previous iteration's stage plus one, wrapped to zero
+after the last stage. A remainder by a number that is not a power of two takes 64-bit products: 8 to 27 more
+instructions per iteration. Not handled: loops whose first iteration is not known, as of split K.
 
     %sums:2 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %filled = %c1) -> ... {
       %later = arith.addi %k, %c32 : index
@@ -28,17 +28,17 @@ from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.index_terms import split_constant
 from tuner.mlir.rewrite.walking import walk
 
-EQUAL = 0  # arith's predicate
+EQUAL = 0  # arith's predicate eq
 
 
 class CountStagesOp(InPlaceOp, name="count_stages"):
-    """Rewrites the stage of every loop of the function whose number of stages is no power of two.
+    """Rewrites the stage of every loop of the function whose number of stages is not a power of two.
 
     The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         for loop in walk(function, "scf.for"):
             inside = loop.regions[0].blocks[0]
             *_, end = inside.operations
@@ -52,16 +52,19 @@ class CountStagesOp(InPlaceOp, name="count_stages"):
 
 @dataclass(frozen=True)
 class _Stage:
-    """The number ((counter + ahead) floordiv step) mod stages."""
+    """The stage ((counter + ahead) floordiv step) mod stages."""
 
     ahead: int
     step: int
     stages: int
 
     def is_counted(self, loop: Op, first: Value) -> bool:
-        """Returns whether it is one more in each iteration, ``first`` what came before the first."""
+        """Returns whether a counter can replace the stage; ``first`` is its value before the loop.
+
+        The stage must grow by one per iteration, also from ``first`` to the first iteration.
+        """
         if self.stages & (self.stages - 1) == 0:
-            return False  # a mask
+            return False  # the remainder is a cheap bit mask
         low, _, stride = map(_constant, list(loop.operands)[:3])
         if low is None or stride != self.step or (low + self.ahead) % self.step:
             return False
@@ -69,7 +72,7 @@ class _Stage:
 
 
 def _stage_of(stage: Value, counter: Value) -> _Stage | None:
-    """Reads the number of a stage off its ``affine.apply``; None for any other value."""
+    """Returns the stage that an ``affine.apply`` computes; None for any other value."""
     apply = op_of(stage, "affine.apply")
     if apply is None or len(apply.operands) != 1:
         return None
@@ -99,7 +102,7 @@ def _constant(number: Value) -> int | None:
 
 
 def _count(stage: Value, before: Value, stages: int) -> None:
-    """Replaces a stage by the one behind that of the iteration before."""
+    """Replaces a stage by the successor of ``before``, the stage of the previous iteration."""
     apply = stage.owner
     word = ir.IntegerType.get_signless(32)
     with apply.location, ir.InsertionPoint(apply):

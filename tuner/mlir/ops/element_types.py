@@ -1,10 +1,10 @@
-"""``tuner.element_types``: one element type takes the place of another of the same width.
+"""``tuner.element_types``: replaces an element type by another one of the same width.
 
-Takes a function whose arithmetic on the type, if any, is inside of linalg ops; gives it with every type and
-constant of the type replaced. ``convert-vector-to-gpu`` knows f16 but not bf16, and both are 16 bits that are
-only moved and handed to ``nvgpu.mma.sync``: a script takes f16 for that time, and bf16 before and after. So
-do bytes for 8-bit floats. Not handled: types of different widths; arith and math ops on the type, whose
-meaning would change; constants other than zero where an integer takes the place of a float.
+Takes a function whose arithmetic on the type, if any, is inside of linalg ops; replaces the type in every
+type and constant. ``convert-vector-to-gpu`` supports f16 but not bf16, and both are 16 bits that are only
+moved and passed to ``nvgpu.mma.sync``: a script uses f16 during that pass, and bf16 before and after. In the
+same way i8 stands for 8-bit floats. Not handled: types of different widths; arith and math ops on the type,
+whose meaning would change; nonzero constants where an integer replaces a float.
 
     %x = vector.load %a[%i, %i] : memref<8x8xbf16, strided<[9, 1]>>, vector<2xbf16>
   with from = "bf16", to = "f16" becomes
@@ -17,14 +17,14 @@ from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic, has_numbers
 
 
 class ElementTypesOp(InPlaceOp, name="element_types"):
-    """Replaces the element type ``from`` by ``to`` (both texts) in all types of the function.
+    """Replaces the element type ``from`` by ``to`` (both strings) in all types of the function.
 
     The handle (a func.func) stays valid. Silenceable failure: types of different widths, arithmetic on
     ``from`` outside of ``linalg`` ops, or a constant whose bits would change.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
         if not retyping.is_same_width:
             return f"found {retyping.old} to {retyping.new}, allowed types of one width"

@@ -1,17 +1,17 @@
-"""Matches of a script that find nothing fail, where MLIR would go on and do nothing.
+"""Matches of a script that find nothing are errors, where MLIR would continue without effect.
 
-MLIR applies an op to an empty handle by doing nothing. A misspelled name so leaves a matmul whole, to be
-vectorized whole: that code takes a compiler minutes. Ops that look at handles are inserted while a script is
-applied:
+MLIR applies an op to an empty handle by doing nothing. A misspelled op name thus leaves a matmul untiled, to
+be vectorized as a whole, which takes a compiler minutes. While a script is applied, ops that check handles
+are inserted:
 
     %product = transform.structured.match ops{["linalg.matmull"]} in %function
     "tuner.note_match"(%product, %function)      // fails here: MLIR has no such op
     "tuner.require_match"(%product)              // fails for any name where no match has found anything
     %tile, %loops:2 = transform.structured.fuse %product tile_sizes [8, 32, 0]
 
-A script may match what only some payloads have. So names that MLIR has fail only until a match of another op
-than functions has found something, only where a structured op is applied to them, and never in
-``transform.foreach`` or ``transform.alternatives``.
+A script may match ops that only some payloads have. So a match for registered op names fails only until some
+match has found an op other than a function or module, only where a structured op is applied to its handle,
+and never in ``transform.foreach`` or ``transform.alternatives``.
 """
 
 import contextlib
@@ -24,34 +24,34 @@ from tuner.mlir.ops.dialect import InPlaceEffects, TunerDialect, silenceable_fai
 from tuner.mlir.rewrite.walking import walk, walk_where
 
 MATCH = "transform.structured.match"
-OTHER_MATCHES = ("transform.foreach_match", "transform.collect_matching")  # find ops by a sequence of tests
-NEEDING = ("transform.structured.", "transform.get_")  # ops that a schedule consists of, not cleanups
-LENIENT = ("transform.foreach", "transform.alternatives")  # regions in which nothing may be found
-CONTAINERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func")  # no work of their own
-NAMES_SHOWN = 6  # of the payload's ops in a message: it is one line
-ATTRIBUTE_SHOWN = 60  # characters of one: a mapping may be long
-SEGMENTS = "operandSegmentSizes"  # of ops with several groups of operands; never looked for
-SIMILAR = 0.8  # ratio of difflib above which another name is taken for the one that was meant
+OTHER_MATCHES = ("transform.foreach_match", "transform.collect_matching")  # find ops by a matcher sequence
+NEEDING = ("transform.structured.", "transform.get_")  # the main ops of a schedule, not cleanups
+LENIENT = ("transform.foreach", "transform.alternatives")  # in their regions a match may find nothing
+CONTAINERS = ("builtin.module", "func.func", "func.return", "gpu.module", "gpu.func")  # compute nothing
+NAMES_SHOWN = 6  # op names of the payload in a message, which is one line
+ATTRIBUTE_SHOWN = 60  # characters of an attribute in a message: a mapping may be long
+SEGMENTS = "operandSegmentSizes"  # of ops with several operand groups; never matched
+SIMILAR = 0.8  # ratio of difflib from which a name is suggested ("did you mean")
 
-FOUND_NOTHING = "tuner.found_nothing"  # of a match in work: why it found nothing
-HAS_FOUND = "tuner.has_found"  # of the script in work: a match has found more than containers
+FOUND_NOTHING = "tuner.found_nothing"  # attribute of a match while the script runs: why it found nothing
+HAS_FOUND = "tuner.has_found"  # attribute of the script while it runs: a match found more than containers
 
 
 class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """Notes what a match found. Silenceable failure: nothing, and MLIR knows none of the names."""
+    """Records what a match found. Silenceable failure: nothing found, and MLIR knows none of the names."""
 
     target: ext.Operand[Any]
-    scope: ext.Operand[Any]  # in which the match looked
+    scope: ext.Operand[Any]  # operand of the match: where it searched
 
 
 class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """Silenceable failure: the match found nothing, as all matches before it."""
+    """Silenceable failure: the match found nothing, and neither did any match before it."""
 
     target: ext.Operand[Any]
 
 
 class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """Runs ``tuner.note_match``."""
+    """Implements ``tuner.note_match``."""
 
     @staticmethod
     def apply(
@@ -60,7 +60,7 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Applies the op; the transform interpreter calls it."""
+        """Applies the op; called by the transform interpreter."""
         match = op.target.owner
         found = [each.operation for each in state.get_payload_ops(op.target)]
         if not found:
@@ -73,12 +73,12 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
 
     @staticmethod
     def allow_repeated_handle_operands(op: NoteMatchOp) -> bool:
-        """Returns whether several operands may be one handle: nothing is done with them."""
+        """Returns whether several operands may be the same handle: True, the op only reads them."""
         return True
 
 
 class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """Runs ``tuner.require_match``."""
+    """Implements ``tuner.require_match``."""
 
     @staticmethod
     def apply(
@@ -87,7 +87,7 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Applies the op; the transform interpreter calls it."""
+        """Applies the op; called by the transform interpreter."""
         match = op.target.owner
         if FOUND_NOTHING not in match.attributes or HAS_FOUND in _root(match).attributes:
             return _SUCCESS
@@ -96,7 +96,7 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
 
     @staticmethod
     def allow_repeated_handle_operands(op: RequireMatchOp) -> bool:
-        """Returns whether several operands may be one handle: it has one operand."""
+        """Returns whether several operands may be the same handle: True, the op has only one operand."""
         return True
 
 
@@ -104,7 +104,7 @@ _SUCCESS = transform.DiagnosedSilenceableFailure.Success
 
 
 def attach_to_context() -> None:
-    """Makes the interpreter run both ops, in the current context."""
+    """Attaches the implementations of ``note_match`` and ``require_match`` to the current context."""
     for op, interface in ((NoteMatchOp, NoteMatch), (RequireMatchOp, RequireMatch)):
         interface.attach(op.OPERATION_NAME)
         InPlaceEffects.attach(op.OPERATION_NAME)
@@ -112,7 +112,7 @@ def attach_to_context() -> None:
 
 @contextlib.contextmanager
 def empty_matches_refused(script: ir.Module) -> Iterator[None]:
-    """Inserts what looks at the handles of matches, and leaves the script as it was."""
+    """Inserts checks of the script's matches during the block, and removes them after it."""
     matches = walk(script, MATCH)
     inserted = [op for match in matches for op in _inserted(match)]
     if walk(script, *OTHER_MATCHES):
@@ -163,7 +163,7 @@ def _next(op: Op) -> Op:
 
 
 def _names(match: Op) -> list[str]:
-    """Returns the names of ops that a match looks for; [] where it looks for an interface or attributes."""
+    """Returns the op names of a match; [] for a match by interface or attributes."""
     if "ops" not in match.attributes:
         return []
     return [ir.StringAttr(each).value for each in ir.ArrayAttr(match.attributes["ops"])]
@@ -175,7 +175,7 @@ def _is_unknown(match: Op) -> bool:
 
 
 def _reason(match: Op, scopes: list[Op]) -> str:
-    """Returns what was looked for, and what there is of similar name."""
+    """Returns a message with what a match looked for, and similar names in the payload."""
     names = _names(match)
     payload = [op for scope in scopes for op in walk_where(scope, _is_no_part)]
     named = [op for op in payload if op.name in names]
@@ -187,12 +187,12 @@ def _reason(match: Op, scopes: list[Op]) -> str:
         asked, whose = f"{named[0].name} with {', '.join(wanted)}", "whose have"
     else:
         wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
-        asked, whose = " or ".join(names) or "such op", "which has"  # an interface is not known by its name
+        asked, whose = " or ".join(names) or "such op", "which has"  # a match by interface has no op name
     return f"found no {asked} in the payload{_similar(wanted, there, whose)}"
 
 
 def _is_no_part(op: Op) -> bool:
-    """Returns whether a script may look for an op: the arithmetic in a linalg op is a part of it."""
+    """Returns whether a script may match an op: ops in the region of a linalg op are excluded."""
     return op.parent is None or not op.parent.name.startswith("linalg.")
 
 

@@ -1,8 +1,8 @@
-"""``tuner.finish_stores``: the last op of a script completes stores to the output.
+"""``tuner.finish_stores``: completes stores to the output; the last op of a script.
 
-Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``, perhaps a padded view
-(``rewrite/padded_views.py``), perhaps with an epilogue set aside (``rewrite/epilogues.py``). Gives stores
-that are as wide as the rows of the output are aligned, within its true sizes, of finished elements. Not
+Takes a function that stores vectors of sums to one argument by 1-D ``vector.store``; the argument may be a
+padded view (``rewrite/padded_views.py``) and have an epilogue set aside (``rewrite/epilogues.py``). Gives
+stores of final elements that are as wide as the alignment of output rows allows, within the true sizes. Not
 handled: stores to several arguments, other forms of stores, an epilogue of partial sums.
 
     vector.store %sums, %c[%i, %j] : memref<64x64xf32, strided<[62, 1]>>, vector<4xf32>
@@ -38,17 +38,18 @@ MODES = ("store", "atomic", "workspace")
 class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """Rewrites every ``vector.store`` to an argument.
 
-    Attribute ``mode``: ``"store"`` (default) applies the epilogue; ``"atomic"`` adds to the output, whose
-    argument is marked ``tuner.zeroed``; ``"workspace"`` stores to slice ``gpu.block_id z`` of ``slices``
-    (i64), and the output argument becomes that buffer of whole tiles. ``exchange`` (i64, 0 unless given): 1
-    says that vectors are pieces of rows as ``mma.sync`` leaves them; with mode ``"store"``, lanes then
-    exchange them and store 16 bytes each (``rewrite/quad_exchange.py``) where rows are aligned and whole.
-    Types of arguments change; the handle (a func.func) stays valid. Silenceable failure: an unknown mode, no
-    store, stores to several arguments or in another form, an epilogue with another mode than ``"store"``.
+    Attribute ``mode`` (string): ``"store"`` (default) applies the epilogue; ``"atomic"`` adds to the output,
+    whose argument is marked ``tuner.zeroed``; ``"workspace"`` stores to slice ``gpu.block_id z`` of
+    ``slices`` (i64, default 1), and the output argument becomes a workspace of whole tiles, one per slice.
+    ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows as ``mma.sync`` leaves them; with
+    mode ``"store"``, lanes then exchange pieces and store 16 bytes each (``rewrite/quad_exchange.py``) where
+    rows are aligned and whole. Types of arguments change; the handle (a func.func) stays valid. Silenceable
+    failure: an unknown mode, no store, stores to several arguments or in another form, an epilogue with a
+    mode other than ``"store"``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
         stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
         reason = _why_not(function, stores, mode)
@@ -68,17 +69,17 @@ class _Output:
         self.row = ir.MemRefType(argument.type).get_strides_and_offset()[0][0]  # elements
 
     def put(self, vector: Value, indices: list[Value]) -> None:
-        """Creates the store of neighbours that lie within bounds."""
+        """Creates the store of adjacent sums, with the epilogue; all must be within bounds."""
         self.write(self.finished(vector, indices), indices)
 
     def finished(self, vector: Value, indices: list[Value]) -> Value:
-        """Creates what the epilogue makes of sums."""
+        """Creates the result of the epilogue for a vector of sums."""
         if self.epilogue is None:
             return vector
         return apply_epilogue(self.epilogue, self.function, vector, indices)
 
     def write(self, vector: Value, indices: list[Value]) -> None:
-        """Creates the store of finished elements."""
+        """Creates the store of final elements, by the mode."""
         if self.mode == "atomic":
             self._add(vector, indices)
         elif self.mode == "workspace":
@@ -97,17 +98,17 @@ class _Output:
 
     @property
     def element(self) -> Type:
-        """Returns the type of finished elements."""
+        """Returns the element type of the output."""
         return ir.MemRefType(self.argument.type).element_type
 
     @property
     def has_whole_rows(self) -> bool:
-        """Returns whether every column is stored, 16 bytes at a time."""
+        """Returns whether columns have no bound and rows are aligned to 16 bytes."""
         is_aligned = self.row * self.element.width % (8 * STORE_BYTES) == 0
         return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
 
     def width(self, whole: int) -> int:
-        """Returns how many elements one store takes, of a vector of ``whole``, so that it is aligned."""
+        """Returns the elements per store, for a vector of ``whole`` elements, so that stores are aligned."""
         return 1 if self.mode == "atomic" else math.gcd(whole, self.row)
 
 
@@ -148,7 +149,7 @@ def _finish(function: Op, stores: list[Op], mode: str, slices: int, is_exchanged
 
 
 def _become_workspace(output: _Output, slices: int) -> None:
-    """Makes the output a workspace of (slices, *padded sizes): its stores need no bounds and no narrowing."""
+    """Makes the output a workspace of (slices, *padded sizes), whose stores need no bounds."""
     memref = ir.MemRefType(output.argument.type)
     sizes = [slices, *memref.shape]
     output.argument.set_type(ir.MemRefType.get(sizes, memref.element_type))
@@ -159,7 +160,7 @@ def _become_workspace(output: _Output, slices: int) -> None:
 
 
 def _exchange(stores: list[Op], output: _Output) -> list[Op]:
-    """Replaces stores of tiles side by side by one of 16 bytes in each lane; returns the others."""
+    """Replaces stores of adjacent tiles by one 16-byte store per lane; returns the remaining stores."""
     count = tiles_at_once(output.element.width)
     if not output.has_whole_rows or any(
         ir.VectorType(store.operands[0].type).shape != [2] for store in stores

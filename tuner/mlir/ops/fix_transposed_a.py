@@ -1,9 +1,9 @@
 """``tuner.fix_transposed_a``: corrects the lane addresses of a transposed A.
 
 Takes a function right after ``convert-vector-to-gpu``. That pass gives the fragment of a transposed A (k
-rows, m columns in shared memory) the lane addresses of a B operand: the second and third of four tiles change
-places, which is wrong numbers. Gives lanes 8..15 and 16..23 one another's addresses. Not handled: loads that
-``tuner.merge_ldmatrix`` made, which are right and look the same: run before it.
+rows, m columns in shared memory) the lane addresses of a B operand: the second and third of four tiles are
+exchanged, so that results are wrong. Exchanges the addresses of lanes 8..15 and 16..23. Not handled: loads
+that ``tuner.merge_ldmatrix`` made, which are correct and look the same: run before it.
 
     %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = true} : ...
   becomes
@@ -27,7 +27,7 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         for load in walk(function, "nvgpu.ldmatrix"):
             if tiles_of(load) == 4 and is_transposed(load):
                 _exchange(load)
@@ -35,7 +35,7 @@ class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
 
 
 def _exchange(load: Op) -> None:
-    """Adds d = (lane / 16 - lane / 8 % 2) * 8 to the row, and subtracts it from the column."""
+    """Adds d = (lane / 16 - lane / 8 % 2) * 8 to the row, and subtracts d from the column."""
     row, column = len(load.operands) - 2, len(load.operands) - 1
     with load.location, ir.InsertionPoint(load):
         lane = value("gpu.lane_id", ir.IndexType.get())

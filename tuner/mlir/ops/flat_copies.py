@@ -1,12 +1,12 @@
-"""``tuner.flat_copies``: an address is a stage, what the loop does not change, and a constant.
+"""``tuner.flat_copies``: splits addresses into a stage, a loop-invariant part and a constant.
 
 Takes a function with asynchronous copies and ``nvgpu.ldmatrix`` of buffers of two or three dimensions. Gives
-them 1-D views and one index: the number of the stage times its size, plus rows and columns without their
-constants, plus the constants. The middle part is the same for all accesses of a tile that differ by constants
-alone, so LLVM keeps one pointer for all of them, and the constants become part of the instructions. Left
-alone it adds constants to rows before it multiplies those, and each copy has its own pointer of 64 bits in
-registers and additions in the loop. The stage stays outside of ``affine.apply``, or canonicalization would
-merge it with the rest.
+each a 1-D view and one index: the stage times its size, plus rows and columns without their constants, plus
+the constants. The middle part is the same for all accesses of a tile that differ only by constants, so LLVM
+keeps one pointer for all of them, and the constants become immediate offsets of the instructions. Without
+this op, LLVM adds constants to rows before multiplying them, and each copy has its own 64-bit pointer in
+registers and additions in the loop. The stage stays outside of ``affine.apply``, because canonicalization
+would otherwise merge it with the rest.
 
     %x = nvgpu.ldmatrix %tile[%stage, %row8, %c16] {numTiles = 4 : i32, transpose = false} : ...
   with %row8 = %row + 8 becomes
@@ -32,14 +32,14 @@ SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its 
 
 
 class FlatCopiesOp(InPlaceOp, name="flat_copies"):
-    """Rewrites every copy and ``nvgpu.ldmatrix`` of the function.
+    """Rewrites every asynchronous copy and ``nvgpu.ldmatrix`` of the function.
 
-    Run behind all that changes addresses, and once common subexpressions are gone: constants are only told
-    from values that are one. The handle (a func.func) stays valid. Never fails.
+    Run this op after every op that changes addresses, and after common subexpression elimination: constants
+    are recognized only where equal values are one value. The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         views = _FlatViews()
         for copy in walk(function, COPY):
             _rewrite_copy(copy, views)
@@ -67,14 +67,14 @@ def _rewrite_copy(copy: Op, views: "_FlatViews") -> None:
 
 
 def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
-    """Puts an op of the same name and result in the place of an op."""
+    """Replaces an op by an op of the same name and result type, with other operands and attributes."""
     attributes = attributes_of(op) | changed
     op.results[0].replace_all_uses_with(value(op.name, op.results[0].type, *operands, **attributes))
     op.erase()
 
 
 def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
-    """Creates the distance in elements from the start of a buffer, its constant part added last."""
+    """Creates the linear index, in elements, of an access to a buffer; constants are added last."""
     strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
     parts = [(*without_constant(each), stride) for each, stride in zip(indices, strides, strict=True)]
     constant = sum(number * stride for _, number, stride in parts)
@@ -94,7 +94,7 @@ def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
 
 
 def _weighted(strides: list[int]) -> ir.AffineExpr:
-    """Returns the sum of the symbols, each times its stride."""
+    """Returns the sum of the symbols s0, s1, ..., each times its stride."""
     whole = symbol(0) * strides[0]
     for number, stride in enumerate(strides[1:], 1):
         whole = whole + symbol(number) * stride
@@ -102,13 +102,13 @@ def _weighted(strides: list[int]) -> ir.AffineExpr:
 
 
 class _FlatViews:
-    """One 1-D view of each buffer: behind its definition, of an argument at the start of a launch."""
+    """A 1-D view per buffer: after its definition; for an argument, at the start of each launch."""
 
     def __init__(self) -> None:
         self._views: dict[tuple[Value, Block], Value] = {}
 
     def of(self, buffer: Value, user: Op) -> Value:
-        """Returns the view of all elements of a buffer for one user."""
+        """Returns the 1-D view of a buffer for the op ``user``."""
         if not isinstance(buffer.owner, ir.Block):
             return self._made(buffer, buffer.owner.operation.block, ir.InsertionPoint.after(buffer.owner))
         block = _launch_block(user) or buffer.owner
@@ -123,7 +123,10 @@ class _FlatViews:
 
 
 def _launch_block(op: Op) -> Block | None:
-    """Returns the body of the launch around an op: the kernel's arguments stay whole buffers."""
+    """Returns the body of the launch around an op, else None.
+
+    Views of arguments are created there, so that the kernel's own arguments stay whole buffers.
+    """
     bodies = (each.regions[0].blocks[0] for each in parents_of(op) if each.name == "gpu.launch")
     return next(bodies, None)
 

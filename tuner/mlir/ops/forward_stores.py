@@ -1,11 +1,12 @@
-"""``tuner.forward_stores``: what a thread wrote is not read again, nor written if it is overwritten unread.
+"""``tuner.forward_stores``: forwards stored vectors to later reads, and drops stores overwritten unread.
 
-Takes a function before vectors become fragments: transfers of one shape whose indices are those of a grid of
-such vectors, so that two of them are of one place or have none in common. Gives a read the value that was
-written to its place before in its block, and drops a write that a later one of its block overwrites unread.
-``transform.memref.erase_dead_alloc_and_stores`` does that to transfers of any places, but compares each with
-all others by what it can prove of their indices: 48 ms for 32 tiles of sums, 12 behind this op. Accesses that
-are no such grid are left to it, and so are those of shared memory, which other threads write too.
+Takes a function before vectors become fragments: transfers of one shape whose indices lie on a grid of such
+vectors, so that two transfers access the same elements or none in common. Replaces a read by the value that
+was written to the same position earlier in its block, and drops a write that a later write of its block
+overwrites unread. ``transform.memref.erase_dead_alloc_and_stores`` does that for transfers at any positions,
+but compares all pairs by what it can prove of their indices: 48 ms for 32 tiles of sums, 12 ms after this op.
+Accesses that do not lie on a grid are left to that op, and so are accesses of shared memory, which other
+threads write too.
 
     vector.transfer_write %zero, %c[%i, %j] {in_bounds = [true, true]} : ...
     vector.transfer_write %zero, %c[%i, %j8] {in_bounds = [true, true]} : ...
@@ -31,15 +32,15 @@ Place = tuple[int, ...]  # constant parts of the indices
 
 
 class ForwardStoresOp(InPlaceOp, name="forward_stores"):
-    """Forwards and drops writes of buffers that are accessed by whole vectors of a grid alone.
+    """Forwards and drops writes of buffers whose only accesses are whole vectors on a grid.
 
     The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         accesses: dict[Value, list[Op]] = {}
-        for op in walk(function, READ, WRITE):  # in the order of the text
+        for op in walk(function, READ, WRITE):  # in program order
             accesses.setdefault(_buffer(op), []).append(op)
         for buffer, ops in accesses.items():
             places = None if is_workgroup(buffer.type) else _places(buffer, ops)
@@ -62,7 +63,7 @@ def _vector(op: Op) -> Value:
 
 
 def _places(buffer: Value, ops: Sequence[Op]) -> list[Place] | None:
-    """Returns the place of each access; None unless equal places are all that accesses have in common."""
+    """Returns the position of each access; None if different positions may overlap."""
     kinds = {_vector(op).type for op in ops}
     if len(kinds) > 1 or len(list(buffer.uses)) > len(ops) or not isinstance(buffer.type, ir.MemRefType):
         return None
@@ -79,8 +80,8 @@ def _places(buffer: Value, ops: Sequence[Op]) -> list[Place] | None:
 
 
 def _is_whole(op: Op, rank: int, vector_rank: int) -> bool:
-    """Returns whether an access has no mask, ends within its buffer and turns no dimensions around."""
-    operands = rank + 2  # the buffer, its indices, and what is written or what padding is
+    """Returns whether an access is not masked, not transposed, and within the bounds of its buffer."""
+    operands = rank + 2  # the buffer, its indices, and the written vector or the padding value
     mapping = ir.AffineMapAttr(op.attributes["permutation_map"]).value
     is_inside = all(ir.BoolAttr(each).value for each in ir.ArrayAttr(op.attributes["in_bounds"]))
     return (
@@ -91,7 +92,7 @@ def _is_whole(op: Op, rank: int, vector_rank: int) -> bool:
 
 
 def _forward(ops: Sequence[Op], places: Sequence[Place]) -> None:
-    written: dict[Place, Value] = {}  # in the block, and what nobody has read of it
+    written: dict[Place, Value] = {}  # in this block; `unread`: writes that were not read since
     unread: dict[Place, Op] = {}
     block = ops[0].block
     for op, place in zip(ops, places, strict=True):

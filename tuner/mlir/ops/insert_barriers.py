@@ -1,7 +1,7 @@
-"""``tuner.insert_barriers``: barriers between the threads that fill a tile and those that read it.
+"""``tuner.insert_barriers``: barriers between writes of a tile in shared memory and reads by other threads.
 
-Takes a function whose loops fill shared memory and then read it. Gives a barrier behind the last write in
-each such loop's body, and one at its top where asked. Not handled: writes nested deeper in the body.
+Takes a function whose loops fill shared memory and then read it. Inserts a barrier after the last write in
+each such loop's body, and one at its top where requested. Not handled: writes nested deeper in the body.
 
     scf.for %i = %c0 to %c64 step %c4 {
       vector.store %x, %tile[%c4] : memref<4xf32, #gpu.address_space<workgroup>>, vector<2xf32>
@@ -27,15 +27,15 @@ COPIES = ("linalg.copy", "memref.copy")
 
 
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
-    """Inserts ``gpu.barrier`` into every ``scf.for`` whose body itself writes shared memory.
+    """Inserts ``gpu.barrier`` into every ``scf.for`` whose body directly writes shared memory.
 
-    Attribute ``loop_top`` (i64, 0 unless given): 1 also inserts one at the top of the body. That is needed
-    where one iteration may still read a tile that the next one writes: unless the loop is pipelined over more
+    Attribute ``loop_top`` (i64, default 0): 1 also inserts a barrier at the top of the body. That is needed
+    where one iteration may still read a tile that the next one writes, unless the loop is pipelined over more
     buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such loop.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
         filling = [(loop, writes) for loop, writes in loops if writes]
         if not filling:

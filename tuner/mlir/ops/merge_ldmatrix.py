@@ -1,9 +1,9 @@
-"""``tuner.merge_ldmatrix``: two loads of neighbouring B fragments become one (ldmatrix.x2 twice -> .x4).
+"""``tuner.merge_ldmatrix``: merges two loads of adjacent B fragments into one (ldmatrix.x2 twice -> .x4).
 
 Takes a function right after ``convert-vector-to-gpu``, which loads B for one ``mma.sync`` of 8 columns at a
-time; indices still are affine functions of the lane. Gives one load of four tiles for two loads of two tiles
-at columns n and n + 8. Not handled: loads outside of ``scf.for``, after swizzling or pipelining, and those
-without a neighbour; they stay.
+time; indices are still affine functions of the lane. Gives one load of four tiles for two loads of two tiles
+at columns n and n + 8. Loads outside of ``scf.for``, after swizzling or pipelining, and loads without an
+adjacent load stay.
 
     %x = nvgpu.ldmatrix %tile[%k, %n] {numTiles = 2 : i32, transpose = true} : ... -> vector<2x2xf16>
     %n8 = affine.apply affine_map<()[s0] -> (s0 mod 8 + 8)>()[%lane]
@@ -25,13 +25,13 @@ from tuner.mlir.rewrite.walking import walk
 
 
 class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
-    """Merges pairs of loads in the body of every ``scf.for``.
+    """Merges pairs of ``nvgpu.ldmatrix`` in the body of every ``scf.for``.
 
     The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         for loop in walk(function, "scf.for"):
             _merge_in(loop)
         return None
@@ -52,7 +52,7 @@ def _merge_in(loop: Op) -> None:
 
 
 def _key_and_column(load: Op) -> tuple[Hashable, int]:
-    """Returns (key, n): loads of equal keys differ in the constant part of their column of B alone, by n."""
+    """Returns (key, n): loads of equal keys differ only by the constant n in their column of B."""
     buffer, *indices = load.operands
     terms = [split_constant(each) for each in indices]
     n = len(terms) - 1 if is_transposed(load) else len(terms) - 2
@@ -62,7 +62,7 @@ def _key_and_column(load: Op) -> tuple[Hashable, int]:
 
 def _merge(first: Op, second: Op) -> None:
     part = ir.VectorType(first.results[0].type)
-    per_register = part.shape[1]  # elements: 2 of 16 bits, 1 of 32
+    per_register = part.shape[1]  # elements per 32-bit register: 2 or 1
     buffer, *indices = first.operands
     with first.location, ir.InsertionPoint(first):
         if not is_transposed(first):
@@ -84,9 +84,9 @@ def _merge(first: Op, second: Op) -> None:
 
 
 def _lanes_of_four_tiles(indices: list[Value], per_register: int) -> list[Value]:
-    """Returns addresses of four tiles from those of two: lanes 16..31 go 8 rows down and two tiles back.
+    """Creates the addresses of four tiles from those of two: lanes 16..31 move 8 rows down, two tiles back.
 
-    In the transposed form lanes 16..31 hold the right addresses already.
+    In the transposed form lanes 16..31 have the right addresses already.
     """
     lane = value("gpu.lane_id", ir.IndexType.get())
     upper = ir.AffineExpr.get_floor_div(symbol(0), 16)

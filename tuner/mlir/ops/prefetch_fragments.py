@@ -1,12 +1,12 @@
-"""``tuner.prefetch_fragments``: the fragments of a step of K are read before the products of the last one.
+"""``tuner.prefetch_fragments``: reads the fragments of a step of K before the products of the previous step.
 
-Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made: it waits for a tile, then reads fragments of
-it and multiplies them, on tensor cores or by ``vector.fma``. Gives a rotated loop (software pipelining of the
-reads): the first fragments of a tile are carried into the iteration that multiplies them, and the wait, the
-barrier and the first reads of the next tile come before the last products of this one. So no product waits
-for shared memory. All reads of a tile still come before the barrier behind which others overwrite it: no
-buffer more is needed. The last iteration reads a tile that nobody multiplies. Copies start with the reads of
-the second step, or of the third where steps have few products.
+Takes the loop that ``nvgpu.pipeline_shared_memory_copies`` made: it waits for a tile, then reads fragments
+from it and multiplies them, on tensor cores or by ``vector.fma``. Gives a rotated loop (software pipelining
+of the reads): the first fragments of a tile are carried into the iteration that multiplies them, and the
+wait, the barrier and the first reads of the next tile come before the last products of the current tile. So
+no product waits for shared memory. All reads of a tile still precede the barrier after which the tile is
+overwritten, so no additional buffer is needed. The last iteration reads a tile that is not multiplied. Copies
+are issued with the reads of the second step, or of the third where steps have few products.
 
     %sums:3 = scf.for %k = %c0 to %c64 step %c16 iter_args(%sum = %zero, %token = %first, ...) -> ... {
       nvgpu.device_async_wait %token {numGroups = 0 : i32}
@@ -41,24 +41,25 @@ from tuner.mlir.rewrite.definitions import attributes_of
 PRODUCTS = ("nvgpu.mma.sync", "vector.fma")
 WAIT, BARRIER = "nvgpu.device_async_wait", "gpu.barrier"
 LOADS = ("memref.load", "vector.load")
-# What takes a turn between products where reads are spread; the address of each comes with it.
+# Ops that are interleaved with products where reads are spread, each after its address computation.
 MEMORY = ("nvgpu.ldmatrix", *LOADS, "nvgpu.device_async_copy")
-MANY_PRODUCTS = 32  # of a step: those of a warp's tile of 64x64 hide the copies of all block tiles
+MANY_PRODUCTS = 32  # per step, as of a warp tile of 64x64; they hide the copies of every block tile
 
 Build = Callable[[], None]
 
 
 class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
-    """Rotates every loop of the handle that waits for copies and multiplies what it reads of them.
+    """Rotates every loop of the handle that waits for copied tiles and multiplies fragments of them.
 
-    Attribute ``spread`` (i64, 0 unless given): 1 puts reads and copies evenly between the products, else they
-    come before them; spread reads take fewer registers. Run behind all that changes the addresses of shared
-    memory. The handle (an scf.for) is consumed: such loops are replaced, others stay, and so
-    does one with other effects or regions in it: where a copy remained a plain store. Never fails.
+    Attribute ``spread`` (i64, default 0): 1 interleaves reads and copies evenly with the products, 0 puts
+    reads and copies first; interleaved reads take fewer registers. Run this op after every op that changes
+    addresses of shared memory. The handle (an scf.for) is consumed: rotated loops are new ops. Other loops
+    stay, and so does a loop with other side effects or regions, such as a copy that remained a plain store.
+    Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one loop."""
+        """Rotates one loop if it has the expected form; returns None."""
         body = _body_of(function)
         if body is not None and all(map(body.is_known, body.ops)):
             _rotate(body, attribute(self, "spread", 0) == 1)
@@ -67,27 +68,27 @@ class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
 
 @dataclass(frozen=True)
 class _Body:
-    """A loop that multiplies tiles which were copied ahead."""
+    """The body of a loop that multiplies tiles which were copied in advance."""
 
     loop: Op
-    ops: tuple[Op, ...]  # without the yield
+    ops: tuple[Op, ...]  # without scf.yield
     wait: Op
     barrier: Op
-    steps: tuple[tuple[Op, ...], ...]  # products in a row that are as far in their chains of sums
+    steps: tuple[tuple[Op, ...], ...]  # consecutive products at the same position in their chains of sums
 
     @cached_property
     def arguments(self) -> list[Value]:
-        """Returns the counter, then the values carried."""
+        """Returns the induction variable, then the iter_args."""
         return list(self.loop.regions[0].blocks[0].arguments)
 
     @cached_property
     def yielded(self) -> list[Value]:
-        """Returns what the next iteration is given for the values carried."""
+        """Returns the operands of scf.yield, one per iter_arg."""
         return list(list(self.loop.regions[0].blocks[0].operations)[-1].operands)
 
     @cached_property
     def first_reads(self) -> list[Op]:
-        """Returns the reads of A and B of the first step."""
+        """Returns the reads of the fragments of A and B of the first step."""
         return _Iteration(self, {}).reads(_fragments(self.steps[0]))
 
     def is_known(self, op: Op) -> bool:
@@ -99,7 +100,7 @@ class _Body:
 
     @property
     def copies(self) -> tuple[Op, ...]:
-        """Returns what starts the copies of a later tile."""
+        """Returns the ops that start the asynchronous copies of a later tile."""
         return tuple(op for op in self.ops if op.name.startswith("nvgpu.device_async") and op != self.wait)
 
 
@@ -125,14 +126,14 @@ def _fragments(products: Iterable[Op]) -> list[Value]:
 
 
 class _Iteration:
-    """One iteration of a loop, built anew: an op is cloned when it is needed, behind what it needs."""
+    """One iteration of a loop, rebuilt on demand: an op is cloned when needed, after its operands."""
 
     def __init__(self, body: _Body, known: dict[Value, Value]) -> None:
         self._here = set(body.ops)
-        self._values = known  # of the old loop -> of the new code
+        self._values = known  # value of the old loop -> value of the new code
 
     def value(self, old: Value) -> Value:
-        """Returns what an old value is here."""
+        """Returns the new value for a value of the old loop; clones its op if necessary."""
         if (
             old not in self._values
             and not isinstance(old.owner, ir.Block)
@@ -142,7 +143,7 @@ class _Iteration:
         return self._values.get(old, old)
 
     def build(self, op: Op) -> None:
-        """Clones an op, unless that was done."""
+        """Clones an op with its operands, unless it was cloned before."""
         if any(result in self._values for result in op.results):
             return
         operands = [self.value(each) for each in op.operands]
@@ -152,14 +153,14 @@ class _Iteration:
         self._values.update(zip(op.results, clone.results, strict=True))
 
     def reads(self, fragments: Iterable[Value]) -> list[Op]:
-        """Returns the accesses of memory that fragments depend on and that were not yet cloned."""
+        """Returns the memory accesses that fragments depend on and that are not cloned yet."""
         needed: dict[Op, None] = {}
         for fragment in fragments:
             self._collect(fragment, needed)
         return [op for op in needed if op.name in MEMORY]
 
     def _collect(self, old: Value, needed: dict[Op, None]) -> None:
-        """Adds what makes a value, each op behind those that it needs."""
+        """Adds the ops that define a value to ``needed``, operands before users."""
         if old in self._values or isinstance(old.owner, ir.Block):
             return
         op = old.owner.operation
@@ -193,14 +194,14 @@ def _rotate(body: _Body, is_spread: bool) -> None:
 
 
 def _read_first(body: _Body, iteration: _Iteration) -> list[Value]:
-    """Waits for a tile and reads the fragments of its first step."""
+    """Creates the wait for a tile and the reads of its first step; returns the fragments."""
     iteration.build(body.wait)
     iteration.build(body.barrier)
     return [iteration.value(read.results[0]) for read in body.first_reads]
 
 
 def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -> None:
-    """Builds the body of the new loop."""
+    """Creates the body of the new loop."""
     first_reads = [read.results[0] for read in body.first_reads]
     now = _Iteration(body, dict(zip((*body.arguments, *first_reads), arguments, strict=True)))
     *early, last = body.steps
@@ -209,7 +210,7 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
         fragments = _fragments(body.steps[number + 1])
         ahead = now.reads(fragments) + (list(body.copies) if number == copying else [])
         _build(products, [_builder(now, op) for op in ahead], now, is_spread)
-    if not early:  # the group of copies must be there before a wait counts groups
+    if not early:  # the group of copies must be committed before a wait counts groups
         _build((), [_builder(now, op) for op in body.copies], now, False)
     after = _next(body, now, arguments[0], stride)
     after.build(body.wait)
@@ -221,7 +222,10 @@ def _fill(body: _Body, arguments: list[Value], stride: Value, is_spread: bool) -
 
 
 def _keep_before_the_end() -> None:
-    """Creates no instruction, but what LLVM takes for a store: it moves carried loads to the loop's start."""
+    """Creates an empty inline asm that LLVM treats as a store, so that carried loads stay where they are.
+
+    Without it LLVM moves carried loads to the start of the loop.
+    """
     create(
         "llvm.inline_asm",
         asm_string=ir.StringAttr.get(""),
@@ -233,14 +237,14 @@ def _keep_before_the_end() -> None:
 def _copying_step(early: list[tuple[Op, ...]]) -> int:
     """Returns the step whose products hide the copies: the second where the first has few products.
 
-    Those hide the loop's own instructions already, and what is left over delays the reads behind the copies:
-    ptxas moves none before a copy.
+    The few products of the first step hide the loop's other instructions already; copies there would delay
+    the reads after them, because ptxas moves no read before a copy.
     """
     return int(len(early) > 1 and len(early[0]) < MANY_PRODUCTS)
 
 
 def _next(body: _Body, now: _Iteration, counter: Value, stride: Value) -> _Iteration:
-    """Returns the iteration behind this one; sums, the vectors, which no read needs, are unknown to it."""
+    """Returns the iteration after ``now``; does not map sums, which are vectors and which no read needs."""
     later = value("arith.addi", counter.type, counter, stride)
     known = {body.arguments[0]: later}
     for argument, yielded in zip(body.arguments[1:], body.yielded, strict=True):
@@ -254,7 +258,7 @@ def _builder(iteration: _Iteration, op: Op) -> Build:
 
 
 def _build(products: tuple[Op, ...], ahead: list[Build], now: _Iteration, is_spread: bool) -> None:
-    """Builds products, and what is to be done ahead before them or evenly between them."""
+    """Creates the products, with the ops of ``ahead`` before them or evenly interleaved."""
     share = len(products) // (len(ahead) + 1) if is_spread else 0
     for number, product in enumerate(products if share else ()):
         now.build(product)

@@ -1,9 +1,9 @@
 """``tuner.prefetch_reads``: software prefetching of the cache lines that later iterations read.
 
-Takes a function on buffers, tiled and vectorized; gives a ``memref.prefetch`` per cache line in front of each
-read of one argument, so many rows and columns ahead (Mowry, Lam and Gupta, "Design and Evaluation of a
-Compiler Algorithm for Prefetching", 1992, with the distance as a knob). Not handled: reads outside of
-``scf.for``, of other than 2-D memrefs, or through other views than subviews and casts; they stay.
+Takes a function on buffers, tiled and vectorized; inserts a ``memref.prefetch`` per cache line before each
+read of one argument, a given number of rows and columns ahead (Mowry, Lam and Gupta, "Design and Evaluation
+of a Compiler Algorithm for Prefetching", 1992, with the distance as a knob). Reads outside of ``scf.for``, of
+memrefs that are not 2-D, or through views other than subviews and casts stay without a prefetch.
 
     %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
   becomes
@@ -19,19 +19,19 @@ from tuner.mlir.rewrite.building import create, plus
 from tuner.mlir.rewrite.walking import walk
 
 VIEWS = ("memref.subview", "memref.cast")
-LOCALITY = 3  # keep in every level of cache
+LOCALITY = 3  # keep in every cache level
 
 
 class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """Inserts ``memref.prefetch`` before vector reads of one function argument inside loops.
 
-    Attributes, all i64: ``argument`` (its number, 1 unless given), ``rows`` and ``columns`` (how many
-    elements ahead in the last two dimensions, 0 unless given), ``line`` (elements of a cache line, 16 unless
-    given). The handle (a func.func) stays valid. Silenceable failure: the function has no such argument.
+    Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and ``columns`` (prefetch distance in
+    elements along the last two dimensions, default 0), ``line`` (elements per cache line, default 16). The
+    handle (a func.func) stays valid. Silenceable failure: the function has no such argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         number = attribute(self, "argument", 1)
         argument = _argument(function, number)
         if argument is None:
@@ -55,14 +55,17 @@ def _is_matrix_read_in_loop(read: Op) -> bool:
 
 
 def _root(value: Value) -> Value:
-    """Returns the buffer behind subviews and casts."""
+    """Returns the buffer that subviews and casts start from."""
     while isinstance(value, ir.OpResult) and value.owner.name in VIEWS:
         value = value.owner.operands[0]
     return value
 
 
 def _prefetch(read: Op, ahead: tuple[int, int], line: int) -> None:
-    """Creates prefetches of the vector's cache lines, that of its last element included, moved ``ahead``."""
+    """Creates a prefetch per cache line of the vector, ``ahead`` (rows, columns) of the read.
+
+    The cache line of the vector's last element is included.
+    """
     width = ir.VectorType(read.results[0].type).shape[-1]
     buffer, row, column = read.operands[:3]
     with ir.InsertionPoint(read), read.location:

@@ -1,9 +1,9 @@
-"""``tuner.set_aside_epilogue``: what follows a sum elementwise waits until its result is stored.
+"""``tuner.set_aside_epilogue``: moves the elementwise epilogue of a reduction out, until results are stored.
 
-Takes a function on tensors whose arguments come by ``bufferization.to_tensor``, with a reduction and an
-elementwise ``linalg.generic`` on its result. Gives the reduction alone, writing its sums to the output
-argument (whose element type is theirs until ``tuner.finish_stores``), and the generic's body as a private
-scalar function (form: ``rewrite/epilogues.py``). Not handled: operands that are computed before.
+Takes a function on tensors whose arguments are read by ``bufferization.to_tensor``, with a reduction and an
+elementwise ``linalg.generic`` on its result. Gives the reduction alone, which writes its sums to the output
+argument (whose element type is that of the sums until ``tuner.finish_stores``), and the generic's body as a
+private scalar function (form: ``rewrite/epilogues.py``). Not handled: operands that are computed before.
 
     %sums = linalg.matmul ins(...) outs(%cleared : tensor<16x32xf32>) -> tensor<16x32xf32>
     %result = linalg.generic {...} ins(%sums, %bias : ...) outs(%out : tensor<16x32xf32>) {
@@ -28,14 +28,14 @@ ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 
 
 class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
-    """Takes the first elementwise ``linalg.generic`` that consumes another linalg op out of the function.
+    """Moves the first elementwise ``linalg.generic`` that consumes another linalg op out of the function.
 
     The handle (a func.func) stays valid; handles to the generic do not. Silenceable failure: no such generic,
-    or one whose other operands are no arguments.
+    or a generic with an operand that is neither the sum nor a function argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
         if generic is None:
             return "found no elementwise linalg.generic that consumes another linalg op"
@@ -66,7 +66,7 @@ def _argument_after(tensor: Value) -> Value | None:
 
 
 def _set_aside(function: Op, generic: Op) -> None:
-    """Moves the generic to a scalar function, and lets the reduction write to the output argument."""
+    """Moves the generic to a scalar function, and makes the reduction write to the output argument."""
     _make_scalar_function(function, generic)
     product, output = generic.operands[0], list(generic.operands)[-1]
     sums = ir.RankedTensorType(product.type)

@@ -1,10 +1,10 @@
 """``tuner.shared_layout``: layouts of shared memory without bank conflicts, by an xor swizzle or by padding.
 
-Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. Gives a tile that only
-``nvgpu.ldmatrix`` reads 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``), and any other tile
-gaps: behind each row, or behind as many rows as together are a multiple of all banks, so that copies, which
-write neighbouring vectors, meet no gap within 128 bytes. Run after all that reads these indices. Not handled:
-views of shared memory.
+Takes a function whose shared memory is ``memref.alloc`` and accessed by index only. A tile that only
+``nvgpu.ldmatrix`` reads gets its 16-byte columns xor'd with the row (as CUTLASS's ``Swizzle``). Any other
+tile is padded: after each row, or after as many rows as together span all banks, so that copies, which write
+adjacent vectors, cross no gap within 128 bytes. Run this op after every op that reads these indices. Not
+handled: views of shared memory.
 
     %tile = memref.alloc() : memref<16x32xf16, #gpu.address_space<workgroup>>
     %x = nvgpu.ldmatrix %tile[%i, %j] {numTiles = 4 : i32, transpose = false} : ...
@@ -29,8 +29,8 @@ from tuner.mlir.rewrite.walking import walk
 
 VECTOR_BYTES = 16  # one row of an ldmatrix tile, one cp.async
 BANKS_BYTES = 128  # all 32 banks
-# Single bytes are gathered from four rows for each lane, beside lanes four rows on: with gaps behind every
-# row of 128 bytes, lanes eight rows apart would ask for one bank.
+# For 1-byte elements each lane gathers bytes from four rows, the next lanes from the four rows after: with a
+# gap after every row of 128 bytes, lanes eight rows apart would access the same bank.
 GATHERED_ROWS = 2
 READS_AND_COPIES = frozenset({"nvgpu.ldmatrix", "nvgpu.device_async_copy", "vector.store"})
 BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
@@ -39,14 +39,14 @@ BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 class SharedLayoutOp(InPlaceOp, name="shared_layout"):
     """Rearranges every ``memref.alloc`` in shared memory.
 
-    Attributes, both i64: with ``swizzle`` = 1 (0 unless given) a tile that only ``nvgpu.ldmatrix`` reads is
-    swizzled; without, it gets gaps of 16 bytes, which does as well and takes more memory. Every other tile
-    gets gaps of ``pad_bytes`` (a multiple of 16, 16 unless given). With 0, rows stay. The handle (a
+    Attributes, both i64: with ``swizzle`` = 1 (default 0) a tile that only ``nvgpu.ldmatrix`` reads is
+    swizzled; with 0 it is padded by 16 bytes, which avoids bank conflicts too but takes more memory. Every
+    other tile is padded by ``pad_bytes`` (a multiple of 16, default 16); with 0, rows stay. The handle (a
     func.func) stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
         if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
             return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"
@@ -64,7 +64,7 @@ def _is_shared(alloc: Op) -> bool:
 
 
 def _uses(alloc: Op) -> list[tuple[Op, int]]:
-    """Returns (op, number of the operand that is the tile) of all uses but deallocations."""
+    """Returns (op, number of its operand that is the tile) of all uses except deallocations."""
     uses = [(use.owner.operation, use.operand_number) for use in alloc.results[0].uses]
     return [(op, number) for op, number in uses if op.name != "memref.dealloc"]
 
@@ -83,7 +83,7 @@ def _rearrange(alloc: Op, pad_bytes: int, is_swizzled: bool) -> None:
 
 
 def _pad(alloc: Op, pad_bytes: int) -> None:
-    """Replaces an allocation by one with gaps of so many bytes."""
+    """Replaces an allocation by one that is padded by ``pad_bytes`` after each row or group of rows."""
     old = ir.MemRefType(alloc.results[0].type)
     *outer, rows, columns = old.shape
     together = _rows_of_banks(old)
@@ -103,13 +103,13 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
 
 
 def _rows_of_banks(memref: ir.MemRefType) -> int:
-    """Returns how many rows together are whole multiples of all banks."""
+    """Returns how many rows together are a multiple of 128 bytes, the span of all banks."""
     row_bytes = memref.shape[-1] * element_bytes(memref.element_type)
     return BANKS_BYTES // math.gcd(BANKS_BYTES, row_bytes)
 
 
 def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
-    """Changes the indices of all uses: so many rows become one."""
+    """Changes the indices of all uses for a layout in which ``together`` rows become one."""
     row, column = symbol(0), symbol(1)
     group = ir.AffineExpr.get_floor_div(row, together)
     within = ir.AffineExpr.get_mod(row, together)
@@ -124,8 +124,8 @@ def _put_rows_together(alloc: Op, together: int, columns: int) -> None:
 def _swizzle(alloc: Op) -> None:
     """Moves 16-byte column c of row r to c xor ((r / rows per multiple of 128 bytes) mod columns).
 
-    So the 8 rows of an ldmatrix tile lie in 8 different groups of 4 banks; those of an odd number of columns
-    do anyway.
+    Then the 8 rows of an ldmatrix tile are in 8 different groups of 4 banks; with an odd number of columns
+    they are without a swizzle.
     """
     memref = ir.MemRefType(alloc.results[0].type)
     size = element_bytes(memref.element_type)
@@ -140,5 +140,5 @@ def _swizzle(alloc: Op) -> None:
 
 
 def _power_of_two_in(number: int) -> int:
-    """Returns the largest power of two that divides a number: xor with less stays within the row."""
+    """Returns the largest power of two that divides ``number``: xor with less stays within the row."""
     return number & -number

@@ -1,10 +1,10 @@
-"""``tuner.split_k``: split-K: blocks along z each take a part of the loop over K.
+"""``tuner.split_k``: split-K: each block along z computes a part of the loop over K.
 
-Takes a function with ``gpu.launch`` whose body has one loop at its top level, from 0 by constants. Gives
-``slices`` blocks along z and each of them a ``slices``-th of the iterations. Every block then has only a part
-of each sum: ``tuner.finish_stores`` must add them up, or put them in a workspace. Upstream's transform for
-this, tiling a reduction by ``scf.forall``, warns at every use. Not handled: several loops, dynamic bounds, a
-grid with blocks along z.
+Takes a function with ``gpu.launch`` whose body has one loop at its top level, from 0, with constant bounds.
+Gives ``slices`` blocks along z, each with one ``slices``-th of the iterations. Every block then has only a
+part of each sum: ``tuner.finish_stores`` must add the parts, or store them to a workspace. Upstream's
+transform for this, tiling a reduction by ``scf.forall``, warns at every use. Not handled: several loops,
+dynamic bounds, a grid with blocks along z.
 
     scf.for %k = %c0 to %c96 step %c8 {
       memref.store %x, %c[%k] : memref<96xf32>
@@ -22,19 +22,19 @@ from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.gpu_indices import index_along
 from tuner.mlir.rewrite.walking import walk
 
-GRID_Z = 2  # operand of gpu.launch: blocks along z
+GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
 
 
 class SplitKOp(InPlaceOp, name="split_k"):
-    """Splits the loop of every ``gpu.launch`` over ``slices`` (i64) blocks along z.
+    """Splits the loop of every ``gpu.launch`` over ``slices`` (i64, default 1) blocks along z.
 
     The handle (a func.func) stays valid. Silenceable failure: a launch without exactly one loop at its top
-    level, a loop or a grid that is not constant, several blocks along z, a number of iterations that
-    ``slices`` does not divide.
+    level, a loop or a grid that is not constant, several blocks along z, a number of iterations that is not a
+    multiple of ``slices``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         slices = attribute(self, "slices", 1)
         for launch in walk(function, "gpu.launch"):
             loops = _loops(launch)
@@ -51,7 +51,7 @@ def _loops(launch: Op) -> list[Op]:
 
 
 def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
-    """Returns why a launch cannot be split; None where it can."""
+    """Returns why a launch cannot be split, else None."""
     if len(loops) != 1:
         return f"found {len(loops)} loops in a launch, allowed 1"
     if constant_of(launch.operands[GRID_Z]) != 1:
@@ -66,7 +66,7 @@ def _why_not(launch: Op, loops: list[Op], slices: int) -> str | None:
 
 
 def _split(launch: Op, loop: Op, slices: int) -> None:
-    """Shortens the loop to its slice, and offsets the uses of its induction variable."""
+    """Shortens the loop to one slice, and offsets the uses of its induction variable."""
     length = (constant_of(loop.operands[1]) or 0) // slices
     with launch.location:
         with ir.InsertionPoint(launch):

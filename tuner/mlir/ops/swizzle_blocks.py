@@ -1,11 +1,11 @@
-"""``tuner.swizzle_blocks``: blocks that run at the same time share rows and columns in the L2 cache.
+"""``tuner.swizzle_blocks``: reorders blocks so that concurrently running blocks share data in the L2 cache.
 
 Takes a function with ``gpu.launch`` of a constant grid. Gives its blocks another order: bands of ``group``
 block rows, within a band column by column (the "grouped ordering" of Triton's matmul tutorial, CUTLASS's
-threadblock swizzle). Blocks start in the order of their linear number, x fastest; by whole rows they would
-read all of B before any tile of A again. The last band is as high as what is left.
-With ``bands = "columns"`` bands are of block columns, within a band row by row. Clusters are numbered as
-wholes: a block keeps its place in its cluster. Stands before ``tuner.wgmma_pipeline``.
+threadblock swizzle). Blocks start in the order of their linear number, x fastest; in row-major order they
+would read all of B before any tile of A again. The last band has the remaining rows.
+With ``bands = "columns"``, bands are of block columns, within a band row by row. Clusters are numbered as
+units: a block keeps its position in its cluster. Must come before ``tuner.wgmma_pipeline``.
 
     %x = gpu.block_id x
     memref.store %x, %c[%zero] : memref<2xindex>
@@ -23,20 +23,20 @@ from tuner.mlir.rewrite.gpu_indices import AXES, axis_of, index_along
 from tuner.mlir.rewrite.launch_operands import constant_grid
 from tuner.mlir.rewrite.walking import walk
 
-BANDS = {"columns": 0, "rows": 1}  # what a band is of: the dimension of the grid that bands divide
+BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that is divided into bands
 
 
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
-    """Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, 1 unless given) block rows.
+    """Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, default 1) block rows.
 
-    ``bands`` ("rows" unless given) may be "columns": bands of so many block columns. ``cluster_m`` and
-    ``cluster_n`` (i64, 1 unless given): blocks of a cluster along y and x. The handle (a func.func) stays
-    valid. Silenceable failure: no launch, a launch of no constant grid, a ``group`` below 1 or of no whole
-    clusters, other ``bands``.
+    ``bands`` (string, default "rows") may be "columns": bands of ``group`` block columns. ``cluster_m`` and
+    ``cluster_n`` (i64, default 1): blocks of a cluster along y and x. The handle (a func.func) stays
+    valid. Silenceable failure: no launch, a launch whose grid is not constant, a ``group`` below 1, a
+    ``group`` or a grid that is not a multiple of the cluster, other ``bands``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         group, bands = attribute(self, "group", 1), text(self, "bands", "rows")
         if bands not in BANDS:
             return f"bands: found {bands}, allowed {' or '.join(BANDS)}"
@@ -56,9 +56,9 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
 
 
 def _renumber(launch: Op, grid: tuple[int, int], cluster: tuple[int, int], group: int, across: int) -> None:
-    """Renumbers the blocks of a launch; ``across`` is the dimension that bands divide."""
+    """Renumbers the blocks of a launch; ``across`` is the grid dimension that is divided into bands."""
     clusters, height = (grid[0] // cluster[0], grid[1] // cluster[1]), group // cluster[across]
-    sides = clusters[1 - across], clusters[across]  # along a band, across it
+    sides = clusters[1 - across], clusters[across]  # along a band, across bands
     block = launch.regions[0].blocks[0]
     old = {dimension: _block_ids(launch, dimension) for dimension in "xy"}
     with launch.location, ir.InsertionPoint.at_block_begin(block):
@@ -83,7 +83,7 @@ def _whole(number: Value, size: int) -> Value:
 
 
 def _within(cluster: Value, number: Value, size: int) -> Value:
-    """Creates the number of the block at the same place of another cluster."""
+    """Creates the number of the block at the same position of the cluster numbered ``cluster``."""
     if size == 1:
         return cluster
     return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, number)
@@ -94,7 +94,7 @@ def _block_ids(launch: Op, dimension: str) -> list[Op]:
 
 
 def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:
-    """Creates (along, across) for bands of equal height: divisions by constants only, which are cheap."""
+    """Creates (along, across) for bands of equal height: only divisions by constants, which are cheap."""
     band = ir.AffineExpr.get_floor_div(number, group * length)
     within = ir.AffineExpr.get_mod(number, group * length)
     across = band * group + ir.AffineExpr.get_mod(within, group)
@@ -104,7 +104,7 @@ def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: 
 def _bands(
     x: Value, y: Value, number: ir.AffineExpr, sides: tuple[int, int], group: int
 ) -> tuple[Value, Value]:
-    """Creates (along, across) for bands of which the last is lower: divisions by its height, a value."""
+    """Creates (along, across) if the last band is lower: divides by its height, which is not constant."""
     kind, (length, breadth) = ir.IndexType.get(), sides
     first = affine(ir.AffineExpr.get_floor_div(number, group * length) * group, x, y)
     within = affine(ir.AffineExpr.get_mod(number, group * length), x, y)

@@ -1,8 +1,8 @@
-"""``tuner.unroll_inner_loops``: full unrolling of all loops but those that shared memory is allocated in.
+"""``tuner.unroll_inner_loops``: fully unrolls all loops except those in which shared memory is allocated.
 
-Takes a function with ``scf.for`` nests. Gives the copies of every loop body that allocates no workgroup
-memory, innermost loops first; what is left can be pipelined: ``nvgpu.pipeline_shared_memory_copies`` takes no
-loop with a region in it. Not handled: bounds that are not constant, more copies of a body than the limit.
+Takes a function with ``scf.for`` nests. Unrolls every loop whose body allocates no workgroup memory,
+innermost loops first; the remaining loops can be pipelined: ``nvgpu.pipeline_shared_memory_copies`` accepts
+no loop with a region in it. Not handled: bounds that are not constant, more copies of a body than the limit.
 
     %sums = scf.for %i = %c0 to %c4 step %c2 iter_args(%sum = %before, ...) -> (f32, f32) {
       %x = memref.load %tile[%i] : memref<4xf32, #gpu.address_space<workgroup>>
@@ -23,19 +23,19 @@ from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.type_sizes import is_workgroup
 from tuner.mlir.rewrite.walking import parents_of, walk
 
-COPIES_LIMIT = 4096  # of one body; more would take ptxas minutes
+COPIES_LIMIT = 4096  # copies of one body; more would take ptxas minutes
 
 
 class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
-    """Fully unrolls every ``scf.for`` without an allocation in workgroup memory in it.
+    """Fully unrolls every ``scf.for`` that contains no allocation in workgroup memory.
 
-    Attribute ``limit`` (i64, 4096 unless given): the most copies of one body. The handle (a func.func) stays
-    valid, handles to the loops and to what is in them do not. Silenceable failure: bounds that are not
-    constant, or a body copied more often than the limit.
+    Attribute ``limit`` (i64, default 4096): the maximum of copies of one body. The handle (a func.func) stays
+    valid, handles to the loops and to their ops do not. Silenceable failure: bounds that are not constant, or
+    a body copied more often than the limit.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function; where one loop cannot be unrolled, nothing is changed."""
+        """Unrolls the loops of one function; changes nothing and returns why if a loop cannot be unrolled."""
         limit = attribute(self, "limit", COPIES_LIMIT)
         loops = [loop for loop in walk(function, "scf.for") if not _allocates(loop)]
         for loop in loops:
@@ -52,7 +52,7 @@ def _allocates(loop: Op) -> bool:
 
 
 def _why_not(loop: Op, loops: list[Op], limit: int) -> str:
-    """Returns why a loop cannot be unrolled with all loops of the list around it; "" where it can."""
+    """Returns why a loop, with the loops of ``loops`` around it, cannot be unrolled; "" if it can."""
     copies = 1
     for around in (loop, *parents_of(loop)):
         if around in loops:
@@ -86,7 +86,7 @@ def _unroll(loop: Op) -> None:
 
 
 def _copy(op: Op, renamed: dict[Value, Value]) -> None:
-    """Clones an op with its regions, on the values of this copy of the body, which ``renamed`` maps to."""
+    """Clones an op with its regions; ``renamed`` maps values of the body to values of the current copy."""
     clone = op.clone()
 
     def rename(each: Op) -> WalkResult:

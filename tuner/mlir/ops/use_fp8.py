@@ -1,8 +1,8 @@
-"""``tuner.use_fp8``: products of bytes become products of 8-bit floats, which upstream's ``mma.sync`` lacks.
+"""``tuner.use_fp8``: products of i8 become products of 8-bit floats, which upstream's ``mma.sync`` lacks.
 
 Takes a function with ``nvgpu.mma.sync`` of i8 fragments and f32 sums, in which the bytes were only moved
-(``tuner.element_types`` made them i8); gives each as inline PTX, which needs sm_89. Fragments are registers
-of four bytes either way. Not handled: other shapes than 16 x 8 x 32; sums in f16.
+(``tuner.element_types`` made them i8); gives each product as inline PTX, which needs sm_89. Fragments are
+registers of four bytes for both types. Not handled: shapes other than 16 x 8 x 32; sums in f16.
 
     %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 32]} : (vector<4x4xi8>, vector<2x4xi8>, ...
   with kind = "e4m3" becomes
@@ -18,21 +18,21 @@ from tuner.mlir.ops.dialect import InPlaceOp, text
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.walking import walk
 
-KINDS = ("e4m3", "e5m2")  # of an element, as PTX spells them
+KINDS = ("e4m3", "e5m2")  # element types, as PTX spells them
 SHAPE = "m16n8k32"
-REGISTERS = (4, 2, 4)  # of A, B and C; D is as C. PTX ISA, "Matrix Fragments for mma.m16n8k32"
-ATT_DIALECT = 0  # of the assembler, as LLVM numbers them; PTX has but one
+REGISTERS = (4, 2, 4)  # of A, B and C; D as C. PTX ISA, "Matrix Fragments for mma.m16n8k32"
+ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
 
 
 class UseFp8Op(InPlaceOp, name="use_fp8"):
     """Replaces every ``nvgpu.mma.sync`` of i8 fragments and f32 sums.
 
-    Attribute ``kind`` (text): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid. Silenceable
-    failure: another kind, no such ``nvgpu.mma.sync``, one of another shape.
+    Attribute ``kind`` (string, required): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid.
+    Silenceable failure: another kind, no such ``nvgpu.mma.sync``, one of another shape.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         kind = text(self, "kind", "")
         if kind not in KINDS:
             return f"kind: found {kind!r}, allowed {', '.join(KINDS)}"
@@ -81,7 +81,7 @@ def _replace(product: Op, kind: str) -> None:
 
 
 def _words(fragment: Value) -> list[Value]:
-    """Creates the registers of a fragment of bytes."""
+    """Creates the 32-bit registers of a fragment of bytes."""
     word = ir.IntegerType.get_signless(32)
     kind = ir.VectorType.get([ir.VectorType(fragment.type).shape[0], 1], word)
     return _elements(value("vector.bitcast", kind, fragment), kind)
@@ -102,7 +102,7 @@ def _elements(vector: Value, kind: ir.VectorType) -> list[Value]:
 
 
 def _instruction(kind: str) -> str:
-    """Returns the PTX, with an operand for each register."""
+    """Returns the PTX instruction, with an operand per register."""
     a, b, c = REGISTERS
     groups, first = [], 0
     for count in (c, a, b, c):
@@ -112,6 +112,6 @@ def _instruction(kind: str) -> str:
 
 
 def _constraints() -> str:
-    """Returns what each operand is: sums in and out are floats, fragments words."""
+    """Returns the constraint of each operand: sums are f32 registers, fragments 32-bit registers."""
     a, b, c = REGISTERS
     return ",".join(["=f"] * c + ["r"] * (a + b) + ["f"] * c)

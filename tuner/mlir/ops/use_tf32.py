@@ -1,7 +1,8 @@
-"""``tuner.use_tf32``: tensor cores take f32 operands as tf32.
+"""``tuner.use_tf32``: tensor cores use f32 operands as tf32.
 
-Takes a function with ``nvgpu.mma.sync``; gives those of f32 the attribute ``tf32Enabled``. A tensor core then
-ignores the low 13 bits of the mantissa; inputs of dtype tf32 have zeros there. Other element types stay.
+Takes a function with ``nvgpu.mma.sync``; sets the attribute ``tf32Enabled`` on those with f32 operands. A
+tensor core then ignores the low 13 bits of the mantissa; inputs of dtype tf32 have zeros there. Other element
+types stay.
 
     %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 8]} : (vector<4x1xf32>, ...
   becomes
@@ -20,7 +21,7 @@ class UseTf32Op(InPlaceOp, name="use_tf32"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         products = [each for each in walk(function, "nvgpu.mma.sync") if _is_f32(each.operands[0])]
         if not products:
             return "found no nvgpu.mma.sync of f32 operands"

@@ -2,11 +2,11 @@
 
 Takes a function on buffers with one ``gpu.launch`` that holds a ``linalg.fill`` and a ``linalg.matmul`` of
 subviews of arguments, a tile of C per block. Gives tensor maps on the host, and in the kernel a ring of
-stages in shared memory: one elected thread of the last warpgroup copies tiles of A and B ahead by TMA, which
-reads zeros beyond the true sizes; the other warpgroups multiply by wgmma, one group in flight, and store
-pairs of sums by ``vector.store`` for ``tuner.finish_stores``, or results by TMA. Parts: ``wgmma/``. Not
-handled: k not innermost in elements of 1 or 4 bytes, rows of no multiple of 16 bytes; they are silenceable
-failures.
+stages in shared memory: one elected thread of the last warpgroup copies tiles of A and B in advance by TMA,
+which reads zeros outside of the true sizes; the other warpgroups multiply by wgmma, one group in flight, and
+store pairs of sums by ``vector.store`` for ``tuner.finish_stores``, or final results by TMA. The parts are in
+``wgmma/``. Not handled: operands in which k is not innermost, with elements of 1 or 4 bytes; rows whose size
+is not a multiple of 16 bytes; both are silenceable failures.
 
     gpu.launch blocks(...) in (...) threads(...) in (...) {
       %y = memref.subview %b[0, %j] [192, 64] [1, 1] : memref<192x128xf16> to ...
@@ -61,21 +61,23 @@ from tuner.mlir.rewrite.walking import walk
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
     """Builds the pipeline of every ``gpu.launch`` in the function.
 
-    Attributes (i64): ``block_k`` (64), ``stages`` (4), ``consumers`` (2), ``cluster_m``, ``cluster_n`` (1),
-    one of which may be 2: blocks along m share tiles of B, along n of A; the grid must be whole clusters.
-    ``tiles`` (1): with more, a block makes so many tiles of C, one after the other, and the grid is that much
-    smaller; the producer fetches the next tile while the consumers store one. The order of tiles is that
-    of the blocks that would have made them (``tuner.swizzle_blocks``, before this op). ``stores`` ("direct"):
-    with "tma" the epilogue that was set aside is applied here, C gets its type, and its results of 16 bits go
-    through shared memory; no ``tuner.finish_stores`` follows then. ``splits`` (1): with more, so many blocks
-    along z each sum a part of k, whole tiles of it, for ``tuner.finish_stores`` in a mode that adds them up.
+    Attributes, all i64 but ``stores``: ``block_k`` (default 64), ``stages`` (4), ``consumers`` (2): tile size
+    along k, stages of the ring, warpgroups that multiply. ``cluster_m``, ``cluster_n`` (1), one of which may
+    be 2: blocks along m share tiles of B, along n of A; the grid must be a multiple of the cluster.
+    ``tiles`` (1): above 1, each block computes that many tiles of C one after another, and the grid is
+    smaller by that factor; the producer fetches the next tile while the consumers store one. The order of
+    tiles is that of the blocks that would otherwise compute them (``tuner.swizzle_blocks``, before this op).
+    ``stores`` (string, "direct"): with "tma" the epilogue that was set aside is applied here, C gets the
+    epilogue's type, and its 16-bit results are stored through shared memory; no ``tuner.finish_stores``
+    follows then. ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of
+    ``block_k``, for ``tuner.finish_stores`` in a mode that adds the parts.
     The handle (a func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure: no
-    such launch, tiles that TMA or wgmma do not take, too many sums for the registers of a thread, several
-    tiles per block on a grid that is not constant or at an origin that more than block ids decides.
+    such launch, tiles that TMA or wgmma do not support, too many sums for the registers of a thread, several
+    tiles per block where the grid is not constant or the tile's origin depends on more than block ids.
     """
 
     def change(self, function: Op) -> str | None:
-        """Changes one function."""
+        """Applies the op to one function in place; returns why it cannot be applied, else None."""
         knobs = Knobs(
             block_k=attribute(self, "block_k", 64),
             stages=attribute(self, "stages", 4),
@@ -129,7 +131,7 @@ def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
 
 
 def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, maps: list[Value]) -> None:
-    """Creates what a block does in place of the matmul."""
+    """Creates the body of a block in place of the matmul."""
     thread = thread_number()
     warp = warp_number(thread)
     ring = Ring(plan, create_shared_memory(plan.shared_bytes))
@@ -173,11 +175,11 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
     synchronise(plan)
     split_roles(plan, warp, produce, consume)
     if plan.cluster_blocks > 1:
-        synchronise(plan)  # others arrive at this block's mbarriers, which must not go before
+        synchronise(plan)  # other blocks arrive at this block's mbarriers: it must not exit before
 
 
 def _erase_unused(view: Value) -> None:
-    """Erases what a view of an argument was made by: C may have another type by now."""
+    """Erases the unused views that ``view`` is made of: the element type of C may have changed."""
     while not isinstance(view.owner, ir.Block) and not list(view.uses):
         op = view.owner.operation
         view = op.operands[0]
@@ -187,7 +189,7 @@ def _erase_unused(view: Value) -> None:
 def _staged_stores(
     found: BlockMatmul, plan: PipelinePlan, maps: list[Value], ring: Ring
 ) -> StagedStores | None:
-    """Returns what stores results through shared memory; None where sums go to C directly."""
+    """Returns the stores of results through shared memory; None where sums are stored to C directly."""
     if plan.stores != "tma" or found.epilogue is None:
         return None
     return StagedStores(plan, found.function, found.epilogue, found.matrices[2], maps[2], ring.start)

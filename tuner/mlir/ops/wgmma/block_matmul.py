@@ -11,41 +11,41 @@ from tuner.mlir.rewrite.padded_views import retype_argument, sync_function_type
 from tuner.mlir.rewrite.type_sizes import element_bytes
 from tuner.mlir.rewrite.walking import walk
 
-# Of elements, as wgmma spells them; sums are f32 but of integers
+# Element type -> wgmma's spelling; sums are f32, of integers i32
 KINDS = {"f16": "f16", "bf16": "bf16", "f32": "tf32", "f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8"}
-STAGED_RESULTS, STAGED_BYTES = ("f16", "bf16"), 2  # of C, through shared memory
-ROW_BYTES = 16  # of which a row of a matrix is a multiple; cuTensorMapEncodeTiled, globalStrides
+STAGED_RESULTS, STAGED_BYTES = ("f16", "bf16"), 2  # elements of C that are stored through shared memory
+ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTiled, globalStrides
 
 
 @dataclass(frozen=True)
 class Knobs:
-    """What a script decides of a pipeline."""
+    """The attributes of ``tuner.wgmma_pipeline``."""
 
     block_k: int
     stages: int
     consumers: int
     cluster: tuple[int, int]  # blocks along m and n
-    tiles: int  # of C that a block makes, one after the other
+    tiles: int  # tiles of C that a block computes, one after another
     stores: str  # "direct" or "tma"
-    splits: int  # parts of k
+    splits: int  # parts of k, each summed by other blocks
 
 
 @dataclass(frozen=True)
 class BlockMatmul:
-    """The matmul of one block: C's tile at ``origin`` = A's rows times B's columns."""
+    """The matmul of one block: the tile of C at ``origin`` = rows of A times columns of B."""
 
     function: Op
     launch: Op
     fill: Op
     product: Op
     matrices: tuple[Value, Value, Value]  # A, B, C: arguments of the function
-    origin: tuple[Value | int, Value | int]  # row and column of C
-    tile: tuple[int, int]  # rows and columns
+    origin: tuple[Value | int, Value | int]  # row and column in C
+    tile: tuple[int, int]  # rows and columns of C
     k: int
-    k_is_last: tuple[bool, bool]  # whether k is innermost, of A and B
+    k_is_last: tuple[bool, bool]  # whether k is the innermost dimension of A, of B
 
     def plan(self, knobs: Knobs) -> PipelinePlan | str:
-        """Returns the plan by the knobs, or why the matrices allow none."""
+        """Returns the pipeline for the knobs, or why these matrices do not allow it."""
         element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
         if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
             allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
@@ -77,7 +77,7 @@ class BlockMatmul:
         return plan.why_not() or (self._why_not_staged() if plan.stores == "tma" else None) or plan
 
     def _why_not_staged(self) -> str | None:
-        """Returns why results cannot be stored by TMA."""
+        """Returns why results cannot be stored by TMA, else None."""
         result = "sums" if self.epilogue is None else output_type(self.epilogue)
         if str(result) not in STAGED_RESULTS:
             return f"stores: found tma for {result}, allowed an epilogue to {' or '.join(STAGED_RESULTS)}"
@@ -88,17 +88,17 @@ class BlockMatmul:
 
     @property
     def epilogue(self) -> Op | None:
-        """Returns the epilogue that was set aside, if any."""
+        """Returns the epilogue of the function that was set aside, if any."""
         return find_epilogue(self.function)
 
     def take_results(self, epilogue: Op) -> None:
-        """Gives C the type of what its epilogue makes of sums."""
+        """Gives C the element type of the epilogue's results."""
         retype_argument(self.matrices[2], output_type(epilogue))
         sync_function_type(self.function)
 
 
 def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
-    """Finds the matmul of a launch in a function, or tells why there is none."""
+    """Returns the matmul of a launch in a function, or why the launch has none of the expected form."""
     fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:
         return (
@@ -126,7 +126,7 @@ def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
 
 
 def _origin(view: Value) -> tuple[Value | int, Value | int]:
-    """Returns the offsets of a subview of a whole matrix; zeros for the matrix itself."""
+    """Returns the (row, column) offset of a subview; zeros for a whole matrix."""
     if isinstance(view.owner, ir.Block):
         return 0, 0
     dynamic = iter(list(view.owner.operands)[1:])

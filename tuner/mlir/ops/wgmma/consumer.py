@@ -1,9 +1,9 @@
-"""A consumer: a warpgroup that multiplies its rows of each stage, one group of wgmma in flight.
+"""A consumer: a warpgroup that multiplies its rows of each stage, with one group of wgmma in flight.
 
-the first tile: wait until it is full; fence; products, of which the first sets the sums; commit
-each other tile: wait; fence; products; commit; wait until all but the newest group have ended; release the
-stage before, in all blocks of the cluster
-wait for the last group; release its stage where there is another tile of C
+first tile: wait until the stage is full; fence; products, the first of which sets the sums; commit
+each later tile: wait; fence; products; commit; wait until all groups but the newest are complete; release the
+previous stage, in all blocks of the cluster
+end: wait for the last group; release its stage if another tile of C follows
 """
 
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from tuner.mlir.ops.wgmma.ring import PLACE_WORDS, Place, Ring
 from tuner.mlir.ops.wgmma.words import calculate, compare, count, long_word
 from tuner.mlir.rewrite.building import branch, create, value
 
-ADDRESS_MASK = 0x3FFF  # of a matrix descriptor, in units of 16 bytes
+ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """One warpgroup of a block."""
+    """A consumer warpgroup of a block."""
 
     ring: Ring
-    number: Value  # of the consumer, a word that is the same in all its threads
-    thread: Value  # in the warpgroup, a word
+    number: Value  # consumer's number, an i32 that is uniform in its threads
+    thread: Value  # thread's number in the warpgroup, an i32
 
     def create(self, first: Place) -> tuple[list[Value], Place]:
-        """Creates the loop over tiles of k, from a place on.
+        """Creates the loop over tiles of k, from the ring position ``first`` on.
 
-        Returns the sums, a structure for each 64 rows, and the place after.
+        Returns the sums, a struct per 64 rows, and the ring position after the loop.
         """
         ring, plan = self.ring, self.ring.plan
         kind = sums_type(plan)
@@ -52,7 +52,7 @@ class Consumer:
         return sums, Place(stage, parity)
 
     def _multiply(self, place: Place, sums: list[Value], *, is_first: bool) -> list[Value]:
-        """Creates the wait for a stage, its products and their commit."""
+        """Creates the wait for a stage, the products of the stage and their commit; returns the sums."""
         ring, plan = self.ring, self.ring.plan
         ring.wait(ring.full(place.stage), place)
         rows_before = calculate("muli", self.number, plan.a.offset_bytes(plan.consumer_rows, 0))
@@ -70,7 +70,7 @@ class Consumer:
         return new
 
     def _product(self, sums: Value, left: Value, right: Value, *, is_set: bool) -> Value:
-        """Creates one wgmma, which sets the sums or adds to them."""
+        """Creates one wgmma, which overwrites the sums (``is_set``) or adds to them."""
         plan = self.ring.plan
         depth = MMA_DEPTH_BYTES // plan.a.item_bytes
         words = {
@@ -88,31 +88,34 @@ class Consumer:
         return value("nvvm.wgmma.mma_async", sums.type, sums, left, right, **attributes)
 
     def _release(self, stage: Value) -> None:
-        """Creates arrivals, one per block by a thread: a group has ended for the whole warpgroup at once."""
+        """Creates arrivals at a stage's empty barriers, by one thread per block of the cluster.
+
+        A wgmma group completes for the whole warpgroup at once, so other threads need not arrive.
+        """
         is_speaker = compare("ult", self.thread, self.ring.plan.cluster_blocks)
         branch(is_speaker, lambda: self.ring.release(stage, self.thread))
 
 
 def sums_type(plan: PipelinePlan) -> Type:
-    """Returns the type of a fragment's sums: a structure of f32 or i32."""
+    """Returns the type of a fragment's sums: a struct of f32 or i32."""
     return ir.Type.parse(f"!llvm.struct<({', '.join([plan.sum_kinds[1]] * plan.sums)})>")
 
 
 def _descriptor(tile: OperandTile, address: Value) -> Value:
-    """Creates the matrix descriptor of a tile at an address of shared memory."""
+    """Creates the matrix descriptor of a tile at an address in shared memory."""
     units = calculate("andi", calculate("shrui", address, UNIT_BYTES.bit_length() - 1), ADDRESS_MASK)
     wide = value("arith.extui", ir.IntegerType.get_signless(64), units)
     return value("arith.ori", wide.type, wide, long_word(tile.descriptor))
 
 
 def _advance(descriptor: Value, offset_bytes: int) -> Value:
-    """Creates the descriptor of what lies further on in the tile."""
+    """Creates the descriptor of the operand ``offset_bytes`` further in the tile."""
     if offset_bytes == 0:
         return descriptor
     return value("arith.addi", descriptor.type, descriptor, long_word(offset_bytes // UNIT_BYTES))
 
 
 def _wait_groups(newest: int) -> None:
-    """Creates the wait until all but the newest groups have ended."""
+    """Creates the wait until all groups of wgmma but the ``newest`` are complete."""
     kind = ir.IntegerType.get_signless(64)
     create("nvvm.wgmma.wait.group.sync.aligned", group=ir.IntegerAttr.get(kind, newest))

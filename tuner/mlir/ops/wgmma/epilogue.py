@@ -1,4 +1,4 @@
-"""The end of a consumer: its sums to C, two neighbours at a time, to be finished by ``tuner.finish_stores``.
+"""The end of a consumer: stores its sums to C in adjacent pairs, for ``tuner.finish_stores`` to complete.
 
 Thread t of a warpgroup holds, in words 4 j + 2 h + i of a fragment, row 16 (t / 32) + t % 32 / 4 + 8 h and
 column 8 j + 2 (t % 4) + i. PTX ISA, "Register Fragments for wgmma.mma_async".
@@ -19,7 +19,7 @@ def create_stores(
     consumer: Value,
     thread: Value,
 ) -> None:
-    """Creates the stores of a thread; ``first`` are the row and column of the block's tile, indices."""
+    """Creates the stores of a thread; ``first``: row and column (indices) of the block's tile in C."""
     warp, lane = calculate("shrui", thread, 5), calculate("andi", thread, 31)
     above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
     row = _sum(first[0], calculate("addi", above, calculate("shrui", lane, 2)))
@@ -29,12 +29,15 @@ def create_stores(
             at = plus(row, fragment * MMA_ROWS + 8 * half)
             for group in range(plan.b.rows // 8):
                 vector = pair_of(plan, structure, group, half)
-                place = affine(symbol(0) + 8 * group, column)  # neighbours that tuner.finish_stores sees
+                place = affine(symbol(0) + 8 * group, column)  # a form that tuner.finish_stores recognizes
                 create("vector.store", [], [vector, c, at, place])
 
 
 def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
-    """Creates a thread's two neighbours in 8 columns of a fragment, of its upper or lower half: a vector."""
+    """Creates a thread's two adjacent sums as a vector.
+
+    ``group``: 8 columns of the fragment; ``half``: its upper (0) or lower (1) rows.
+    """
     kind = ir.Type.parse(plan.sum_kinds[1])
     pair = [_element(sums, kind, 4 * group + 2 * half + each) for each in range(2)]
     return value("vector.from_elements", ir.VectorType.get([2], kind), *pair)

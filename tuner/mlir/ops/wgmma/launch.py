@@ -1,4 +1,4 @@
-"""The block around the pipeline: tensor maps on the host, threads of the launch, who does what."""
+"""The block around the pipeline: tensor maps on the host, threads of the launch, roles of warpgroups."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from tuner.mlir.rewrite.building import branch, create, index, value
 from tuner.mlir.rewrite.gpu_indices import index_along
 from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
 
-GRID_Z, BLOCK_X = 2, 3  # operands of gpu.launch: blocks along z, threads along x
+GRID_Z, BLOCK_X = 2, 3  # numbers of operands of gpu.launch: blocks along z, threads along x
 ALL_LANES, LAST_LANE = -1, 31
 MAP = (
     "!nvgpu.tensormap.descriptor<tensor = memref<{0}x{1}x{2}, 3>, swizzle = swizzle_128b, "
@@ -18,7 +18,10 @@ MAP = (
 
 
 def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> Value:
-    """Creates, on the host, the tensor map of a matrix in boxes; returns the kernel's pointer."""
+    """Creates, on the host, the tensor map of a matrix; returns the pointer that the kernel uses.
+
+    ``box``: elements per copy, (slower dimension, innermost dimension).
+    """
     element = ir.MemRefType(matrix.type).element_type
     unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
     kind = ir.Type.parse(MAP.format(*box, element))
@@ -29,37 +32,37 @@ def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> 
 
 
 def set_threads(launch: Op, threads: int) -> None:
-    """Sets the threads of a launch's block."""
+    """Sets the number of threads per block of a launch."""
     with launch.location, ir.InsertionPoint(launch):
         launch.operands[BLOCK_X] = index(threads)
 
 
 def set_cluster(launch: Op, plan: PipelinePlan) -> None:
-    """Sets the clusters of a launch, whose grid is whole ones: along y rows of C, along x columns."""
+    """Sets the cluster size of a launch: rows of C along y, columns of C along x."""
     if plan.cluster_blocks > 1:
         rows, columns = plan.cluster
         launch.attributes[CLUSTER_SIZE] = ir.DenseI32ArrayAttr.get([columns, rows, 1])
 
 
 def set_splits(launch: Op, plan: PipelinePlan) -> None:
-    """Sets the blocks of a launch along z, which do a part of the sum each."""
+    """Sets the number of blocks of a launch along z, each of which sums a part of k."""
     if plan.splits > 1:
         with launch.location, ir.InsertionPoint(launch):
             launch.operands[GRID_Z] = index(plan.splits)
 
 
 def block_id(dimension: str) -> Value:
-    """Creates the number of the block in the grid, along one dimension, an index."""
+    """Creates the block's number in the grid along one dimension, an index."""
     return index_along("gpu.block_id", dimension)
 
 
 def block_rank() -> Value:
-    """Creates the rank of the block in its cluster, a word."""
+    """Creates the rank of the block in its cluster, an i32."""
     return value("nvvm.read.ptx.sreg.cluster.ctarank", i32())
 
 
 def synchronise(plan: PipelinePlan) -> None:
-    """Creates the barrier of all threads of a block, or of its cluster."""
+    """Creates the barrier of all threads of a block, or of its cluster if the plan has clusters."""
     if plan.cluster_blocks == 1:
         create("gpu.barrier")
         return
@@ -68,7 +71,7 @@ def synchronise(plan: PipelinePlan) -> None:
 
 
 def create_shared_memory(size_bytes: int) -> Value:
-    """Creates the block's shared memory, aligned for the swizzle; returns its address, a word."""
+    """Creates the block's shared memory, aligned for the swizzle; returns its address, an i32."""
     kind = ir.Type.parse(f"memref<{size_bytes}xi8, #gpu.address_space<workgroup>>")
     long = ir.IntegerType.get_signless(64)
     empty = ir.DenseI32ArrayAttr.get([0, 0])
@@ -77,12 +80,12 @@ def create_shared_memory(size_bytes: int) -> Value:
 
 
 def thread_number() -> Value:
-    """Creates the number of the thread in its block, a word."""
+    """Creates the thread's number in its block, an i32."""
     return as_word(index_along("gpu.thread_id", "x"))
 
 
 def warp_number(thread: Value) -> Value:
-    """Creates the number of the thread's warp in a way that ptxas sees it to be the same in all lanes."""
+    """Creates the number of the thread's warp by a shuffle, so that ptxas knows that it is warp-uniform."""
     warp = calculate("shrui", thread, 5)
     kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
     return value("nvvm.shfl.sync", i32(), word(ALL_LANES), warp, word(0), word(LAST_LANE), kind=kind)
@@ -91,7 +94,7 @@ def warp_number(thread: Value) -> Value:
 def split_roles(
     plan: PipelinePlan, warp: Value, produce: Callable[[], None], consume: Callable[[], None]
 ) -> None:
-    """Creates the branch of warpgroups: the last produces, by one thread; the others consume."""
+    """Creates the branch by warpgroup: one thread of the last one produces; the others consume."""
     warps = WARPGROUP // 32
     first = plan.consumers * warps
 

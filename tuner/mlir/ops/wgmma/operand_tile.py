@@ -1,10 +1,10 @@
 """The layout of one operand's tile in shared memory: boxes that the TMA copies, descriptors that wgmma reads.
 
-A tile holds ``rows`` (of A's m or B's n) x ``depth`` (of k) elements in the 128-byte swizzle: lines of 128
-bytes, eight of which are an atom. PTX ISA, "Matrix Descriptor Format" and "Strides".
+A tile holds ``rows`` (along A's m or B's n) x ``depth`` (along k) elements in the 128-byte swizzle: lines of
+128 bytes, eight of which are an atom. PTX ISA, "Matrix Descriptor Format" and "Strides".
 
-K-major: a line holds k of one row. A box is all rows x one line of k; the atom after next in k is a box away,
-the next eight rows (stride offset) an atom, one wgmma's depth 32 bytes within a line.
+K-major: a line holds k of one row. A box is all rows x one line of k; the next line of k is a box away, the
+next eight rows (stride offset) an atom; the depth of one wgmma is 32 bytes within a line.
 MN-major (transposed): a line holds rows of one k. A box is all of k x one line of rows; the next line of rows
 (leading offset) is a box away, the next eight k (stride offset) an atom.
 """
@@ -14,55 +14,55 @@ from dataclasses import dataclass
 LINE_BYTES = 128  # the swizzle's span
 ATOM_LINES = 8
 ATOM_BYTES = ATOM_LINES * LINE_BYTES
-MMA_DEPTH_BYTES = 32  # k of one wgmma
-MMA_ROWS = 64  # of A, for one wgmma
+MMA_DEPTH_BYTES = 32  # along k, per wgmma
+MMA_ROWS = 64  # rows of A per wgmma
 BOX_LIMIT = 256  # elements along one dimension of a box; cuTensorMapEncodeTiled
 SWIZZLE_128 = 1 << 62  # layout type of a matrix descriptor
-UNIT_BYTES = 16  # of addresses and offsets in a matrix descriptor
+UNIT_BYTES = 16  # unit of addresses and offsets in a matrix descriptor
 
 
 @dataclass(frozen=True)
 class Box:
-    """One TMA copy of a tile: where it goes, and the element that it begins at."""
+    """One TMA copy of a tile: its target offset, and the first element that it copies."""
 
-    offset_bytes: int  # in the tile
+    offset_bytes: int  # in the tile in shared memory
     row: int
     k: int
 
 
 @dataclass(frozen=True)
 class OperandTile:
-    """The tile of A or B that one stage of the ring holds."""
+    """The tile of A or B in one stage of the ring."""
 
     rows: int
     depth: int
     item_bytes: int
     is_k_major: bool
-    parts: int = 1  # blocks of a cluster that share the tile: each copies one part of every box to all
+    parts: int = 1  # blocks of a cluster that share the tile: each copies a part of every box to all blocks
 
     @property
     def line(self) -> int:
-        """Returns the elements of a line."""
+        """Returns the number of elements per line."""
         return LINE_BYTES // self.item_bytes
 
     @property
     def bytes(self) -> int:
-        """Returns the size of the tile."""
+        """Returns the size of the tile in bytes."""
         return self.rows * self.depth * self.item_bytes
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns the sizes of a copy in the order of the matrix in memory: (slower, a line)."""
+        """Returns the elements per copy in memory order: (slower dimension, one line)."""
         return (self.rows if self.is_k_major else self.depth) // self.parts, self.line
 
     @property
     def part_bytes(self) -> int:
-        """Returns the size of a copy, by which the parts of a box lie apart."""
+        """Returns the bytes of one copy, which is also the distance of a box's parts in shared memory."""
         return self.box[0] * LINE_BYTES
 
     @property
     def boxes(self) -> tuple[Box, ...]:
-        """Returns the copies of the first part, that fill a tile where there is no other."""
+        """Returns the copies of the first part; without other parts, these fill the tile."""
         along = self.depth if self.is_k_major else self.rows
         starts = range(0, along, self.line)
         size = self.parts * self.part_bytes
@@ -73,11 +73,11 @@ class OperandTile:
 
     @property
     def steps(self) -> int:
-        """Returns how many wgmma the depth takes."""
+        """Returns the number of wgmma along the depth of the tile."""
         return self.depth * self.item_bytes // MMA_DEPTH_BYTES
 
     def offset_bytes(self, row: int, step: int) -> int:
-        """Returns where the operand of a wgmma begins in the tile; ``row`` begins a line or an atom."""
+        """Returns where the operand of a wgmma starts in the tile; ``row`` must start a line or an atom."""
         k = step * MMA_DEPTH_BYTES // self.item_bytes
         if self.is_k_major:
             return (
@@ -88,11 +88,14 @@ class OperandTile:
     @property
     def descriptor(self) -> int:
         """Returns the matrix descriptor of an operand at address 0."""
-        leading = UNIT_BYTES if self.is_k_major else self.depth * LINE_BYTES  # the former is ignored
+        leading = UNIT_BYTES if self.is_k_major else self.depth * LINE_BYTES  # ignored if K-major
         return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
 
     def why_not(self, name: str, rows_of_one: int) -> str | None:
-        """Returns why this tile cannot be copied and multiplied; ``rows_of_one`` wgmma takes at a time."""
+        """Returns why this tile, of operand ``name``, cannot be copied and multiplied, else None.
+
+        The tile's rows must be a multiple of ``rows_of_one``, the rows that are multiplied at a time.
+        """
         if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
             return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"
         if self.box[0] % ATOM_LINES:

@@ -1,4 +1,4 @@
-"""What a pipeline is made of, in numbers: tiles, stages, warpgroups, registers, bytes."""
+"""The sizes of a pipeline: tiles, stages, warpgroups, registers, bytes of shared memory."""
 
 from dataclasses import dataclass
 
@@ -6,35 +6,35 @@ from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS, OperandTile
 
 WARPGROUP = 128  # threads
 MBARRIER_BYTES = 8
-N_MULTIPLE = 8  # of a wgmma's columns
+N_MULTIPLE = 8  # columns of a wgmma are a multiple of this
 N_LIMIT = 256
 REGISTERS_OF_BLOCK = 64 * 1024
-# Accumulators per thread that leave room for addresses, by the number of consumers. ptxas refuses 128 of them
-# where a block of 512 threads starts with 128 registers each, whatever setmaxnreg says.
+# Number of consumers -> accumulators per thread that leave registers for addresses. ptxas rejects 128 of them
+# where a block of 512 threads starts with 128 registers per thread, regardless of setmaxnreg.
 SUMS_LIMIT = {1: 192, 2: 192, 3: 80}
-REGISTERS_BESIDES_SUMS = 48  # fewer registers than sums and these: the producer gives some of its own
+REGISTERS_BESIDES_SUMS = 48  # with fewer left, registers move from the producer to the consumers
 CLUSTERS = ((1, 1), (2, 1), (1, 2))
 STORES = ("direct", "tma")
-BOX_ROWS, BOX_COLUMNS = 16, 64  # of 16-bit results that a warp stores at once: its rows, lines of 128 bytes
-BOXES = 2  # of a warp: one is filled while the other is stored
+BOX_ROWS, BOX_COLUMNS = 16, 64  # 16-bit results that a warp stores at once: its rows, lines of 128 bytes
+BOXES = 2  # per warp: one is filled while the other is stored
 WARPS_OF_CONSUMER = 4
-UNEQUAL_REGISTERS = (40, 232)  # of the producer and of each of two consumers; CUTLASS's numbers
+UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two consumers; CUTLASS's numbers
 
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """A warp-specialized pipeline: one producer warpgroup, ``consumers`` that multiply."""
+    """A warp-specialized pipeline: one producer warpgroup, and ``consumers`` warpgroups that multiply."""
 
     a: OperandTile
     b: OperandTile
     k: int  # elements of the whole sum
     stages: int
     consumers: int
-    kind: str  # type of the elements, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
-    cluster: tuple[int, int] = (1, 1)  # blocks along the rows and the columns of C that share tiles
-    tiles: int = 1  # of C that a block makes, one after the other
+    kind: str  # element type, as wgmma spells it: "f16", "bf16", "tf32", "e4m3", "e5m2", "s8"
+    cluster: tuple[int, int] = (1, 1)  # blocks along rows and columns of C that share tiles
+    tiles: int = 1  # tiles of C that a block computes, one after another
     stores: str = "direct"  # or "tma": results of 16 bits, through boxes in shared memory
-    splits: int = 1  # parts of the sum, each by blocks of its own
+    splits: int = 1  # parts of the sum, each computed by other blocks
 
     @property
     def sum_kinds(self) -> tuple[str, str]:
@@ -43,79 +43,79 @@ class PipelinePlan:
 
     @property
     def threads(self) -> int:
-        """Returns the threads of a block."""
+        """Returns the number of threads per block."""
         return WARPGROUP * (self.consumers + 1)
 
     @property
     def cluster_blocks(self) -> int:
-        """Returns the blocks of a cluster."""
+        """Returns the number of blocks per cluster."""
         return self.cluster[0] * self.cluster[1]
 
     @property
     def readers(self) -> int:
-        """Returns how many consumers release a stage: those of all blocks that copies of a cluster go to."""
+        """Returns how many consumers release a stage: the consumers of all blocks of the cluster."""
         return self.consumers * self.cluster_blocks
 
     @property
     def k_tiles(self) -> int:
-        """Returns how many tiles a block's part of the sum has; the last may lie beyond the matrix partly."""
+        """Returns the number of tiles along a block's part of k; the last may be partly outside."""
         return -(-self.k // (self.a.depth * self.splits))
 
     @property
     def consumer_rows(self) -> int:
-        """Returns the rows of C of one consumer."""
+        """Returns the rows of C per consumer."""
         return self.a.rows // self.consumers
 
     @property
     def fragments(self) -> int:
-        """Returns how many accumulators of 64 rows a consumer has."""
+        """Returns the number of accumulators of 64 rows per consumer."""
         return self.consumer_rows // MMA_ROWS
 
     @property
     def sums(self) -> int:
-        """Returns the accumulators of a thread in one fragment."""
+        """Returns the accumulator registers per thread in one fragment."""
         return self.b.rows // 2
 
     @property
     def stage_bytes(self) -> int:
-        """Returns the bytes of one stage: what its full barrier counts."""
+        """Returns the bytes of one stage, which its full barrier counts."""
         return self.a.bytes + self.b.bytes
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns the rows and columns of C that a warp stores at once by TMA."""
+        """Returns the (rows, columns) of C that a warp stores at once by TMA."""
         return BOX_ROWS, BOX_COLUMNS
 
     @property
     def box_bytes(self) -> int:
-        """Returns the bytes of such a box."""
+        """Returns the bytes of the box of C that a warp stores at once by TMA."""
         return BOX_ROWS * BOX_COLUMNS * 2
 
     @property
     def boxes_offset_bytes(self) -> int:
-        """Returns where the boxes of results begin, behind the stages."""
+        """Returns the offset of the boxes of results in shared memory, after the stages."""
         return self.stages * self.stage_bytes
 
     @property
     def mbarriers_offset_bytes(self) -> int:
-        """Returns where the mbarriers begin, behind stages and boxes."""
+        """Returns the offset of the mbarriers in shared memory, after stages and boxes."""
         boxes = BOXES * WARPS_OF_CONSUMER * self.consumers if self.stores == "tma" else 0
         return self.boxes_offset_bytes + boxes * self.box_bytes
 
     @property
     def shared_bytes(self) -> int:
-        """Returns the shared memory of a block: stages, boxes of results, two mbarriers for each stage."""
+        """Returns the bytes of shared memory per block: stages, boxes, two mbarriers per stage."""
         return self.mbarriers_offset_bytes + self.stages * 2 * MBARRIER_BYTES
 
     @property
     def registers(self) -> tuple[int, int] | None:
-        """Returns the registers per thread of the producer and of a consumer; None where equal parts do."""
+        """Returns the registers per thread of (producer, consumer); None if equal shares suffice."""
         equal = REGISTERS_OF_BLOCK // self.threads
         is_enough = self.fragments * self.sums + REGISTERS_BESIDES_SUMS <= equal
         return None if is_enough else UNEQUAL_REGISTERS
 
     def why_not(self) -> str | None:
-        """Returns why no such pipeline can be built; None for one that can."""
+        """Returns why this pipeline cannot be built, else None."""
         if self.consumers not in SUMS_LIMIT:
             return f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}"
         if self.cluster not in CLUSTERS:
@@ -133,7 +133,7 @@ class PipelinePlan:
         return self._why_not_ended() or self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
 
     def _why_not_ended(self) -> str | None:
-        """Returns why sums cannot be split into parts, or results not be stored."""
+        """Returns why sums cannot be split into parts, or results cannot be stored, else None."""
         if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
             found = f"found {self.splits} of {self.k} elements"
             return f"splits: {found}, allowed equal parts of whole tiles of {self.a.depth}"

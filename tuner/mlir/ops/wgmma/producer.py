@@ -1,6 +1,6 @@
 """The producer: one elected thread that fills the stages of the ring by TMA.
 
-Blocks of a cluster that share a tile copy a part of it each, to all of them.
+Each of the blocks of a cluster that share a tile copies a part of the tile to all of these blocks.
 """
 
 from dataclasses import dataclass
@@ -14,21 +14,22 @@ from tuner.mlir.rewrite.building import create, value
 
 @dataclass(frozen=True)
 class Source:
-    """Where tiles of one operand come from."""
+    """The source of one operand's tiles."""
 
     tile: OperandTile
     offset_bytes: int  # of the tile in a stage
     tensor_map: Value  # pointer to the CUtensorMap
-    first_row: Value  # of the block's tile, a word
-    rank: Value | None = None  # of the block among those that share the tile, a word
+    first_row: Value  # first row of the block's tile in the matrix, an i32
+    rank: Value | None = None  # rank of the block among the blocks that share the tile, an i32
 
 
 def create_producer(
     ring: Ring, sources: tuple[Source, ...], first: Place, first_k: Value | None = None
 ) -> Place:
-    """Creates the loop over tiles of k, for one thread that begins at a place; returns the place after.
+    """Creates the loop over tiles of k, for one thread; returns the ring position after the loop.
 
-    ``first_k`` (a word) is where the block's part of k begins; None where it has all.
+    The loop starts at the ring position ``first`` and at ``first_k`` (an i32), where the block's part of k
+    starts; None: the block sums all of k.
     """
     plan = ring.plan
 
@@ -66,6 +67,6 @@ def _copy(ring: Ring, place: Place, source: Source, box: Box, k: Value, full: Va
 
 
 def _every_rank(blocks: int) -> Value:
-    """Creates the mask of the blocks that a copy goes to: all of the cluster."""
+    """Creates the multicast mask of a copy: all blocks of the cluster."""
     kind = ir.IntegerType.get_signless(16)
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, (1 << blocks) - 1))

@@ -1,11 +1,12 @@
-"""The ring of stages in shared memory: two mbarriers per stage, and the place of a thread in it.
+"""The ring of stages in shared memory: two mbarriers per stage, and a thread's position in the ring.
 
 A stage is full when the producer's copies have delivered all its bytes, empty when each consumer has read it.
-A place is a stage and the parity of the phase that is waited for; the parity flips with each round. A
-consumer begins with parity 0, the producer with 1: what was never filled is empty.
+A position is a stage and the parity of the phase that is waited for; the parity flips with each round. A
+consumer starts with parity 0, the producer with 1: a stage that was never filled is empty.
 
-In a cluster copies go to the same stage of several blocks. Each block announces all bytes that it gets,
-whoever copies them; each consumer releases a stage in every block, for any of their producers fills it next.
+In a cluster, copies go to the same stage of several blocks. Each block expects all bytes that it receives,
+from any block; each consumer releases a stage in every block, because the producer of any of these blocks may
+fill the stage next.
 """
 
 from dataclasses import dataclass
@@ -15,36 +16,36 @@ from tuner.mlir.ops.wgmma.plan import MBARRIER_BYTES, PipelinePlan
 from tuner.mlir.ops.wgmma.words import calculate, compare, shared_pointer, word
 from tuner.mlir.rewrite.building import create, value
 
-SUSPEND_NS = 0x989680  # the most that one try_wait sleeps before it asks again, as CUTLASS has it
+SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS
 PLACE_WORDS = 2
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a thread is in the ring: values that a loop carries."""
+    """A thread's position in the ring: the values that a loop carries."""
 
     stage: Value
     parity: Value
 
     @property
     def values(self) -> list[Value]:
-        """Returns them in the order of the fields."""
+        """Returns [stage, parity]."""
         return [self.stage, self.parity]
 
 
 @dataclass(frozen=True)
 class Ring:
-    """The stages of a block, at the address ``start`` (a word) of shared memory."""
+    """The stages of a block, at the address ``start`` (an i32) of shared memory."""
 
     plan: PipelinePlan
     start: Value
 
     def first_place(self, parity: int) -> Place:
-        """Creates the place of a thread that has used no stage."""
+        """Creates the position of a thread that has used no stage."""
         return Place(word(0), word(parity))
 
     def next_place(self, place: Place) -> Place:
-        """Creates the place after this one."""
+        """Creates the position after ``place``."""
         following = calculate("addi", place.stage, 1)
         is_round = compare("eq", following, self.plan.stages)
         stage = value("arith.select", following.type, is_round, word(0), following)
@@ -52,16 +53,16 @@ class Ring:
         return Place(stage, calculate("xori", place.parity, flip))
 
     def address(self, stage: Value, offset_bytes: int = 0) -> Value:
-        """Creates the address of a byte of a stage."""
+        """Creates the shared-memory address of a byte in a stage."""
         scaled = calculate("muli", stage, self.plan.stage_bytes)
         return calculate("addi", calculate("addi", scaled, self.start), offset_bytes)
 
     def full(self, stage: Value) -> Value:
-        """Creates the pointer to the mbarrier that the copies of a stage complete."""
+        """Creates the pointer to the stage's full barrier, which its copies complete."""
         return self._mbarrier(stage, 0)
 
     def empty(self, stage: Value) -> Value:
-        """Creates the pointer to the mbarrier that the readers of a stage complete."""
+        """Creates the pointer to the stage's empty barrier, which its readers complete."""
         return self._mbarrier(stage, self.plan.stages)
 
     def _mbarrier(self, stage: Value, before: int) -> Value:
@@ -70,22 +71,22 @@ class Ring:
         return shared_pointer(calculate("addi", calculate("addi", scaled, self.start), offset))
 
     def create_mbarriers(self) -> None:
-        """Creates the initialisation of all mbarriers, for one thread."""
+        """Creates the initialization of all mbarriers, to be run by one thread."""
         for number in range(self.plan.stages):
             create("nvvm.mbarrier.init", [], [self.full(word(number)), word(1)])
             create("nvvm.mbarrier.init", [], [self.empty(word(number)), word(self.plan.readers)])
         create("nvvm.fence.mbarrier.init")
 
     def wait(self, mbarrier: Value, place: Place) -> None:
-        """Creates the wait for the phase of a place."""
+        """Creates the wait for the phase of ``place`` at an mbarrier."""
         create("nvvm.mbarrier.try_wait.parity", [], [mbarrier, place.parity, word(SUSPEND_NS)])
 
     def expect(self, mbarrier: Value) -> None:
-        """Creates the arrival that announces the bytes of a stage."""
+        """Creates the arrival that announces the bytes of a stage to its full barrier."""
         create("nvvm.mbarrier.arrive.expect_tx", [], [mbarrier, word(self.plan.stage_bytes)])
 
     def release(self, stage: Value, rank: Value) -> None:
-        """Creates the arrival of a consumer that has read a stage, at the block of a rank in the cluster."""
+        """Creates a consumer's arrival at a stage's empty barrier, in the cluster's block ``rank``."""
         if self.plan.cluster_blocks > 1:
             away = value("nvvm.mapa", ir.Type.parse("!llvm.ptr<7>"), self.empty(stage), rank)
             create("nvvm.mbarrier.arrive", [], [away], scope=ir.Attribute.parse("#nvvm.mem_scope<cluster>"))

@@ -1,12 +1,12 @@
-"""The end of a consumer by TMA: 16-bit results through shared memory, in boxes of whole lines.
+"""The end of a consumer by TMA: stores 16-bit results through shared memory, in boxes of whole lines.
 
-Each warp has its own boxes there, of 16 rows and 64 columns in the 128-byte swizzle. It fills one by
-``stmatrix`` while the TMA stores what is in the other, so no warp waits for another one:
+Each warp has two boxes in shared memory, of 16 rows and 64 columns in the 128-byte swizzle. It fills one by
+``stmatrix`` while the TMA stores the other, so no warp waits for another warp:
 
-the TMA has read what was in the box; results; ``stmatrix``; fence for the TMA; one lane stores and commits
+wait until the TMA has read the box; results; ``stmatrix``; fence for the TMA; one lane stores and commits
 
-The TMA leaves out what lies beyond C. A wait with ``.read`` frees a box; that all is in C only a wait without
-it tells, which ends the block. PTX ISA, "cp.async.bulk.wait_group".
+The TMA skips elements outside of C. A wait with ``.read`` frees a box; only a wait without ``.read``, which
+ends the block, ensures that all results are in C. PTX ISA, "cp.async.bulk.wait_group".
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from tuner.mlir.rewrite.epilogues import apply_epilogue
 from tuner.mlir.rewrite.padded_views import bounds_of
 
 ALL_LANES = -1
-GROUP_COLUMNS = 8  # of C, of one matrix of stmatrix
-PAIRS_AT_ONCE = 2  # of groups of columns, whose upper and lower halves are the four matrices of one stmatrix
+GROUP_COLUMNS = 8  # columns of C per matrix of stmatrix
+PAIRS_AT_ONCE = 2  # groups of columns whose upper and lower halves are the four matrices of one stmatrix
 CHUNK_SHIFT = 4  # matrices have rows of 16 bytes
 STMATRIX = {
     "layout": "#nvvm.mma_layout<row>",
@@ -34,17 +34,17 @@ STMATRIX = {
 
 @dataclass(frozen=True)
 class StagedStores:
-    """What the warps of a kernel share: where results go, and what makes them."""
+    """The stores of all warps of a kernel: their target and their epilogue."""
 
     plan: PipelinePlan
-    function: Op  # whose argument C is
-    epilogue: Op  # sums to results of 16 bits
+    function: Op  # has C as an argument
+    epilogue: Op  # scalar function from sums to results of 16 bits
     c: Value
     tensor_map: Value  # of C
-    shared: Value  # address of the block's shared memory, a word
+    shared: Value  # address of the block's shared memory, an i32
 
     def create(self, sums: list[Value], corner: tuple[Value, Value], warp: Value, thread: Value) -> None:
-        """Creates the stores of a warp's sums; ``corner`` is the tile's in C, ``warp`` its number."""
+        """Creates the stores of a warp's sums; ``corner``: the tile's in C, ``warp``: its number."""
         plan, lane = self.plan, calculate("andi", thread, 31)
         boxes = calculate("addi", self.shared, plan.boxes_offset_bytes)
         first_box = calculate("addi", boxes, calculate("muli", warp, BOXES * plan.box_bytes))
@@ -72,19 +72,19 @@ class StagedStores:
             branch(_elected(), partial(self._store, box, place))
 
     def create_end(self) -> None:
-        """Creates the wait until all is in C."""
+        """Creates the wait until all results are in C."""
         branch(_elected(), lambda: _wait(0))
 
     def _free_box(self, number: int, count: int) -> None:
-        """Creates the wait until the TMA has read what was in the box of a number, of so many per tile."""
+        """Creates the wait until the TMA has read the box of store ``number``, of ``count`` per tile."""
         if self.plan.tiles == 1 and number < BOXES:
             return
-        is_newest = number == 0 and count % BOXES != 0  # what the tile before stored last
+        is_newest = number == 0 and count % BOXES != 0  # the last store of the previous tile used this box
         branch(_elected(), lambda: _wait(0 if is_newest else BOXES - 1, read=ir.UnitAttr.get()))
         _synchronise_warp()
 
     def _fill(self, box: Value, sums: Value, part: int, at: tuple[Value, Value], lane: Value) -> None:
-        """Creates the results of a part of a fragment, and what brings them into a box."""
+        """Creates the results of a part of a fragment, and their stores to a box."""
         groups = BOX_COLUMNS // GROUP_COLUMNS
         words = [
             self._results(sums, part * groups + group, half, (at[0], plus(at[1], group * GROUP_COLUMNS)))
@@ -107,7 +107,7 @@ class StagedStores:
         _synchronise_warp()
 
     def _results(self, sums: Value, group: int, half: int, at: tuple[Value, Value]) -> Value:
-        """Creates two neighbours of 16 bits in one word."""
+        """Creates two adjacent results of 16 bits, packed into an i32."""
         pair = pair_of(self.plan, sums, group, half)
         indices = self._within([plus(at[0], 8 * half), at[1]])
         results = apply_epilogue(self.epilogue, self.function, pair, indices)
@@ -116,7 +116,7 @@ class StagedStores:
         return value("vector.extract", kind, packed, static_position=ir.DenseI64ArrayAttr.get([0]))
 
     def _within(self, indices: list[Value]) -> list[Value]:
-        """Creates indices to read at: those beyond C become the last within, and their results go nowhere."""
+        """Creates indices clamped to C for the epilogue's loads; results outside of C are not stored."""
         bounds = bounds_of(self.c)
         return [
             value("arith.minui", each.type, each, index(bounds[number] - 1 - number))
@@ -136,7 +136,7 @@ class StagedStores:
 
 
 def _elected() -> Value:
-    """Creates the choice of one lane, always the same."""
+    """Creates the election of one lane, always the same."""
     return value("nvvm.elect.sync", ir.IntegerType.get_signless(1))
 
 
@@ -145,6 +145,6 @@ def _synchronise_warp() -> None:
 
 
 def _wait(newest: int, **attributes: ir.Attribute) -> None:
-    """Creates the wait for all but the newest groups of stores."""
+    """Creates the wait for all but the ``newest`` groups of bulk stores."""
     kind = ir.IntegerType.get_signless(32)
     create("nvvm.cp.async.bulk.wait_group", group=ir.IntegerAttr.get(kind, newest), **attributes)

@@ -1,9 +1,9 @@
-"""The tiles of C that a block makes, one after the other, and its place in the ring from tile to tile.
+"""The tiles of C that a block computes, one after another, and its position in the ring between tiles.
 
 The script launches a block per tile. With several tiles per block the grid becomes one row of fewer clusters;
-the cluster of number c then does what those of numbers c, c + launched, c + 2 launched, ... would have done,
-counted along x first, each block in its place of the cluster. What computes the corner of a tile from block
-ids is created anew in the loop, for the ids that the tile's own block would have had.
+cluster c then computes the tiles of the original clusters c, c + launched, c + 2 launched, ..., numbered with
+x fastest; each block keeps its position in the cluster. The ops that compute a tile's corner from block ids
+are cloned into the loop, for the ids that the tile's original block would have had.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ from tuner.mlir.rewrite.gpu_indices import AXES, axis_of
 from tuner.mlir.rewrite.launch_operands import TILE_GRID, constant_grid
 
 Corner = Callable[[], tuple[Value, Value]]  # creates the row and column of a tile of C, indices
-Build = Callable[[Corner, Place], Place]  # creates the work on a tile, from a place in the ring to that after
+Build = Callable[[Corner, Place], Place]  # creates the code of a tile: ring position before -> after
 DECIDED_BY_BLOCKS = ("arith.", "affine.apply", "gpu.block_id")
 
 
 @dataclass(frozen=True)
 class BlockTiles:
-    """The tiles of a launch, which had a block for each."""
+    """The tiles of a launch that originally had a block per tile."""
 
     launch: Op
-    corner: tuple[Value | int, Value | int]  # row and column of C, by block ids
-    grid: tuple[int, int]  # clusters along x and y, of one tile per block
+    corner: tuple[Value | int, Value | int]  # row and column in C, computed from block ids
+    grid: tuple[int, int]  # clusters along x and y with one tile per block
     cluster: tuple[int, int]  # blocks along x and y
     per_block: int
 
@@ -37,7 +37,7 @@ class BlockTiles:
     def of(
         cls, launch: Op, corner: tuple[Value | int, Value | int], plan: PipelinePlan
     ) -> "BlockTiles | str":
-        """Returns the tiles of a launch, or why a block cannot make several."""
+        """Returns the tiles of a launch, or why a block cannot compute several of them."""
         cluster = plan.cluster[::-1]
         if plan.tiles == 1:
             return cls(launch, corner, (0, 0), cluster, 1)
@@ -52,16 +52,16 @@ class BlockTiles:
 
     @property
     def clusters(self) -> int:
-        """Returns how many clusters there would be of one tile per block."""
+        """Returns the number of clusters of a launch with one tile per block."""
         return self.grid[0] * self.grid[1]
 
     @property
     def launched(self) -> int:
-        """Returns how many clusters there are."""
+        """Returns the number of clusters that are launched."""
         return -(-self.clusters // self.per_block)
 
     def set_grid(self) -> None:
-        """Sets the grid of the launch to one row of clusters, where these make several tiles."""
+        """Sets the grid of the launch to one row of clusters if blocks compute several tiles."""
         if self.per_block == 1:
             return
         tiles = [count * size for count, size in zip(self.grid, self.cluster, strict=True)]
@@ -71,7 +71,7 @@ class BlockTiles:
                 self.launch.operands[dimension] = index(size)
 
     def create_loop(self, first: Place, build: Build) -> None:
-        """Creates the work on all tiles of a block; ``first`` is its place in the ring."""
+        """Creates the code of all tiles of a block, from the ring position ``first`` on."""
         if self.per_block == 1:
             build(lambda: self._corner({}), first)
             return
@@ -83,7 +83,7 @@ class BlockTiles:
         count(own, self.clusters, first.values, step, self.launched)
 
     def _block_ids(self, cluster: Value) -> dict[str, Value]:
-        """Creates the ids of the block that one tile of a cluster would have had, by dimension."""
+        """Creates, by dimension, the ids of the block that the tile would have had in ``cluster``."""
         number, columns = as_count(cluster), self.grid[0]
         places = ir.AffineExpr.get_mod(symbol(0), columns), ir.AffineExpr.get_floor_div(symbol(0), columns)
         return {
@@ -94,7 +94,7 @@ class BlockTiles:
         }
 
     def _corner(self, block_ids: dict[str, Value]) -> tuple[Value, Value]:
-        """Creates the corner of a tile: of the block's own, or of that of other ids."""
+        """Creates the corner of a tile from ``block_ids``; with {} from the block's own ids."""
         arguments = self.launch.regions[0].blocks[0].arguments
         known = dict(zip(list(arguments)[:2], block_ids.values(), strict=False))
         row, column = (
@@ -104,7 +104,7 @@ class BlockTiles:
 
 
 def _foreign(number: Value | int, launch: Op) -> str | None:
-    """Names what else than block ids a value of a launch depends on, if anything."""
+    """Returns what a value of a launch depends on other than block ids, for a message; None if nothing."""
     if isinstance(number, int):
         return None
     if isinstance(number.owner, ir.Block):
@@ -117,7 +117,7 @@ def _foreign(number: Value | int, launch: Op) -> str | None:
 
 
 def _anew(number: Value, known: dict[Value, Value], block_ids: dict[str, Value]) -> Value:
-    """Creates again what computes a value, of other block ids; ``known`` is what has been created."""
+    """Clones the ops that compute a value, for other block ids; ``known``: original -> cloned values."""
     if number in known or not block_ids or isinstance(number.owner, ir.Block):
         return known.get(number, number)
     op = number.owner.operation
