@@ -90,8 +90,7 @@ def _rows(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts]]:
 def _columns(tiles: CpuTiles) -> Iterator[tuple[Counts, Counts, bool]]:
     """Yields (number of register tiles along n, columns of each, whether the tile is padded).
 
-    The last tile of a block is padded to a whole tile; a block that is narrower than a tile has one narrower
-    tile.
+    The last tile of a block is padded to a whole tile; a block narrower than a tile is one tile of its width.
     """
     blocks = np.floor(tiles.n / tiles.block_n)
     rest = tiles.n - blocks * tiles.block_n

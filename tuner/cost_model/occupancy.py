@@ -57,7 +57,7 @@ def blocks_by_registers(needs: BlockNeeds) -> int:
     if needs.registers > MAX_REGISTERS_PER_THREAD:
         return 0
     of_warp = max(_round_up(needs.registers * WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)
-    # A launch is checked as if warps came in fours, one for each partition.
+    # The driver checks a launch with the number of warps rounded up to a multiple of the partitions.
     if of_warp * _round_up(needs.warps, PARTITIONS) > REGISTERS:
         return 0
     warps = REGISTERS // PARTITIONS // of_warp * PARTITIONS

@@ -118,9 +118,9 @@ class SimulatedKernels:
         self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
-        """Loads an image; returns the module's handle and whether it is new. Equal images share a module.
+        """Loads an image; returns the module's handle and whether the module is new. Equal images share one.
 
-        ``handle`` creates a new handle. Raises DeviceError for text that is not PTX.
+        ``handle`` creates a new handle. Raises DeviceError for an image that is not PTX.
         """
         text = image.rstrip(b"\0")
         if text in self._by_text:

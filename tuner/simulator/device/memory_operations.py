@@ -59,7 +59,7 @@ class MemoryOperations:
         )
 
     def copy(self, target: int, source: int, size_bytes: int) -> StreamOperation | None:
-        """Returns a copy between addresses of device or host; None, with a report, for one out of bounds."""
+        """Returns a copy between device or host addresses; None, with a report, for a copy out of bounds."""
         to, from_ = self._side(target), self._side(source)
         what = f"copy of {size_bytes} bytes to {to} from {from_}"
         if not all(self._is_inside(address, size_bytes, what) for address in (target, source)):
@@ -80,7 +80,7 @@ class MemoryOperations:
         )
 
     def fill(self, address: int, value: int, item_bytes: int, count: int) -> StreamOperation | None:
-        """Returns a fill of ``count`` items; None, with a report, for one out of bounds.
+        """Returns a fill of ``count`` items; None, with a report, for a fill out of bounds.
 
         Raises DeviceError for pageable host memory or an item size that is not 1, 2 or 4.
         """

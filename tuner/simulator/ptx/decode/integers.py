@@ -101,7 +101,7 @@ def _high_unsigned(a: Array, b: Array) -> Array:
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes div and rem, which truncate; a quotient by zero is all ones, as on devices."""
+    """Decodes div and rem, which truncate; by zero, div gives all ones as on devices, rem the dividend."""
     is_rest = operands.instruction.parts[0] == "rem"
     ones = np.array(-1).astype(type_.dtype)
 

@@ -13,7 +13,7 @@ SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes 
 
 
 def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedReader:
-    """Returns the reader of a shared address; it raises Fault for a generic address outside shared memory."""
+    """Returns the reader of a shared address; reading another generic address raises Fault."""
     address = operands.address(number)
 
     def read(resident: ResidentBlocks, lanes: Indices) -> Indices:

@@ -8,7 +8,7 @@ from tuner.simulator.ptx.races.access_watch import Watch
 from tuner.simulator.ptx.races.shared_races import SharedRaces
 from tuner.simulator.ptx.races.unordered import SilentStores, Unordered
 
-POISON = 0xFF  # every float made of it is NaN
+POISON = 0xFF  # floats made of this byte are NaN
 STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
 
 

@@ -50,7 +50,10 @@ class Cursor:
         return self.take()
 
     def word(self, allowed: str) -> str:
-        """Consumes a word token and returns its text; ``allowed`` describes it in the SimulationError."""
+        """Consumes a word token and returns its text. Raises SimulationError for another token.
+
+        ``allowed`` describes the expected word in the error.
+        """
         if self.token.kind != "word":
             raise self.wrong(allowed)
         return self.take().text

@@ -36,13 +36,13 @@ class GlobalRaces:
 
     @property
     def written(self) -> Bools:
-        """Returns per cell whether the launch wrote it."""
+        """Returns per cell whether the launch wrote the cell."""
         written: Bools = self._write_block != 0
         return written
 
     @property
     def read_first(self) -> Bools:
-        """Returns per cell whether the launch read it before writing it."""
+        """Returns per cell whether the launch read the cell before writing to it."""
         return self._is_read_first
 
     def note_read(self, cells: Indices) -> None:

@@ -141,7 +141,7 @@ class Threads:
         self.resident.scatter(found.target, lanes, np.full(len(lanes), result, dtype))
 
     def wake(self) -> None:
-        """Makes the threads that wait at mbarriers test them again."""
+        """Makes the threads that wait at mbarriers test their mbarriers again."""
         self.status[self.status == AT_MEMORY_BARRIER] = RUNS
 
     def stuck(self) -> str:
