@@ -28,19 +28,20 @@ def compile_program(
 ) -> "DeviceFunction | HostFunction":
     """Compiles MLIR text, or a file with MLIR text, into ``program(*arrays, stream=None)``.
 
-    Compilation runs in a child process, so that a compiler crash is a CandidateError.
+    Compilation runs in a child process, so that a compiler crash is a CandidateError. All errors
+    are subclasses of TunerError.
 
     Args:
         payload: MLIR text, or the path of a file with MLIR text.
-        target: name of a target; "auto" chooses a target of this machine.
+        target: name of a target; "auto": the first target that can time candidates on this machine.
         entry: the function to compile; None: ``main``, or the only public function.
         scripts: bound transform scripts of the payload's matmuls, such as ``run.best.script_text``. A matmul
-        without a script gets the first point of its search space.
+            without a script gets the first point of its search space.
         form: how device work is issued; see ``DeviceOptions``.
         device_arguments: True: the function takes arrays in device memory, by DLPack or
-        ``__cuda_array_interface__``. False: numpy arrays, or other arrays in host memory by DLPack.
-        pinned: whether host copies use pinned (page-locked) memory.
-        chip: name of the GPU architecture; "": the target's own.
+            ``__cuda_array_interface__``. False: numpy arrays, or other arrays in host memory by DLPack.
+        pinned: whether the program's host memory that is copied to or from the device is page-locked.
+        chip: name of the GPU architecture, such as "sm_90"; "": this machine's GPU, or the target's default.
         order: order in which the simulator runs work that is ready.
         seed: of the simulator's random order.
 
@@ -50,7 +51,7 @@ def compile_program(
     Raises:
         UsageError: an argument or the payload is invalid.
         CandidateError: the payload does not compile.
-        DeviceError: the GPU or its driver fails. All three are subclasses of TunerError.
+        DeviceError: the GPU or its driver fails.
     """
     from tuner.programs.compile_child import compile_in_child
     from tuner.programs.compiler import payload_text

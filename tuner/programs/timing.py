@@ -57,6 +57,6 @@ def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
 
 
 def repeat(program: Callable[..., object], arguments: tuple[Any, ...], times: int) -> None:
-    """Calls a program ``times`` times in a row."""
+    """Calls a program ``times`` times."""
     for _ in range(times):
         program(*arguments)

@@ -107,7 +107,7 @@ def require_bytes_where(
 
 
 def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
-    """Replaces numbers in memory by ``function`` of them and the operands, one lane after another.
+    """Replaces numbers in memory by ``function(number, operand)``, one lane after another.
 
     Returns the number that each lane found in memory before its update.
     """

@@ -53,7 +53,7 @@ class LaneParameter:
         return flat_memory.read(self.element.dtype, first + self.element.offsets_bytes)
 
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
-        """Reads the parameter from a driver's parameter bytes, and removes these from the front of the list.
+        """Reads the parameter from a driver's parameter bytes, and removes these bytes from ``contents``.
 
         Args:
             contents: bytes per driver parameter.

@@ -20,7 +20,7 @@ from typing import Any
 from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHostWatch, DeviceError
 
 FAULT = "tuner_host_fault"
-LOAD_BYTES = 4096  # more than any single load or store accesses; intrinsics pass their size
+LOAD_BYTES = 4096  # upper limit of a single load or store; intrinsics pass their size
 CHECK = f"""
   llvm.func @{FAULT}(!llvm.ptr, i64) -> !llvm.ptr
   llvm.func internal @tuner_on_host(%pointer: !llvm.ptr, %bytes: i64) -> !llvm.ptr {{
@@ -39,7 +39,7 @@ CHECK = f"""
 """
 MODULE = re.compile(
     r"module\b.*\{$"
-)  # its end is harder to find: data of constants come behind it, in braces
+)  # the end is harder to find: data of constants follow the module, in braces
 VALUE = r"(%[\w#]+)"
 PLAIN = re.compile(rf"llvm\.(?:load (?:volatile )?|store (?:volatile )?%[\w#]+, ){VALUE}")
 COPY = re.compile(rf'"llvm\.intr\.mem(?:cpy|move)"\({VALUE}, {VALUE}, {VALUE}\)')
@@ -50,7 +50,7 @@ class HostFaults:
     """The errors of one program's host code; its C function is valid as long as this object."""
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
-        """Takes the device's record of memory, and a function that stores each error."""
+        """Takes the watch that finds device memory at an address, and a function that stores each error."""
         self._watch, self._note = watch, note
         self._scratch: Any = ctypes.create_string_buffer(LOAD_BYTES)
         kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)

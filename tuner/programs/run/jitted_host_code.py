@@ -32,7 +32,7 @@ class HostCode:
             symbols: name -> address of each function that the code calls.
             is_run: whether the constructors run; False: the code is compiled only.
             catches_assertions: whether code with assertions runs in a separate thread, see
-            ``host_assertions``.
+                ``host_assertions``.
         """
         jit_ir, execution_engine = jit_bindings()
         is_caught = catches_assertions and has_assertions(llvm_text)

@@ -44,7 +44,10 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
 def note_reads(
     passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
 ) -> None:
-    """Notifies a device that checks host accesses: written arguments are read, others may be overwritten."""
+    """Notifies a device that checks host accesses that the caller reads written arguments.
+
+    Other arguments may be overwritten.
+    """
     for each, is_written in zip(passed, program.written, strict=True):
         if watch is not None and each.host is not None and each.host.nbytes:
             note = watch.host_reads if is_written else watch.host_writes

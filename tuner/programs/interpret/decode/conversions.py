@@ -85,7 +85,7 @@ def select(condition: Array, one: Any, other: Any) -> Any:
 
 
 def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Array], Array]]:
-    """Returns the maker of functions that convert integers, read as signed or unsigned, to a float type."""
+    """Returns a function from a float type to the conversion of integers read by ``read`` to that type."""
     return lambda dtype: lambda values: read(values).astype(dtype)
 
 

@@ -34,7 +34,7 @@ ELEMENTWISE: dict[str, Compute] = {
 
 
 def shape_of(kind: Any) -> tuple[int, int]:
-    """Returns (rows, columns) of a matrix type."""
+    """Returns the numbers of rows and columns of a matrix type."""
     match = SHAPE.match(str(kind))
     assert match is not None
     return int(match[1]), int(match[2])

@@ -89,7 +89,7 @@ def _within(fragment: ElementType) -> tuple[Array, Array]:
 
 
 def _along(item: Array) -> Array:
-    """Returns the column of each item of a register, in a row that the four lanes of a group hold."""
+    """Returns the position of each item of a register along the row or column that a group holds."""
     return NUMBER * item.size + item
 
 

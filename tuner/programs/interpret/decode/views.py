@@ -135,7 +135,7 @@ def collapse(op: Op, scope: FunctionScope) -> Step:
 
 
 def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
-    """Returns the stride of the last dimension with more than one element; others have no effect."""
+    """Returns the stride of the last dimension that has more than one element."""
     stride = pairs[-1][1]
     is_settled = pairs[-1][0] != 1
     for size, other in reversed(pairs[:-1]):

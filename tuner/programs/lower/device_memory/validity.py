@@ -75,7 +75,7 @@ def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) ->
     Args:
         before: the state before the loop.
         iteration: maps a state to the state after one iteration, and to the locations that were fetched in
-        it.
+            it.
     """
     _, fetched = iteration(before)
     known = {alias_set for alias_set, _ in before}

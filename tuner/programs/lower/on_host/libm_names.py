@@ -11,7 +11,7 @@ MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run
 
 
 def with_bundled_math(text: str) -> str:
-    """Renames declared math functions, since the JIT resolves the names that LLVM knows wrongly."""
+    """Renames declared math functions: the JIT resolves the original names, known to LLVM, wrongly."""
     for name in set(DECLARATION.findall(text)) - RESOLVABLE:
         if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):
             text = re.sub(rf"@{re.escape(name)}\b", f"@{MATH_PREFIX}{name}", text)

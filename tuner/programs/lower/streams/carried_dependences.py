@@ -36,7 +36,7 @@ class NodeAccesses:
     inside: Accesses  # by the host inside device work
 
     def without(self, roots: set[Value]) -> "NodeAccesses":
-        """Returns the accesses, except those of the buffers in ``roots``."""
+        """Returns the accesses without accesses of the buffers in ``roots``."""
         return NodeAccesses(self.kind, without(self.own, roots), without(self.inside, roots))
 
 
@@ -49,7 +49,7 @@ def own_memory(block: Block) -> set[Value]:
 
 
 def without(accesses: Accesses, roots: set[Value]) -> Accesses:
-    """Returns accesses, except those of the buffers in ``roots``."""
+    """Returns ``accesses`` without accesses of the buffers in ``roots``."""
 
     def others(parts: Iterable[BufferPart]) -> frozenset[BufferPart]:
         return frozenset(part for part in parts if part.root not in roots)

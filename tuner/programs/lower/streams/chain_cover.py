@@ -20,9 +20,9 @@ def chain_cover(
     Args:
         before: ``before[v]`` contains all elements that precede v; transitively closed, and all less than v.
         preference: ``preference(u, v)`` is larger the better v follows u on a chain. It selects among minimum
-        covers and never adds a chain.
+            covers and never adds a chain.
         limit: maximum number of chains. Above the limit the shortest chains are merged; neighbours on a
-        merged chain need not be ordered.
+            merged chain need not be ordered.
     """
     matching = _Matching(before, preference)
     for element in range(len(before)):

@@ -148,7 +148,7 @@ class _Lowering:
         return self._events[work]
 
     def _stream_for(self, token: Value) -> Value:
-        """Returns a stream that represents a token: one of its streams, made to wait for the others."""
+        """Returns a stream that represents a token: one of its streams, waiting for the others."""
         streams = list(dict.fromkeys(source.stream for source in self._sources(token)))
         if not streams:
             with ir.InsertionPoint.at_block_begin(self._entry):

@@ -72,8 +72,8 @@ def plan_streams(
     Args:
         nodes: the nodes in program order.
         has_caller: True: all work follows what was on the caller's stream, and precedes what is enqueued
-        there later. False: the host starts and ends everything; ``last_waits`` are then for the last
-        deallocations alone.
+            there later. False: the host starts and ends everything; ``last_waits`` are then for the last
+            deallocations alone.
         limit: maximum number of streams.
         carried: loop-carried dependences; if given, streams continue from iteration to iteration.
     """

@@ -74,7 +74,7 @@ class AbstractReference(Protocol):
         """Returns whether a launch has the parameters that the kernel expects."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
-        """Executes the launch on its original memory: sampled blocks first, others up to a time limit.
+        """Executes the launch on its original memory: sampled blocks first, other blocks up to a time limit.
 
         Args:
             sampled: the launch, of which the simulator ran some blocks on copies.
@@ -111,7 +111,7 @@ class InterpretedReference:
         return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
 
     def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsLate) -> int:
-        """Runs the blocks ``first``, then others until the time limit; returns the number of blocks run."""
+        """Runs the blocks ``first``, then other blocks up to a time limit; returns the number of blocks."""
         piece = self._run(launch, first).blocks_at_once
         others = np.setdiff1d(np.arange(math.prod(launch.grid)), first)
         done = 0
