@@ -1,1 +1,1 @@
-"""Composes one run of the tuner out of its parts."""
+"""Runs one tuning run: settings, search, final re-measurement, selected result."""

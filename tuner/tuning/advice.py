@@ -1,11 +1,11 @@
-"""The commands to type next, where a question has no answer yet."""
+"""Commands that a message suggests where the database has no matching trial or run."""
 
 import shlex
 
 from tuner.core.problem import BATCH_MATMUL
 from tuner.core.runs import DatabaseInfo, TaskQuery
 
-ASKING = {"trial": "tuner history", "run": "tuner runs"}  # what lists them
+ASKING = {"trial": "tuner history", "run": "tuner runs"}  # the command that lists them
 PLAIN = {
     "dtype": "f32",
     "layout": "nn",
@@ -17,7 +17,7 @@ PLAIN = {
 
 
 def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
-    """Returns ``tuner tune matmul 64x64x64 --dtype f64``: with each flag whose value is not the usual one."""
+    """Returns ``tuner tune matmul 64x64x64 --dtype f64``, with an option for each value but the default."""
     operation = task.operation or "matmul"
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
     words = ["tuner", "tune", operation, task.shape or example]
@@ -31,7 +31,7 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
 
 def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
-    """Returns what to type where no trial or run is as asked: ``command`` if the database has none at all."""
+    """Returns the message for a query without matches; it suggests ``command`` for an empty database."""
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
         return f"no history yet in {database.url}\nhint: {command}"

@@ -1,4 +1,4 @@
-"""The ask/tell loop, as a generator of records."""
+"""The ask/tell search loop, as a generator of trials."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -9,15 +9,15 @@ from tuner.core.candidate import Candidate
 from tuner.core.sampler import AbstractSampler
 from tuner.core.target import Effort
 
-EARLY_STOPPED = 2.0  # a candidate slower than this times the incumbent stops after its first samples
+EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is early-stopped
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One proposal and what became of it."""
+    """One proposal of the sampler and its outcome."""
 
     number: int  # 0, 1, ... in the order of proposals
-    row: int  # of the feasible set
+    row: int  # index of the configuration in the feasible set
     bound: BoundRecord
 
 
@@ -25,17 +25,17 @@ def search(
     sampler: AbstractSampler,
     candidate_of: Callable[[int], Candidate],
     bench: AbstractBench,
-    is_over: Callable[[int], bool],  # (trials proposed so far) -> the budget is spent
+    is_over: Callable[[int], bool],  # (trials proposed so far) -> whether the budget is spent
     on_proposal: Callable[[int, int, Candidate], None],  # (number, row, candidate), before it runs
     pending_limit: int = 1,  # proposals in flight
-    first: int = 0,  # number of the first proposal: a resumed run goes on counting
+    first: int = 0,  # number of the first proposal: a resumed run continues the numbers
     effort: Effort = Effort(),
     incumbent_s: float | None = None,
 ) -> Iterator[Trial]:
-    """Yields a trial per candidate, in the order of proposals; the caller decides where they go.
+    """Yields one trial per candidate, in the order of proposals; the caller stores the trials.
 
-    Proposal ``n`` always knows the outcomes of ``n - pending_limit`` and before, and of nothing later:
-    the list of trials depends on the results, not on which process was quicker.
+    At proposal ``n`` the sampler knows the outcomes of the proposals up to ``n - pending_limit``, and no
+    later ones: the list of trials depends on the results, not on which process was faster.
     """
     pending: deque[tuple[int, int]] = deque()
     number = first

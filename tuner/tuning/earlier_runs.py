@@ -1,4 +1,4 @@
-"""What earlier runs and recordings know of tasks like one that begins."""
+"""Finds good candidates and resources of similar tasks in earlier runs and recordings."""
 
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +19,11 @@ from tuner.core.target_name import TargetName
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-RUNS = 8  # whose compiled kernels are looked at, the latest
+RUNS = 8  # the latest so many similar runs whose compiled kernels are read
 
 
 class EarlierRuns:
-    """The runs of a database, read once and only if somebody asks."""
+    """The runs of a database, read once, at first use."""
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -33,13 +33,16 @@ class EarlierRuns:
         return self._store.runs()
 
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
-        """Returns the nearest tasks with their best candidates. Raises UsageError for a file that is none."""
+        """Returns the nearest tasks with their best candidates, those of recordings first.
+
+        Raises UsageError for a file that is no recording.
+        """
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
-        """Returns what ptxas told of candidates of earlier runs: on such a chip, types and layout as here."""
+        """Returns ptxas's resources of candidates of earlier runs with the same chip, dtype and layout."""
         known: dict[Candidate, Resources] = {}
         problem = settings.problem
         like = [
@@ -55,7 +58,7 @@ class EarlierRuns:
         return known
 
     def _nearest(self, settings: RunSettings, task: TuningTask) -> tuple[Known, ...]:
-        """Asks for the best of each near task until enough of them know something."""
+        """Returns the nearest tasks that have measured candidates, at most TASKS."""
         found: list[Known] = []
         for run in nearest_first(task, self._one_by_task(settings), task_of):
             known = Known(task_of(run), _points(self._best_trials(run, settings)))
@@ -65,7 +68,10 @@ class EarlierRuns:
         return tuple(found)
 
     def _one_by_task(self, settings: RunSettings) -> tuple[Run, ...]:
-        """Returns one run of each task on a target of the kind, the latest first. No replay asks for any."""
+        """Returns the latest run of each task on a target of the settings' kind, latest first.
+
+        Not used for replays, which have no warm start from the database.
+        """
         runs: dict[tuple[Problem, str, int, TargetName], Run] = {}
         for run in self._runs:
             theirs = run.settings
@@ -74,7 +80,7 @@ class EarlierRuns:
         return tuple(runs.values())
 
     def _best_trials(self, run: Run, settings: RunSettings) -> list[StoredTrial]:
-        """Returns the fastest trials of a run's task, of strategies that the new run has, fastest first."""
+        """Returns the fastest trials of a run's task, of strategies of the new run only, fastest first."""
         theirs = run.settings
         found = [
             trial
@@ -87,7 +93,7 @@ class EarlierRuns:
                     theirs.threads,
                     strategy=strategy,
                     sort="median",
-                    limit=3 * POINTS,  # some are the same code
+                    limit=3 * POINTS,  # some have equal code
                 )
             )
         ]
@@ -95,19 +101,19 @@ class EarlierRuns:
 
 
 def _main_kernel(kernels: tuple[Resources, ...]) -> Resources:
-    """Returns the kernel that multiplies: others copy or add up, and need less."""
+    """Returns the resources of the kernel that multiplies: other kernels need less shared memory."""
     return max(
         kernels, key=lambda each: (each.static_shared_bytes + each.dynamic_shared_bytes, each.registers)
     )
 
 
 def task_of(run: Run) -> TuningTask:
-    """Returns what a run tuned."""
+    """Returns the tuning task of a run: problem, machine, threads."""
     return TuningTask(run.settings.problem, run.machine, run.settings.threads)
 
 
 def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
-    """Returns the candidates, of equal code only the first."""
+    """Returns (candidate, source) of up to POINTS trials; of trials with equal code only the first."""
     by_code: dict[str, tuple[Candidate, str]] = {}
     for trial in trials:
         record = trial.record
@@ -134,5 +140,5 @@ def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
 
 
 def _strategies(settings: RunSettings) -> tuple[str, ...]:
-    """Returns the names of a run's strategies."""
+    """Returns the names of the strategies in a run's settings."""
     return tuple(each.name for each in settings.strategies)

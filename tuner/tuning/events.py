@@ -1,4 +1,4 @@
-"""What a run tells while it goes on. Printing is the observer's."""
+"""Events that a run reports to its observer, which prints them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from tuner.core.runs import Baseline, Counts, RunSettings
 
 @dataclass(frozen=True)
 class RunStarted:
-    """The feasible set is known and the run is stored."""
+    """The feasible set is known, and the run is stored."""
 
     run: int
     settings: RunSettings
     machine: Machine
-    cartesian: int  # combinations of knobs
+    cartesian: int  # combinations of knob values
     feasible: int
-    proposed_before: int  # by earlier sessions of the run
+    proposed_before: int  # trials that earlier sessions of the run proposed
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,21 @@ class MachineBusy:
 
 @dataclass(frozen=True)
 class BaselineMeasured:
-    """The baseline was timed: in a process of its own, or in turns with the finalists."""
+    """The baseline was timed: alone in a separate process, or interleaved with the top-k candidates."""
 
     baseline: Baseline
 
 
 @dataclass(frozen=True)
 class BaselineFailed:
-    """The baseline could not be timed; the run goes on without."""
+    """The baseline could not be timed; the run continues without a baseline."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class TrialDone:
-    """One trial is stored."""
+    """The outcome of one trial is stored."""
 
     trial: int
     number: int
@@ -58,16 +58,16 @@ class TrialDone:
 
 @dataclass(frozen=True)
 class WaitsForLock:
-    """Another tuner times on the same device; this one waits."""
+    """Another tuner is timing on the same device; this run waits."""
 
-    who: str  # as that one tells of itself
+    who: str  # the other tuner's description of itself
 
 
 @dataclass(frozen=True)
 class WaitsForNode:
-    """No node of a fleet has told anything for long."""
+    """No node of the fleet has reported anything for a long time."""
 
-    why: str  # a job waits
+    why: str  # a job is waiting
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class RemeasurementStarted:
 
 @dataclass(frozen=True)
 class NoiseMeasured:
-    """How much two timings of the same code differ."""
+    """The noise floor: how much two timings of the same code differ."""
 
     noise: float  # relative
 
 
 @dataclass(frozen=True)
 class RoundLost:
-    """The final re-measurement gave no times."""
+    """The final re-measurement produced no times."""
 
     reason: str
 
@@ -107,4 +107,4 @@ Observer = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """Observes nothing."""
+    """The observer that ignores every event."""

@@ -1,4 +1,7 @@
-"""What a run proposes before its sampler: chosen when it begins, stored, proposed again when it resumes."""
+"""Points that a run proposes before its sampler does.
+
+The points are chosen when the run begins, stored, and proposed again when the run resumes.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,19 +25,22 @@ if TYPE_CHECKING:
 def planned(
     settings: RunSettings, machine: Machine, source: OutcomeSource, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns the settings with all that comes first, and the plan; settings that say it stay as they are."""
+    """Returns the settings with the first points chosen, and the plan.
+
+    Settings that already have first points stay as they are.
+    """
     if settings.first is not None:
         return settings, source.plan(settings, machine)
     task, earlier = TuningTask(settings.problem, machine, settings.threads), EarlierRuns(store)
     warm_start_points = warm_points(task, earlier.known_tasks(settings, machine))
-    # of a space that is sampled the plan takes in what is feasible of them
+    # a plan of a sampled space also contains those warm-start points that are feasible
     plan = source.plan(replace(settings, first=warm_start_points), machine)
     seeds = plan.seeds(earlier.known_resources(settings, machine))
     return replace(settings, first=_first_points(warm_start_points, plan, seeds)), plan
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
-    """Returns the rows of the stored points; of a run that is older than these, those of the file."""
+    """Returns the rows of the stored first points; for runs without any stored, those of the space file."""
     if settings.first is None:
         return plan.first
     rows = (plan.feasible.row_of(point.candidate) for point in settings.first)
@@ -44,14 +50,14 @@ def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
 def _first_points(
     warm_start_points: tuple[FirstPoint, ...], plan: Plan, seeds: tuple[int, ...]
 ) -> tuple[FirstPoint, ...]:
-    """Returns the wishes made feasible, by turns with the file's points and then the seeds."""
+    """Returns feasible warm-start points, interleaved with the space file's points, then the seeds."""
     listed = (FirstPoint(plan.feasible.candidate(row), SPACE_FILE) for row in plan.first)
     seeded = (FirstPoint(plan.feasible.candidate(row), SEED) for row in seeds)
     return interleaved(tuple(_made_feasible(warm_start_points, plan.feasible)), (*listed, *seeded))
 
 
 def interleaved(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
-    """Returns the first of each, the second of each, and so on; a point that comes twice once."""
+    """Returns the first point of each, the second of each, and so on, without duplicates."""
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
     return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)
@@ -65,7 +71,7 @@ def _distinct(points: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
 
 
 def _made_feasible(warm_start_points: tuple[FirstPoint, ...], feasible: FeasibleSet) -> Iterator[FirstPoint]:
-    """Yields the wishes, each at the nearest point that there is."""
+    """Yields each warm-start point, moved to the nearest feasible configuration."""
     for warm_start_point in warm_start_points:
         row = nearest_row(warm_start_point.candidate, feasible)
         if row is not None:

@@ -1,4 +1,4 @@
-"""A run that proposes what another run has proposed, for another class of machine."""
+"""A run that proposes the candidates of another run, the leader, on another class of machine."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -13,15 +13,16 @@ if TYPE_CHECKING:
     from tuner.core.machine import Machine
     from tuner.db.store import Store
 
-SOURCE: Final = "run {}"  # of each first point
+SOURCE: Final = "run {}"  # source of each first point
 
 
 def following(
     leader: Run, target: TargetName, composition: Composition, store: "Store"
 ) -> tuple[RunSettings | None, int | None]:
-    """Returns the settings of a run that follows, or the number of the run that does so already.
+    """Returns the settings of a run that follows ``leader``, or the id of the existing follower.
 
-    Candidates that are not feasible on its machine are left out. Raises UsageError where that are all.
+    Candidates that are not feasible on the follower's machine are left out. Raises UsageError where no
+    candidate is feasible.
     """
     settings = replace(leader.settings, target=target)
     source = composition.outcomes_of_run(settings)
@@ -39,7 +40,7 @@ def following(
 
 
 def _begun(leader: Run, machine: "Machine", store: "Store") -> int | None:
-    """Returns the number of the run of a machine that follows a leader; None where none has begun."""
+    """Returns the id of a machine's run that follows a leader; None where no such run has begun."""
     source = SOURCE.format(leader.id)
     runs = [run for run in store.runs_asked(RunQuery(TaskQuery(machine=machine.name))) if run.id > leader.id]
     following = [run for run in runs if run.settings.first and run.settings.first[0].source == source]

@@ -1,13 +1,13 @@
-"""A request to end a run, which interrupts waiting but never storing."""
+"""A request to end a run, which interrupts waiting but never writes to the database."""
 
 import contextlib
 from collections.abc import Iterator
 
 
 class Interruption:
-    """Asked for at any moment, raised as KeyboardInterrupt only while the run waits for a candidate.
+    """A request to end a run, raised as KeyboardInterrupt only while the run waits for a candidate.
 
-    A run that is storing finishes that first, then sees ``is_asked``.
+    A run that is writing to the database finishes the write first, then checks ``is_asked``.
     """
 
     def __init__(self) -> None:
@@ -16,11 +16,11 @@ class Interruption:
 
     @property
     def is_asked(self) -> bool:
-        """Says whether the run was asked to end."""
+        """Returns whether the run was asked to end."""
         return self._is_asked
 
     def ask(self) -> None:
-        """Asks the run to end; called from a signal handler. Raises KeyboardInterrupt if it waits."""
+        """Asks the run to end; called from a signal handler. Raises KeyboardInterrupt if the run waits."""
         self._is_asked = True
         if self._is_waiting:
             self._is_waiting = False
@@ -28,10 +28,10 @@ class Interruption:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Marks a stretch that may be cut off. Raises KeyboardInterrupt at once when already asked."""
+        """Marks code that may be interrupted. Raises KeyboardInterrupt at once if already asked."""
         self._is_waiting = True
         try:
-            if self._is_asked:  # looked at after marking: a signal in between raises by itself
+            if self._is_asked:  # checked after marking: a signal in between raises by itself
                 raise KeyboardInterrupt
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Outcomes that a run need not find out again: of earlier runs, of hopeless candidates, of its own trials."""
+"""Outcomes that a run reuses: of earlier runs, of early-stopped candidates, of the run's earlier trials."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,19 +9,19 @@ from tuner.core.runs import ReuseKey, Run, TrialQuery
 
 
 class OutcomesByCode:
-    """Records of trials by the hashes of their script and of their code; the latest counts."""
+    """Records of trials by the hashes of script and code; of several the latest."""
 
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
 
     def add(self, trial: int, record: Record) -> None:
-        """Remembers the record of a trial, as one of the trial whose outcome it is."""
-        # the store has the program
+        """Adds the record of a trial; ``reused_from`` names the trial that was measured."""
+        # without the program, which the store has
         source = replace(record, reused_from=record.reused_from or trial, program=None)
         self._records |= {record.script_sha256: source, record.artifact_sha256: source}
 
     def find(self, sha256: str) -> Record | None:
-        """Returns the record of a script or of code, with the trial that it is from."""
+        """Returns the record of a script or of code by hash; None where it is unknown or the hash is ""."""
         return self._records.get(sha256) if sha256 else None
 
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class KnownOutcomes:
-    """Recalls by script or code; a fresh run knows what its own trials became, and nothing else."""
+    """Recalls outcomes by script or code; a fresh run recalls only the outcomes of its own trials."""
 
     def __init__(self, store: "Store", run: Run) -> None:
         settings = run.settings
@@ -43,16 +43,16 @@ class KnownOutcomes:
         self._own = OutcomesByCode()
 
     def add(self, trial: int, record: Record) -> None:
-        """Takes in what a trial of the run became."""
+        """Adds the outcome of a trial of the run."""
         if is_cut_off(record):
             self._early_stopped.add(trial, record)
         elif is_lasting(record) and record.reused_from is None:
             self._own.add(trial, record)
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
-        """Returns what became of the same script or code in an earlier trial; None if that is not known.
+        """Returns the record of an earlier trial with the same script or code; None if there is none.
 
-        One of the hashes is "".
+        One of both hashes is "".
         """
         either = script_sha256 or artifact_sha256
         early_stopped_at = self._early_stopped.find(either)
@@ -65,7 +65,7 @@ class KnownOutcomes:
 
 
 def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
-    """Returns what earlier runs of the same problem by the same compiler cut off on such a machine."""
+    """Returns early-stopped outcomes of earlier runs with the same problem, compiler and machine."""
     settings, found = run.settings, OutcomesByCode()
     query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
     is_same: dict[int, bool] = {}
@@ -78,12 +78,12 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
 
 
 def is_cut_off(record: Record) -> bool:
-    """Tells whether timing was stopped early: too coarse as a result, enough not to try the code again."""
+    """Returns whether a timing was early-stopped: no result, but reason enough not to time the code again."""
     return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
 
 
 def is_lasting(record: Record) -> bool:
-    """Tells whether equal code would become the same again: what may be due to the machine does not."""
+    """Returns whether equal code would have the same outcome again, whatever the machine's condition."""
     if isinstance(record.outcome, Failure):
         return record.outcome.stage in REPEATABLE
     return not is_cut_off(record)

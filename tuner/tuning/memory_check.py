@@ -7,13 +7,13 @@ from tuner.core.processors import Processors
 from tuner.payload.reference import reference_bytes
 
 GIB = 2**30
-WORKER_BYTES = 192 * 2**20  # of a process that compiles: the bindings and one module, as measured
+WORKER_BYTES = 192 * 2**20  # of a compile worker: the bindings and one module, as measured
 
 
 def require_memory(problem: Problem, machine: Machine) -> None:
-    """Raises UsageError when the arrays of the problem and its reference are larger than the memory."""
+    """Raises UsageError when the arrays of the problem and their reference exceed the machine's memory."""
     needed = reference_bytes(problem)
-    if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded one
+    if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded machine
         return
     raise UsageError(
         f"shape {problem.shape} {problem.dtype}: its arrays and their float64 reference need "
@@ -22,7 +22,7 @@ def require_memory(problem: Problem, machine: Machine) -> None:
 
 
 def require_workers(workers: int, machine: Machine) -> None:
-    """Raises UsageError for more processes that compile than the memory holds."""
+    """Raises UsageError for more compile workers than the machine's memory holds."""
     most = machine.memory_bytes // WORKER_BYTES
     if workers > most > 0:
         raise UsageError(
@@ -31,11 +31,11 @@ def require_workers(workers: int, machine: Machine) -> None:
 
 
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
-    """Raises UsageError for more threads of a kernel than processors: those that spin keep others waiting.
+    """Raises UsageError for more threads of a kernel than processors: spinning threads block other threads.
 
-    ``processors`` are those of this process; a GPU's machine, or a recorded one, is not asked for threads.
+    ``processors``: those of this process. A GPU's machine and a recorded machine have no limit of threads.
     """
-    most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or of a machine that nobody asked
+    most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:
         raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
     if threads > most > 0:

@@ -1,4 +1,4 @@
-"""Where the outcomes of a run come from: a machine, the nodes of a fleet, or a recording."""
+"""The source of a run's outcomes: a machine, the nodes of a fleet, or a recording."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,69 +22,69 @@ if TYPE_CHECKING:
     from tuner.workers.services import Environment
 
 Bind = Callable[[Candidate], Script]  # raises CandidateError
-Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # what ptxas told of candidates -> rows
+Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's resources of candidates -> rows
 
 
 def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-    """Returns nothing: a replay judges a search, not what is known of a machine."""
+    """Default provider: no seeds. A replay evaluates a search, not a model of a machine."""
     return ()
 
 
 def always() -> bool:
-    """Returns True: correct candidates are timed."""
+    """Default of ``is_timed``: correct candidates are timed."""
     return True
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run may try."""
+    """The configurations that a run may try, and those to try first."""
 
     feasible: FeasibleSet
-    first: tuple[int, ...] = ()  # rows to propose before any other
-    seeds: Seeds = no_seeds  # rows that a model of the machine speaks for, to propose after these
+    first: tuple[int, ...] = ()  # rows to propose before all others
+    seeds: Seeds = no_seeds  # returns rows that a cost model prefers, to propose after ``first``
 
 
 def no_arguments(_who: str) -> None:
-    """Says nothing."""
+    """Default of the ``report_*`` callbacks: reports nothing."""
 
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """How a bench works, whatever it is ordered."""
+    """Settings of a bench that do not depend on the candidates."""
 
     threads: int
     workers: int  # candidates compiled at once
     seed: int
-    report_waiting: Callable[[str], None] = no_arguments  # for another tuner that times: its words
-    run: str = ""  # uuid of the run that it is for; "" of what no database has
-    report_fleet: Callable[[str], None] = no_arguments  # why it waits for nodes that tell nothing
+    report_waiting: Callable[[str], None] = no_arguments  # called with another, timing tuner's description
+    run: str = ""  # uuid of the run that the bench is for; "": not in a database
+    report_fleet: Callable[[str], None] = no_arguments  # called with the reason why the bench waits for nodes
 
 
 @dataclass(frozen=True)
 class BenchChildren:
-    """Which child processes work for the candidates of one problem, here or on a node of a fleet."""
+    """The child processes that compile and evaluate candidates of one problem, here or on a fleet's node."""
 
-    compiler: "Factory"  # of an AbstractCompiler, in each child that compiles
-    evaluator: "Factory"  # of an AbstractEvaluator, in the child that owns the machine
+    compiler: "Factory"  # of an AbstractCompiler, in each compile worker
+    evaluator: "Factory"  # of an AbstractEvaluator, in the measurement worker
     limits: "Limits"
-    environment: "Environment" = ()  # of the child that evaluates
-    device: str = "cpu"  # that is timed, by one tuner at a time
+    environment: "Environment" = ()  # of the measurement worker
+    device: str = "cpu"  # on which one tuner at a time may time
 
 
 @dataclass(frozen=True)
 class OutcomeSource:
-    """All that a run asks for its outcomes. Each kind of target has one; a recording is one."""
+    """The functions that a run calls to get outcomes; one value per kind of target, or per recording."""
 
-    machine: Callable[[TargetName], Machine]  # that code is made for
+    machine: Callable[[TargetName], Machine]  # that code is compiled for
     compiler: Callable[[TargetName], Compiler]
     plan: Callable[[RunSettings, Machine], Plan]  # raises UsageError when nothing can be tried
-    # (strategies, problem, threads, machine) -> what binds; raises UsageError for a script that is no such
+    # (strategies, problem, threads, machine) -> binder; raises UsageError for an unreadable strategy
     bind: Callable[[tuple[ChosenStrategy, ...], Problem, int, Machine], Bind]
     bench: "Callable[[BenchOrder, BenchSettings], AbstractBench]"
     baseline: Callable[[Problem, int, int], Baseline]  # (problem, threads, seed); raises TunerError
     roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
-    # (target, problem, threads) -> what its bench is made of; None: no child works for it
+    # (target, problem, threads) -> child processes of the bench; None: the bench has none
     children: Callable[[TargetName, Problem, int], BenchChildren] | None = None
-    is_timed: Callable[[], bool] = always  # False: a correct candidate is verified, and that is all
-    needs_local_resources: bool = True  # of this machine: for processes that compile, arrays and threads
-    times_processors: bool = False  # of this machine: whatever else runs on them shows in the times
+    is_timed: Callable[[], bool] = always  # False: correct candidates are verified, not timed
+    needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
+    times_processors: bool = False  # of this machine: other programs on them disturb the times

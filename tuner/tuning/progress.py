@@ -1,4 +1,4 @@
-"""What one session of a run keeps in mind between trials."""
+"""State of one session of a run that changes from trial to trial."""
 
 from dataclasses import replace
 
@@ -10,10 +10,10 @@ EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY
 
 
 class Progress:
-    """Numbers, outcomes and the best of the trials that went through the loop."""
+    """Ids, counts and the best record of the trials that the search loop has processed."""
 
     def __init__(self, stored: tuple[Proposal, ...]) -> None:
-        """Takes the proposals of earlier sessions, by number."""
+        """Takes the proposals of earlier sessions, in the order of their numbers."""
         self._known = {each.number: each.trial is not None for each in stored}
         self.trial_ids = {each.number: each.id for each in stored}  # by trial number
         self.counts = Counts(proposed=len(stored))
@@ -21,12 +21,12 @@ class Progress:
         self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
 
     def propose(self, number: int, trial_id: int) -> None:
-        """Takes in a proposal."""
+        """Adds a proposal with the id of its stored trial."""
         self.trial_ids[number] = trial_id
         self.counts = replace(self.counts, proposed=number + 1)
 
     def take(self, number: int, record: Record) -> bool:
-        """Takes in an outcome; tells whether it is a new one, not of an earlier session."""
+        """Adds an outcome; returns whether the outcome is new, not from an earlier session."""
         if is_faster(record, self.best):
             self.best = record
         self.counts = with_outcome(self.counts, record)
@@ -36,7 +36,7 @@ class Progress:
 
 
 def with_outcome(counts: Counts, record: Record) -> Counts:
-    """Returns the counts with one more outcome."""
+    """Returns ``counts`` with one more outcome."""
     return Counts(
         counts.proposed,
         counts.measured + (record.status == "measured"),
@@ -47,12 +47,12 @@ def with_outcome(counts: Counts, record: Record) -> Counts:
 
 
 def evaluated_s(record: Record) -> float:
-    """Returns the seconds that the measuring worker had a candidate."""
+    """Returns the seconds that the measurement worker spent on a candidate."""
     return sum(seconds for stage, seconds in record.stage_s if stage in EVALUATING)
 
 
 def is_faster(record: Record, best: Record | None) -> bool:
-    """Says whether a measured record beats the best so far."""
+    """Returns whether ``record`` is measured and faster than ``best``."""
     if record.median_s is None or best is None or best.median_s is None:
         return record.median_s is not None
     return record.median_s < best.median_s

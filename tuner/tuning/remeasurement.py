@@ -1,4 +1,4 @@
-"""The last word on a run: its fastest trials timed again, interleaved, and the noise seen while doing so."""
+"""Final re-measurement of a run: its fastest trials timed again, interleaved, with the noise floor."""
 
 from dataclasses import dataclass
 
@@ -10,26 +10,26 @@ from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target import Effort, Script
 
 TOP_TRIALS = 8
-FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200)  # of each finalist
+FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200)  # per candidate
 
 
 @dataclass(frozen=True)
 class Remeasurement:
-    """What the interleaved timing gave."""
+    """The result of a final re-measurement."""
 
-    times: tuple[tuple[StoredTrial, Measurement], ...]  # of those that still work, as they were given
+    times: tuple[tuple[StoredTrial, Measurement], ...]  # of the trials that still work, in the given order
     noise: float | None  # relative; None when the fastest no longer works
-    baseline: Baseline | None = None  # where it took turns with them
-    reason: str = ""  # why something has no time; "" where all were timed
+    baseline: Baseline | None = None  # None: was not timed interleaved with the trials
+    reason: str = ""  # why a time is missing; "": all were timed
 
     @property
     def host(self) -> HostConditions | None:
-        """Returns what the machine did meanwhile: the same for all that took turns."""
+        """Returns the host conditions, which are the same for all trials timed interleaved."""
         return self.times[0][1].host if self.times else None
 
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
-    """Returns the fastest measured trials, fastest first; of several with the same code only one."""
+    """Returns up to ``limit`` fastest measured trials, fastest first; of trials with equal code only one."""
     measured = [trial for trial in trials if trial.record.median_s is not None]
     measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
@@ -41,7 +41,7 @@ def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) 
 def remeasure_top_trials(
     bench: AbstractBench, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Remeasurement:
-    """Times the finalists interleaved; the fastest takes part twice, which shows the noise floor."""
+    """Times the top-k trials interleaved; the fastest trial is timed twice (A/A) for the noise floor."""
     bound = tuple(bound_record(trial) for trial in top_trials)
     found = bench.finals((*bound, bound[0]), effort)
     *measurements, again = found.times
@@ -56,22 +56,23 @@ def remeasure_top_trials(
 
 
 def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
-    """Returns the least time of the anchor kernel beside any trial; None where none was timed beside."""
+    """Returns the least time of the reference kernel in any trial's host conditions; None without any."""
     outcomes = (trial.record.outcome for trial in trials)
     hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
     return min((host.anchor_s for host in hosts if host is not None), default=None)
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:
-    """Returns what became of a stored trial, with its script."""
+    """Returns a stored trial's record with its script."""
     record = trial.record
     return BoundRecord(record, Script(trial.script_text, record.script_sha256))
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
-    """Returns the relative difference that means nothing, from two timings of the same code (A/A).
+    """Returns the noise floor: the relative difference of two timings of the same code (A/A).
 
-    One pair of medians may agree by luck, so it is never less than half the width of their intervals.
+    One pair of medians may agree by chance, so the result is at least half the relative width of each
+    interval.
     """
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller

@@ -1,4 +1,4 @@
-"""Proves that a killed run resumes exactly on this machine: real processes, SIGKILL, a recorded space."""
+"""Fault-injection test that a killed run resumes exactly: real processes, SIGKILL, a recorded space."""
 
 import contextlib
 import signal
@@ -28,9 +28,9 @@ from tuner.tuning.run_request import RunRequest
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-WORKERS = 2  # several proposals are in flight when the kill comes
-STARTING_S = 1.5  # a kill this early may come before the run is stored
-WITHIN_S = 0.01  # a kill comes so long after the proposal that was waited for
+WORKERS = 2  # several proposals are in flight at the kill
+STARTING_S = 1.5  # a kill this early may happen before the run is stored
+WITHIN_S = 0.01  # a kill happens at most so long after the proposal that was waited for
 KILLS_LIMIT = 3  # of one run
 POLL_S = 0.001
 KILLED = -signal.SIGKILL
@@ -38,22 +38,22 @@ KILLED = -signal.SIGKILL
 
 @dataclass(frozen=True)
 class ResumeCheck:
-    """What became of one run that was killed and gone on with."""
+    """The result for one run that was killed and resumed."""
 
     sampler: str
-    kills: int  # that hit a living process
+    kills: int  # kills of a living process
     trials: int
-    differences: tuple[Difference, ...]  # from the run that nobody killed
+    differences: tuple[Difference, ...]  # from the uninterrupted run
 
 
 def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> list[RunSettings]:
-    """Returns the settings of one run on a recording per sampler; each of the tuner's own for none.
+    """Returns the settings of one run on a recording per sampler; () stands for all of the tuner's samplers.
 
-    Raises UsageError for no such sampler, and for a file that is no recording.
+    Raises UsageError for an unknown sampler, and for a file that is no recording.
     """
     for name in samplers:
         require_sampler(name)
-    problem = read_recorded(file).problem or Matmul(1, 1, 1)  # another tuner's recording names none of ours
+    problem = read_recorded(file).problem or Matmul(1, 1, 1)  # a recording of another tuner names none
     target = TargetName(REPLAY, str(file)).text
     return [
         replay_settings(RunRequest(problem, target, sampler=name, seed=seed, trials=trials), WORKERS)
@@ -62,7 +62,7 @@ def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -
 
 
 def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
-    """Returns what follows ``tuner tune`` to begin a run on a recording."""
+    """Returns the arguments of ``tuner tune`` that begin a run on a recording."""
     problem = settings.problem
     options = {
         "--dtype": problem.dtype,
@@ -81,7 +81,7 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
 def uninterrupted_trials(
     settings: RunSettings, composition: Composition, folder: Path
 ) -> tuple[StoredTrial, ...]:
-    """Returns the trials of a run that nobody kills, in this process. Raises KeyboardInterrupt for Ctrl-C."""
+    """Returns the trials of an uninterrupted run in this process. Raises KeyboardInterrupt for Ctrl-C."""
     from tuner.db.store import Store
 
     with Store.open(str(folder / f"unbroken_{settings.sampler}.db")) as store:
@@ -95,10 +95,13 @@ def check_resume(
     settings: RunSettings,
     file: Path,  # of the recording
     uninterrupted: tuple[StoredTrial, ...],
-    database: Path,  # a new one: it holds this run alone
+    database: Path,  # new: contains this run alone
     rng: np.random.Generator,
 ) -> ResumeCheck:
-    """Kills ``tuner tune`` at random moments, resumes it, compares. Raises TunerError when one fails."""
+    """Kills ``tuner tune`` at random moments, resumes the run and compares its trials.
+
+    Raises TunerError when a session fails.
+    """
     from tuner.db.store import Store
 
     with Store.open(str(database)) as store:
@@ -116,11 +119,11 @@ def check_resume(
 def _killed(
     settings: RunSettings, file: Path, database: Path, store: "Store", rng: np.random.Generator
 ) -> bool:
-    """Starts or resumes the run and kills it; returns False when it was quicker."""
+    """Starts or resumes the run and kills it; returns False where the run finished before the kill."""
     assert settings.trials is not None
     run = _run_of(store)
     before = 0 if run is None else store.counts(run).proposed
-    wanted = int(rng.integers(before, settings.trials + 1))  # before: anywhere from the start of the process
+    wanted = int(rng.integers(before, settings.trials + 1))  # ``before``: kill at any time after the start
     started_s = time.monotonic()
     with _child(settings, file, database, run) as child:
         while wanted > before and child.poll() is None and _proposed(store) < wanted:
@@ -134,7 +137,7 @@ def _killed(
 
 
 def _finish(child: "subprocess.Popen[str]") -> None:
-    """Waits for a session that nobody kills."""
+    """Waits for a session that is not killed. Raises TunerError where it fails."""
     started_s = time.monotonic()
     _, said = child.communicate()
     if child.returncode != 0:
@@ -145,7 +148,7 @@ def _finish(child: "subprocess.Popen[str]") -> None:
 def _child(
     settings: RunSettings, file: Path, database: Path, run: int | None
 ) -> "Iterator[subprocess.Popen[str]]":
-    """Starts what a user would type: ``tuner tune ...``, or ``tuner tune --resume``; ends it in any case."""
+    """Starts ``tuner tune ...`` or ``tuner tune --resume`` as a process, which is killed at the end."""
     words = ("--resume", str(run)) if run is not None else tune_arguments(settings, file)
     with subprocess.Popen(
         [sys.executable, "-m", "tuner", "tune", *words, "--db", str(database), "--json"],

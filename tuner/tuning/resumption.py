@@ -1,7 +1,8 @@
-"""What makes an unfinished run go on as if it had never stopped: its stored trials go through the loop again.
+"""Resumes an unfinished run as if it had never stopped: replays its stored trials in the search loop.
 
-The loop asks, starts and finishes in the same order as before; only nothing is proposed anew and nothing
-is run again that has an outcome. So the sampler hears exactly what it had heard, and proposes the same.
+The loop asks, starts and finishes in the same order as before, but stored proposals are not proposed anew and
+trials with an outcome are not run again. So the sampler receives exactly the same outcomes as before, and
+proposes the same configurations.
 """
 
 from collections import deque
@@ -14,7 +15,7 @@ from tuner.tuning.interruption import Interruption
 
 
 class ReplayingSampler(AbstractSampler):
-    """Proposes the rows of earlier sessions first, then what the method proposes."""
+    """Proposes the rows of earlier sessions first, then those of the wrapped sampler."""
 
     def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
         self._method = method
@@ -34,12 +35,12 @@ class ReplayingSampler(AbstractSampler):
 
 
 class ReplayingBench(AbstractBench):
-    """Answers from the records of earlier sessions first; waits where the user may interrupt."""
+    """Returns the records of earlier sessions first, then runs candidates; waiting is interruptible."""
 
     def __init__(
         self,
         bench: AbstractBench,
-        records: tuple[BoundRecord | None, ...],  # by trial number; None: its outcome never arrived
+        records: tuple[BoundRecord | None, ...],  # by trial number; None: no outcome was stored
         interruption: Interruption,
     ) -> None:
         self._bench = bench

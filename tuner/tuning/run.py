@@ -1,4 +1,4 @@
-"""Begins a run, or goes on with a stored one."""
+"""Begins a run, or resumes a stored run."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,7 +33,10 @@ def begin(
     interruption: Interruption,
     observe: Observer = ignore,
 ) -> TunedRun:
-    """Runs a new run to its end. Raises UsageError before anything is stored when it cannot begin."""
+    """Tunes: stores a new run and works until its end.
+
+    Raises UsageError, before anything is stored, where the run cannot begin.
+    """
     source = composition.outcomes_of_run(settings)
     if source.needs_local_resources:
         require_workers(settings.workers, composition.machine())
@@ -59,10 +62,12 @@ def resume(
     retime: bool = False,
     limit: RunLimit | None = None,
 ) -> TunedRun:
-    """Goes on with a stored run by its own settings. Raises UsageError when its times would not compare.
+    """Resumes a stored run with its stored settings.
 
-    A finished run stays as it is; ``retime`` adds a round of timing of its best, and the quietest answers.
-    With another ``limit`` it goes on until that is reached, and its best are timed again.
+    A finished run stays as it is, unless ``retime`` asks for one more final re-measurement (the quietest
+    round gives the result), or ``limit`` for more trials or time, after which the best trials are timed
+    again. Raises UsageError where the new times could not be compared with the stored ones: another machine,
+    compiler, search space or strategy.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:
@@ -94,7 +99,7 @@ def resume(
 
 
 def _machine(settings: RunSettings, source: OutcomeSource, composition: Composition) -> Machine:
-    """Returns the machine of a run. Raises UsageError for more threads than it has processors for."""
+    """Returns the machine of a run. Raises UsageError for more threads than processors."""
     machine = source.machine(settings.target)
     if source.needs_local_resources:
         require_threads(settings.threads, machine, composition.processors())
@@ -102,7 +107,7 @@ def _machine(settings: RunSettings, source: OutcomeSource, composition: Composit
 
 
 def _observe_load(run: Run, source: OutcomeSource, composition: Composition, observe: Observer) -> None:
-    """Reports other programs that leave the timed threads too few processors, before anything is timed."""
+    """Reports, before anything is timed, other programs that leave too few processors for timed threads."""
     if not source.times_processors:
         return
     load, usable = composition.present_load(), composition.processors().usable
@@ -133,7 +138,7 @@ def _require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
 
 
 def _require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, ...]) -> None:
-    """Raises UsageError unless every stored row still names the candidate that it named."""
+    """Raises UsageError unless every stored row is still the index of the same candidate."""
     for each in stored:
         if each.row >= feasible.rows or feasible.candidate(each.row) != each.candidate:
             raise UsageError(
@@ -143,7 +148,7 @@ def _require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, 
 
 
 def _require_same_scripts(run: Run, bind: Bind, stored: tuple[Proposal, ...]) -> None:
-    """Raises UsageError unless each strategy still gives the script that its first trial was made of."""
+    """Raises UsageError unless each strategy still binds its first trial to the same script."""
     finished = [each.trial.record for each in stored if each.trial is not None]
     records = [record for record in finished if record.script_sha256]
     for record in {record.candidate.strategy: record for record in reversed(records)}.values():

@@ -1,4 +1,4 @@
-"""Another limit for a stored run: it goes on as if it had been started with that limit."""
+"""A new limit for a stored run, which continues as if it had been started with this limit."""
 
 from dataclasses import dataclass, replace
 
@@ -9,33 +9,33 @@ from tuner.tuning.run_request import require_budget, require_number
 
 @dataclass(frozen=True)
 class RunLimit:
-    """When a search ends: after so many trials or so many seconds, whichever is first; None: no limit."""
+    """When a search ends: after ``trials`` or ``budget_s`` seconds, whichever is first; None: no limit."""
 
     trials: int | None = None
     budget_s: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a number or a time that is none."""
+        """Raises UsageError unless ``trials`` is a positive integer and ``budget_s`` a positive time."""
         require_number("trials", self.trials, 1)
         require_budget(self.budget_s)
 
     @classmethod
     def of(cls, trials: int | None, budget_s: float | None) -> "RunLimit | None":
-        """Returns the limit that is asked for; None where none is. Raises UsageError."""
+        """Returns the limit; None if both arguments are None. Raises UsageError for an invalid argument."""
         return None if trials is None and budget_s is None else cls(trials, budget_s)
 
     def applied(self, settings: RunSettings) -> RunSettings:
-        """Returns settings with this limit in place of theirs."""
+        """Returns ``settings`` with this limit in place of the old one."""
         return replace(settings, trials=self.trials, budget_s=self.budget_s)
 
 
 def searched_s(run: Run) -> float:
-    """Returns the seconds of a budget that a run has used; a finished run's final re-measurement is none."""
+    """Returns the seconds of its budget that a run has used, without its final re-measurement."""
     return run.search_s if run.status == "done" and run.search_s is not None else run.seconds or 0.0
 
 
 def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
-    """Raises UsageError for a limit that the run has passed, and for a run that lacks trials."""
+    """Raises UsageError for a limit that the run has already exceeded, and for a run with pruned trials."""
     if [each.number for each in stored] != [*range(len(stored))]:
         raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
     if limit.trials is not None and limit.trials < len(stored):

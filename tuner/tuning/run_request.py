@@ -1,4 +1,4 @@
-"""What a user asks of a run, with its defaults: the command line and the Python API build the same value."""
+"""A user's request for a run, with defaults; both command line and Python API create this value."""
 
 import math
 from dataclasses import dataclass
@@ -8,38 +8,38 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 
-NUMBER_MAX = 2**63 - 1  # of an integer of a database
-DEFAULT_TRIALS = 100  # when neither a number nor a time is given
-TIMED_SAMPLER = "tpe"  # where none is named and there are times to learn from
-WORKERS_LIMIT = 4  # more than this wait for the one that times
+NUMBER_MAX = 2**63 - 1  # largest integer of a database
+DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
+TIMED_SAMPLER = "tpe"  # the default where candidates are timed
+WORKERS_LIMIT = 4  # more workers would wait for the measurement worker
 LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
 WORDS = ("target", "chip", "sampler")
-LISTS = {"strategies": "strategy", "warm_files": "warm_start"}  # field -> as users say it
+LISTS = {"strategies": "strategy", "warm_files": "warm_start"}  # field -> option name
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Everything that may be said about a new run; ``run_settings`` fills in what the machine decides."""
+    """All options of a new run; ``run_settings`` fills in the values that depend on the machine."""
 
     problem: Problem
-    target: str = "auto"  # a word: "cpu", "cuda:sm_90", "replay:FILE"
-    chip: str = ""  # beside a target without one
+    target: str = "auto"  # "auto", "cpu", "cuda:sm_90", "replay:FILE"
+    chip: str = ""  # for a target without ":chip"
     threads: int = 1
     strategies: tuple[
         Path | str, ...
     ] = ()  # names of the space file, or paths of scripts; (): the whole file
-    space: Path | str | None = None  # None: the file that is shipped
-    sampler: str | None = None  # None: one that suits
+    space: Path | str | None = None  # None: the shipped file
+    sampler: str | None = None  # None: the default of the target
     seed: int = 0
     trials: int | None = None
     budget_s: float | None = None
-    workers: int | None = None  # None: the cores, at most WORKERS_LIMIT
-    fresh: bool = False  # re-run what is known
-    warm_start: bool = True  # begin with what was best for the nearest problems; not when ``fresh``
+    workers: int | None = None  # None: as many as cores, at most WORKERS_LIMIT
+    fresh: bool = False  # run again what earlier runs measured
+    warm_start: bool = True  # begin with the best candidates of the nearest problems; not when ``fresh``
     warm_files: tuple[Path | str, ...] = ()  # recordings to learn from as well
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a number, a time, a word or a list that is none."""
+        """Raises UsageError for a field of a wrong type or outside of its range."""
         if not isinstance(self.problem, Problem):
             raise UsageError(f"problem: found {self.problem!r}, allowed such as tuner.Matmul(512, 512, 512)")
         for name, low in LEAST.items():
@@ -52,26 +52,26 @@ class RunRequest:
 
     @property
     def trials_limit(self) -> int | None:
-        """Returns the budget of trials; None where only time limits the run."""
+        """Returns the limit of trials; None where only time limits the run."""
         return DEFAULT_TRIALS if self.trials is None and self.budget_s is None else self.trials
 
     @property
     def strategy_text(self) -> tuple[str, ...]:
-        """Returns the strategies as the command line spells them."""
+        """Returns the strategies as text, as on the command line."""
         return tuple(str(strategy) for strategy in self.strategies)
 
     @property
     def warm_paths(self) -> tuple[str, ...]:
-        """Returns the recordings to learn from, as a run stores them."""
+        """Returns the absolute paths of the recordings to learn from."""
         return tuple(str(Path(file).absolute()) for file in self.warm_files)
 
     def workers_on(self, machine: Machine) -> int:
-        """Returns how many candidates are compiled at once."""
+        """Returns the number of candidates that are compiled at once on a machine."""
         return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
 
 
 def require_number(name: str, number: int | None, low: int) -> None:
-    """Raises UsageError for what is no integer, is too small, or is kept by no database."""
+    """Raises UsageError unless ``number`` is None or an integer from ``low`` to NUMBER_MAX."""
     if number is not None and type(number) is not int:
         raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")
     if number is not None and number < low:
@@ -81,13 +81,13 @@ def require_number(name: str, number: int | None, low: int) -> None:
 
 
 def _require_choice(name: str, word: object) -> None:
-    """Raises UsageError for what is no text; only a sampler may be left to the tuner."""
+    """Raises UsageError unless ``word`` is a string; None is allowed for the sampler."""
     if not isinstance(word, str) and not (word is None and name == "sampler"):
         raise UsageError(f"{name}: found {word!r}, allowed a word")
 
 
 def _require_list(name: str, found: object) -> None:
-    """Raises UsageError for one word in place of several, and for what is no word."""
+    """Raises UsageError unless ``found`` is a tuple or list of strings or paths."""
     if isinstance(found, str | Path):
         raise UsageError(f"{name}: found {str(found)!r}, allowed a tuple of such")
     if not isinstance(found, tuple | list) or not all(isinstance(each, str | Path) for each in found):
@@ -95,7 +95,7 @@ def _require_list(name: str, found: object) -> None:
 
 
 def require_budget(budget_s: float | None) -> None:
-    """Raises UsageError for a time that never ends, or is over before it begins."""
+    """Raises UsageError unless ``budget_s`` is None or a positive, finite number of seconds."""
     if budget_s is None or (isinstance(budget_s, int | float) and 0 < budget_s < math.inf):
         return
     raise UsageError(f"budget: found {budget_s!r}, allowed seconds, more than 0")

@@ -1,4 +1,4 @@
-"""One session of a run, from the first proposal to the answer; what is known is stored at once."""
+"""One session of a run, from the first proposal to the final re-measurement; stores each outcome at once."""
 
 import time
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class TuningSession:
-    """Runs one session of a stored run: searches, times the finalists, answers."""
+    """Runs one session of a stored run: search, final re-measurement, selected result."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class TuningSession:
         store: "Store",
         interruption: Interruption,
         observe: Observer,
-        retime: bool = False,  # the finalists, though a round of theirs is stored
+        retime: bool = False,  # re-measure although a round is stored
     ) -> None:
         self._run = run
         self._settings = settings = run.settings
@@ -78,13 +78,16 @@ class TuningSession:
         self._started_s = time.monotonic()
 
     def run(self) -> TunedRun:
-        """Works until the budget is spent or the user interrupts; what was measured is stored in any case."""
+        """Works until the budget is spent or the user interrupts; every measured outcome is stored.
+
+        Returns the run with its selected result.
+        """
         bench = self._bench()
         status = "interrupted"
         try:
             status = self._work(bench)
         except KeyboardInterrupt:
-            pass  # the status tells
+            pass  # the status says so
         finally:
             bench.close()
             self._store.finish_run(self._run.id, status, self._unstored_s())
@@ -105,7 +108,7 @@ class TuningSession:
         return ReplayingBench(self._source.bench(order, how), records, self._interruption)
 
     def _work(self, bench: AbstractBench) -> str:
-        """Searches and times the finalists; returns the status of the run."""
+        """Searches and re-measures the top-k trials; returns the status of the run."""
         if self._run.baseline is None and self._source.is_timed():
             self._measure_baseline()
         self._search(bench)
@@ -116,13 +119,13 @@ class TuningSession:
         return "done"
 
     def _has_round(self) -> bool:
-        """Tells whether a round of all trials of the run gave times: one before an extension is of fewer."""
+        """Returns whether a round over all trials gave times; a round before an extension covers fewer."""
         rounds = self._store.rounds(self._run.id)
         proposed = self._progress.counts.proposed
         return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
 
     def _search(self, bench: AbstractBench) -> None:
-        """Tries candidates until the budget is spent; stores how long that took, however it ends."""
+        """Tries candidates until the budget is spent; stores the seconds of the search in any case."""
         started_s = time.monotonic()
         try:
             for trial in self._trials(bench):
@@ -139,7 +142,7 @@ class TuningSession:
             bench,
             self._is_over,
             self._propose,
-            pending_limit=settings.workers + 1,  # one is timed while the workers compile the next
+            pending_limit=settings.workers + 1,  # one is timed while the workers compile the next ones
         )
 
     def _is_over(self, proposed: int) -> bool:
@@ -158,7 +161,7 @@ class TuningSession:
         self._stored_s = elapsed_s
 
     def _keep(self, trial: Trial) -> None:
-        """Stores a trial unless it was, and tells of it."""
+        """Stores and reports a trial, unless an earlier session stored it."""
         progress, record = self._progress, trial.bound.record
         trial_id = progress.trial_ids[trial.number]
         self._known.add(trial_id, record)
@@ -171,7 +174,7 @@ class TuningSession:
         self._observe(TrialDone(trial_id, trial.number, record, progress.counts, progress.best, elapsed_s))
 
     def _remeasure_top_trials(self, bench: AbstractBench) -> None:
-        """Times the fastest trials again and stores that as a round of its own, with the baseline's time."""
+        """Times the fastest trials again; stores a new round with these times and the baseline's."""
         trials = self._store.trials(TrialQuery(run=self._run.id, sort="number"))
         top_trials = choose_top_trials(trials)
         if not top_trials:
@@ -181,14 +184,14 @@ class TuningSession:
         if not finals.times:
             self._lose_round(finals.reason)
             return
-        baseline = finals.baseline or self._timed_baseline()  # alone, in the same minute
+        baseline = finals.baseline or self._timed_baseline()  # or alone, in the same minute
         if finals.baseline is not None:
             self._observe(BaselineMeasured(finals.baseline))
         self._keep_round(finals, baseline, quietest_anchor_s(trials))
         self._measure_roofline()
 
     def _lose_round(self, reason: str) -> None:
-        """Stores that a round gave no times, so that nothing stands for it."""
+        """Stores and reports a round that gave no times."""
         self._observe(RoundLost(reason))
         self._store.add_round(self._run.id, TimedRound(RoundQuality.lost(reason), (), None))
 
@@ -211,7 +214,7 @@ class TuningSession:
             self._store.set_baseline(self._run.id, baseline)
 
     def _timed_baseline(self) -> Baseline | None:
-        """Times the baseline in its own process; the run goes on without it when that fails."""
+        """Returns the baseline, timed in a separate process; None where that fails."""
         settings = self._settings
         try:
             with self._interruption.waiting():
@@ -223,7 +226,7 @@ class TuningSession:
         return baseline
 
     def _measure_roofline(self) -> None:
-        """Measures what the machine can do at most; an answer without it is an answer too."""
+        """Measures and stores the machine's roofline; without one the result is complete too."""
         settings = self._settings
         try:
             with self._interruption.waiting():
@@ -240,5 +243,5 @@ class TuningSession:
         return self._elapsed_before_s + time.monotonic() - self._started_s
 
     def _searched_s(self) -> float:
-        """Returns what counts for the budget."""
+        """Returns the seconds that count for the budget, over all sessions."""
         return self._searched_before_s + time.monotonic() - self._started_s

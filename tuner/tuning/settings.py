@@ -1,4 +1,4 @@
-"""What a user asks of a run, made the settings that it is stored with."""
+"""Converts a user's request to the settings that a run is stored with."""
 
 from pathlib import Path
 
@@ -10,20 +10,20 @@ from tuner.tuning.composition import Composition
 from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
 from tuner.tuning.target_choice import require_runs_here, resolve_target
 
-UNTIMED_SAMPLERS = ("random", "exhaustive")  # that need no times; the default is the first
+UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is the default
 
 
 def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
-    """Returns settings of a run on this machine. Raises UsageError where candidates could not run here."""
+    """Returns the settings of a run on this machine. Raises UsageError where candidates cannot run here."""
     settings = planned_settings(request, composition)
     require_runs_here(settings.target, composition, tune_command(TaskQuery.of(settings.problem)))
     return settings
 
 
 def planned_settings(request: RunRequest, composition: Composition) -> RunSettings:
-    """Returns settings with what the machine and its targets decide. Raises UsageError.
+    """Returns the settings of a run, with the values that depend on machine and target filled in.
 
-    Candidates of the target may be unable to run here.
+    Does not check that candidates of the target can run here. Raises UsageError for an invalid request.
     """
     from tuner.scripts.chosen import choose
     from tuner.space.file.reading import load_space_file
@@ -54,7 +54,10 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
 
 
 def _sampler(word: str | None, is_timed: bool, target: TargetName) -> str:
-    """Returns the sampler, by default one that suits. Raises UsageError for one that learns from no times."""
+    """Returns the sampler's name, by default a suitable one.
+
+    Raises UsageError for a sampler that needs times on an untimed target.
+    """
     if is_timed:
         return TIMED_SAMPLER if word is None else word
     if word is not None and word not in UNTIMED_SAMPLERS:

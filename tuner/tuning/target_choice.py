@@ -1,4 +1,4 @@
-"""Which target a word means on this machine: its kind, its chip, and whether it works here."""
+"""Resolves a target option such as "auto" or "cuda:sm_90" on this machine: kind, chip, availability."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,14 @@ from tuner.core.target_name import SIMULATOR, TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import TargetStatus
 
-AUTO = "auto"  # the first target that gives times here
+AUTO = "auto"  # the first target that times candidates here
 
 
 def resolve_target(word: str, composition: Composition, chip: str = "") -> TargetName:
-    """Returns the target to use; ``auto`` is what gives times here. Raises UsageError for none."""
+    """Returns the target to use; ``auto``: the first that times candidates here.
+
+    Raises UsageError for an unknown or unavailable target.
+    """
     if word == AUTO:
         return _first_timed(composition, chip)
     target = named_target(word, composition, chip)
@@ -23,7 +26,7 @@ def resolve_target(word: str, composition: Composition, chip: str = "") -> Targe
 
 
 def require_runs_here(target: TargetName, composition: Composition, command: str) -> None:
-    """Raises UsageError for a target whose candidates this machine only compiles: none would get a time.
+    """Raises UsageError for a target whose candidates this machine compiles but cannot run.
 
     The error ends with ``command`` ("tuner tune matmul 8x8x8") for a simulator of the same chip.
     """
@@ -35,9 +38,9 @@ def require_runs_here(target: TargetName, composition: Composition, command: str
 
 
 def named_target(word: str, composition: Composition, chip: str = "") -> TargetName:
-    """Reads ``kind``, ``kind:chip`` or ``replay:recording``; ``chip`` says the chip apart.
+    """Parses ``kind``, ``kind:chip`` or ``replay:recording``; ``chip``: given separately, "" if not.
 
-    Raises UsageError for a wrong word. Whether the target works here is not looked at.
+    Raises UsageError for an unknown kind or chip. Does not check whether the target works here.
     """
     name, colon, detail = word.partition(":")
     if colon and chip and chip != detail:
@@ -57,7 +60,7 @@ def named_target(word: str, composition: Composition, chip: str = "") -> TargetN
 
 
 def timed_here(composition: Composition, chip: str = "") -> Iterator[TargetName]:
-    """Yields the targets that give times, a GPU first: whoever has one tunes for it as a rule."""
+    """Yields the targets that time candidates here, a GPU first, since its owner usually tunes for it."""
     for status in sorted(composition.targets(), key=lambda status: not status.chip):
         if status.is_available and status.is_timed:
             yield _on_this_gpu(named_target(status.name, composition, chip), status, has_chip=bool(chip))
@@ -74,7 +77,10 @@ def _first_timed(composition: Composition, chip: str) -> TargetName:
 
 
 def _on_this_gpu(target: TargetName, status: TargetStatus, *, has_chip: bool) -> TargetName:
-    """Returns the target for the chip of the GPU here unless one was named. Raises UsageError for another."""
+    """Returns the target with the chip of this machine's GPU, unless a chip was named.
+
+    Raises UsageError for a named chip that is not this machine's.
+    """
     if not status.chip:
         return target
     if not has_chip:

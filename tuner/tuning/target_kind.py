@@ -1,4 +1,4 @@
-"""All that differs between kinds of targets, as one value per kind."""
+"""The interface of target kinds: everything that differs between kinds, as one value per kind."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def no_machine_code(_chip: str) -> "Assemble | None":
-    """Returns nothing: the device takes PTX."""
+    """Default of ``ProgramSupport.assembler``: None, the device compiles PTX."""
     return None
 
 
@@ -27,16 +27,16 @@ class TargetStatus:
     """Whether this machine can compile for a target and run on it."""
 
     name: str
-    is_available: bool  # candidates are judged here, not only compiled
+    is_available: bool  # candidates are evaluated here, not only compiled
     reason: str  # why, or why not
-    is_timed: bool = True  # here; False: nothing is ranked
-    can_compile: bool = False  # beside ``is_available``: candidates get as far as their code
+    is_timed: bool = True  # here; False: candidates are verified only
+    can_compile: bool = False  # without ``is_available``: candidates are compiled, not run
     chip: str = ""  # of the GPU that candidates run on here
     missing: str = ""  # why nothing compiled runs here: "no CUDA driver"; "" where it runs
 
 
 class OpenDevice(Protocol):
-    """Opens the device that programs of a target run on."""
+    """A function that opens the device on which programs of a target run."""
 
     def __call__(
         self,
@@ -48,16 +48,16 @@ class OpenDevice(Protocol):
         write: "Callable[[str], object] | None" = None,
         run_launch: "RunLaunch | None" = None,
     ) -> "AbstractDevice":
-        """Takes a chip and, for a simulated one, the order of ready work and the seed of a random order.
+        """Opens a device; ``order`` of ready work and ``seed`` of a random order are for simulated devices.
 
-        A simulated device gives ``write`` what kernels print, and has ``run_launch`` run its launches.
+        A simulated device passes text that kernels print to ``write``, and its launches to ``run_launch``.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ProgramSupport:
-    """How whole programs run on a kind of target."""
+    """How whole programs, not single operations, run on a kind of target."""
 
     open_device: "OpenDevice | None" = None  # None: programs run on the host
     assembler: "Callable[[str], Assemble | None]" = no_machine_code  # of a chip: PTX -> machine code
@@ -65,15 +65,15 @@ class ProgramSupport:
 
     @property
     def has_device(self) -> bool:
-        """Tells whether programs run on a device, not on the host."""
+        """Returns whether programs run on a device, not on the host."""
         return self.open_device is not None
 
 
 @dataclass(frozen=True)
 class TargetKind:
-    """A kind of target. A new one is a file with such a value, and a line in ``parts.kinds.KINDS``."""
+    """A kind of target. A new kind is a file with such a value, and a line in ``parts.kinds.KINDS``."""
 
-    name: str  # "cpu": a TargetName's kind
+    name: str  # "cpu": ``TargetName.kind``
     status: Callable[[], TargetStatus]
     outcomes: OutcomeSource  # of runs on this machine
     source: Callable[[Problem, str], str]  # (problem, script) -> payload of the script
@@ -81,9 +81,9 @@ class TargetKind:
     load: Callable[[Problem, StoredTrial, KernelProgram | None], Callable[..., object]]
     # (target, problem, script) -> PTX, or LLVM dialect of a CPU; raises CandidateError
     code: Callable[[TargetName, Problem, Script], str]
-    # (code, compiled program if there is one) -> assembly of its machine; "" without a tool that tells it
+    # (code, compiled program if there is one) -> assembly; "" without a disassembler
     assembly: Callable[[str, KernelProgram | None], str]
-    require_types: Callable[[Problem, TargetName], None]  # raises UsageError for those it lacks
+    require_types: Callable[[Problem, TargetName], None]  # raises UsageError for unsupported types
     default_chip: str = ""  # of a kind whose targets are chips
     programs: ProgramSupport | None = None  # None: single operations only
-    sources: tuple[str, ...] = ()  # files and folders below the package that make its code
+    sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends

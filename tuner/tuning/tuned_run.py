@@ -1,4 +1,4 @@
-"""What a run came to."""
+"""The result of a run."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class TunedRun:
-    """A run, what became of its trials, and its answer."""
+    """A run, the counts of its trials, and its selected result."""
 
     run: Run
     counts: Counts
     answer: SelectedResult | None  # None: no candidate has a time
     seconds: float  # of all sessions
-    rounds: tuple[StoredRound, ...] = ()  # of timing, the first one first
+    rounds: tuple[StoredRound, ...] = ()  # of timing, oldest first
 
     def __repr__(self) -> str:
-        """Returns one line: what was tuned, how it went, and the best."""
+        """Returns one line: what was tuned, status, counts, and the best trial."""
         run, counts = self.run, self.counts
         return (
             f"TunedRun({run.id}: {run.settings.problem.key}, {run.settings.target}, {run.status}, "
@@ -31,28 +31,28 @@ class TunedRun:
 
     @property
     def best(self) -> StoredTrial | None:
-        """Returns the trial to use."""
+        """Returns the best trial, which is the one to use; None where no candidate has a time."""
         return None if self.answer is None else self.answer.best
 
     @property
     def has_worked(self) -> bool:
-        """Says whether a candidate was right: timed, or verified where nothing is timed."""
+        """Returns whether any candidate was correct: timed, or verified on an untimed target."""
         return self.answer is not None or self.counts.verified > 0
 
     @property
     def lost(self) -> str:
-        """Returns why the latest round of timing gave no times; '' where it did, or none was tried."""
+        """Returns why the latest round of timing gave no times; '' where it did, or no round was tried."""
         latest = self.rounds[-1].quality if self.rounds else None
         return latest.unreliable if latest is not None and latest.is_lost else ""
 
     @property
     def is_interrupted(self) -> bool:
-        """Says whether the run can be gone on with."""
+        """Returns whether the run was interrupted, and so can be resumed."""
         return self.run.status == "interrupted"
 
 
 def tuned_run(store: "Store", run_id: int) -> TunedRun:
-    """Returns a stored run with its answer."""
+    """Returns a stored run with its selected result."""
     run = store.run(run_id)
     answer = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0, store.rounds(run_id))

@@ -14,7 +14,7 @@ from tuner.runtime.cpu.roofline import MultiplyAdds
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Stopwatch, sample, stopwatch_of
 
-SURROUNDING_SAMPLES, SURROUNDING_REPEATS = 3, 8  # of the reference kernel before and after; some 1 ms
+SURROUNDING_SAMPLES, SURROUNDING_REPEATS = 3, 8  # of the reference kernel, before and after; 8: some 1 ms
 # Not timed, some 10 ms: after a matmul with AVX-512 a Xeon with AMX runs the reference kernel 18 % slower for
 # 1 ms and 10 % slower for 4 ms more, then as after a pause.
 SETTLING_REPEATS = 50

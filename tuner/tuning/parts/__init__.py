@@ -1,1 +1,1 @@
-"""What a run is composed of: real, recorded, in child processes."""
+"""The parts of a run for each kind of target: real, simulated, recorded; and their child processes."""

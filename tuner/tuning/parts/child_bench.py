@@ -1,4 +1,4 @@
-"""The bench of targets whose candidates are compiled and judged in child processes."""
+"""The bench of targets whose candidates are compiled and evaluated in child processes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
     from tuner.workers.in_flight import BenchOrder
 
-Children = Callable[[TargetName, Problem, int], BenchChildren]  # the last: threads
+Children = Callable[[TargetName, Problem, int], BenchChildren]  # (target, problem, threads)
 Bench = Callable[["BenchOrder", BenchSettings], "AbstractBench"]
 
 
 def child_bench(children: Children) -> Bench:
-    """Returns what makes the bench of a kind with such children; they are started at once."""
+    """Returns a function that creates a bench whose child processes ``children`` describes.
+
+    The processes are started as soon as a bench is created.
+    """
 
     def bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
         from tuner.workers.services import compile_spec, evaluation_spec

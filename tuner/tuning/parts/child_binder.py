@@ -1,4 +1,4 @@
-"""Where candidates are bound: those of a user's own templates in a child process, which may hang or grow."""
+"""Binds candidates; those of a user's custom templates in a child process, since templates may hang."""
 
 import weakref
 from typing import final
@@ -13,7 +13,7 @@ from tuner.tuning.outcome_source import Bind
 from tuner.workers.protocol import CALL, ServiceSpec
 from tuner.workers.worker import Worker
 
-TIMEOUT_S = 10.0  # of one candidate; a shipped template takes milliseconds
+TIMEOUT_S = 10.0  # per candidate; a shipped template takes milliseconds
 MEMORY_BYTES = 1 << 30
 
 
@@ -24,9 +24,10 @@ def binding(
     threads: int,
     timeout_s: float = TIMEOUT_S,
 ) -> Bind:
-    """Returns what binds candidates of the strategies. Raises UsageError for a script that cannot be read.
+    """Returns a function that binds candidates of the strategies.
 
-    A template is a program that need not end: those that are not shipped are bound under limits.
+    A template is a program that need not terminate: custom templates are bound in a child process, under
+    limits. Raises UsageError for a script that cannot be read.
     """
     strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
     here = Binder(strategies, problem, variables, threads)
@@ -52,6 +53,9 @@ class ChildBinder:
         weakref.finalize(self, self.worker.kill)
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns plain MLIR text. Raises CandidateError(BIND), also for what exceeds its time or memory."""
+        """Returns the candidate's script as plain MLIR text.
+
+        Raises CandidateError(BIND), also where a template exceeds its limit of time or memory.
+        """
         script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
         return script

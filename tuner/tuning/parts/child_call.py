@@ -1,4 +1,4 @@
-"""One call in a child process: what aborts or hangs there ends nothing here."""
+"""One call in a child process, so that an abort or a hang does not end the tuner."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -10,26 +10,27 @@ if TYPE_CHECKING:
     from tuner.workers.services import Environment
 
 Value = TypeVar("Value")
-MEMORY_BYTES = 8 << 30  # of a child beside the arrays of its problem
+MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 
 
 def memory_besides_child(problem: "Problem") -> int:
-    """Returns the bytes that a child may hold, the arrays of its problem and their reference included."""
+    """Returns the memory limit of a child, in bytes: the problem's arrays, their reference, MEMORY_BYTES."""
     from tuner.payload.reference import reference_bytes
 
     return MEMORY_BYTES + 2 * reference_bytes(problem)
 
 
 def call_in_child(
-    name: str,  # of what is done, for messages to people
-    work: Callable[[], Value],  # a function that the child can import; ``partial`` gives it its arguments
+    name: str,  # of the task, for messages
+    work: Callable[[], Value],  # a function that the child can import, or a ``partial`` of one
     timeout_s: float,
     memory_bytes: int = MEMORY_BYTES,
     environment: "Environment" = (),
 ) -> Value:
-    """Returns what a function gives that is called in a child process of its own.
+    """Calls ``work`` in a separate child process; returns its result.
 
-    Raises UsageError for what does not even parse (stage BIND), TunerError when it fails or crashes.
+    Raises UsageError for a Failure of stage BIND (input that does not parse), TunerError where the call
+    fails or the process crashes.
     """
     from tuner.workers.protocol import CALL, ServiceSpec
     from tuner.workers.worker import Worker

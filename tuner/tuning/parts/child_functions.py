@@ -1,4 +1,4 @@
-"""What kinds of targets have done in a child process: it alone imports what a function needs."""
+"""Functions that targets call in a child process; only the child imports the heavy modules."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def apply_script(script: str, payload: str, allows_effects: bool) -> str:
-    """Returns the payload's text after the script. Raises CandidateError for what does not apply."""
+    """Returns the payload's text after the script. Raises CandidateError for a script that fails."""
     from tuner.mlir import bindings, interpreter
 
     with interpreter.new_context(), bindings.ir.Location.unknown():
@@ -23,35 +23,35 @@ def apply_script(script: str, payload: str, allows_effects: bool) -> str:
 
 
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
-    """Returns the op of the script that fails on the payload; None where none does."""
+    """Returns the operation of the script that fails on the payload; None where the script succeeds."""
     from tuner.mlir.failing_op import failing_op
 
     return failing_op(script, payload)
 
 
 def measure_cpu_baseline(problem: Problem, threads: int, effort: "Effort", seed: int) -> Baseline:
-    """Returns a library's name and time. Raises TunerError when none can do the problem."""
+    """Returns the CPU baseline's name and time. Raises TunerError when no library supports the problem."""
     from tuner.targets.cpu.baseline import BaselineService
 
     return BaselineService(problem, threads, seed).measure(effort)
 
 
 def measure_gpu_baseline(problem: Problem, effort: "Effort", seed: int) -> Baseline:
-    """Returns cuBLAS's name and time. Raises TunerError where there is none, or no GPU."""
+    """Returns cuBLAS's name and time. Raises TunerError where cuBLAS or the GPU is missing."""
     from tuner.targets.gpu.baseline import evaluator_here, time_cublas
 
     return time_cublas(evaluator_here(), problem, effort, seed)
 
 
 def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Returns multiply-adds and bytes per second that so many threads reach."""
+    """Returns flop/s and bytes/s that ``threads`` threads reach on this machine."""
     from tuner.runtime.cpu.roofline import measure_roofline
 
     return measure_roofline(dtype, threads, machine)
 
 
 def measure_gpu_roofline(dtype: str) -> Roofline:
-    """Returns the flop of the documents and the bytes per second that copies reach."""
+    """Returns the documented flop/s of this machine's GPU, and the bytes/s that copies reach."""
     from tuner.runtime.cuda.probe import describe_gpu
     from tuner.runtime.cuda.roofline import gpu_roofline
     from tuner.targets.gpu.local_gpu import open_gpu

@@ -1,4 +1,4 @@
-"""The kind of target that this machine's processor is."""
+"""The target kind ``cpu``: this machine's processor."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,13 +18,13 @@ from tuner.tuning.parts.child_call import call_in_child, memory_besides_child
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
 from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
-BASELINE_TIMEOUT_S = 120.0  # next to the float64 reference
+BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
 DTYPES = ("f32", "f64", "bf16", "i8")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
 
 def host_machine() -> Machine:
-    """Returns this machine."""
+    """Returns this machine, described from /proc and /sys."""
     from tuner.runtime.cpu.describe_host import describe_machine
 
     return describe_machine()
@@ -53,7 +53,7 @@ def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChild
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
         evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads))),
         limits=Limits(memory_bytes=memory_besides_child(problem)),
-        # one thread for the float64 reference: more would spin beside the kernels that are timed
+        # one thread for the float64 reference: more would spin while kernels are timed
         environment=library_environment(1),
     )
 

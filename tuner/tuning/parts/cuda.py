@@ -1,4 +1,4 @@
-"""The kind of target that an NVIDIA GPU is: compiled for with or without one, judged and timed on one."""
+"""The target kind ``cuda``: NVIDIA GPUs. Compiling needs no GPU; verifying and timing does."""
 
 from dataclasses import replace
 from functools import partial
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from tuner.core.device_program import Assemble
     from tuner.workers.limits import Limits
 
-EVALUATION_TIMEOUT_S = 60.0  # for a context, code to load, inputs to draw and to upload
-SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; what is slower counts as a hang
-BASELINE_TIMEOUT_S = 180.0  # beside the float64 reference
+EVALUATION_TIMEOUT_S = 60.0  # to create a context, load code, draw and upload inputs
+SLOWEST_FLOP_PER_S = 5e10  # a tenth of one multiprocessor; a slower kernel counts as a hang
+BASELINE_TIMEOUT_S = 180.0  # in addition to the float64 reference
 GIB = 2**30
 
 
 def cuda_limits(memory_bytes: int) -> "Limits":
-    """Returns limits that kernels on a GPU keep."""
+    """Returns the limits of compile and measurement workers for GPU kernels."""
     from tuner.workers.limits import GPU_CALLS, Limits
 
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 
 
 def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS in a process of its own. Raises TunerError where there is none, or no GPU."""
+    """Times cuBLAS in a separate process. Raises TunerError where cuBLAS or the GPU is missing."""
     from tuner.workers.library_environment import gpu_library_environment
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
 
@@ -59,7 +59,7 @@ def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 
 
 def _machine(target: TargetName) -> Machine:
-    """Returns the GPU here where it is of the target's chip."""
+    """Returns this machine's GPU if it is of the target's chip, else a machine with only the chip known."""
     from tuner.runtime.cuda.probe import machine_for
 
     return machine_for(chip_of(target.detail))
@@ -82,13 +82,13 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
         evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
         limits=cuda_limits(memory_besides_child(problem)),
         device=_bus(),
-        # all cores for the float64 reference: kernels run elsewhere, in turns with cuBLAS
+        # all cores for the float64 reference: kernels and cuBLAS run on the GPU
         environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
     )
 
 
 def _bus() -> str:
-    """Returns the address of the GPU here; without one nothing is timed."""
+    """Returns the PCI address of this machine's GPU; "cuda" without a GPU, where nothing is timed."""
     from tuner.runtime.cuda.probe import describe_gpu
 
     try:
@@ -106,7 +106,10 @@ def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
 
 
 def _roofline(problem: Problem, _threads: int) -> Roofline:
-    """Returns the limits of the GPU here, by a process of its own. Raises TunerError where none are known."""
+    """Returns the roofline of this machine's GPU, measured in a separate process.
+
+    Raises TunerError where the GPU is missing or has no documented peak.
+    """
     from tuner.workers.timing_lock import TimingLock, words_of
 
     with TimingLock(_bus(), words_of(problem)).held():
@@ -146,14 +149,14 @@ def _sensor_text(bus: str) -> str:
 
 
 def _open_device(_chip: str, _order: str, _seed: int, **_simulated: object) -> "AbstractDevice":
-    """Opens the GPU here, which chooses its own order."""
+    """Opens this machine's GPU; arguments for simulated devices are ignored."""
     from tuner.runtime.cuda.opening import open_device
 
     return open_device()
 
 
 def _assembler(chip: str) -> "Assemble | None":
-    """Returns what makes machine code of PTX; None where the driver takes PTX."""
+    """Returns a function that assembles PTX for ``chip``; None without ptxas: the driver compiles PTX."""
     from tuner.core.kernel_program import KernelProgram
     from tuner.targets.gpu.ptxas import find_ptxas
 

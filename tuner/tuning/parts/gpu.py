@@ -1,4 +1,4 @@
-"""What the kinds of targets that are GPUs have in common: how PTX is made, read back and called."""
+"""Functions that the target kinds ``cuda`` and ``simulator`` share: compiling, reading code, calling."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 DEFAULT_CHIP = "sm_90"
 FLOAT8_CAPABILITY = 89  # PTX ISA, "mma": .e4m3 and .e5m2
-COMPILE_TIMEOUT_S = 90.0  # ptxas itself ends after 60
+COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
 
 
 def require_chip_types(problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for element types that a chip's tensor cores do not multiply."""
+    """Raises UsageError for a dtype that the tensor cores of the target's chip do not multiply."""
     if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
         taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
         later = f"sm_{FLOAT8_CAPABILITY} and later take it"
@@ -29,35 +29,35 @@ def require_chip_types(problem: Problem, target: TargetName) -> None:
 
 
 def compiler_factory(target: TargetName) -> "Factory":
-    """Describes the compiler of a chip, with the assembler that is found where it is built."""
+    """Returns the factory of a chip's compiler, which searches ptxas in the process that builds it."""
     from tuner.workers.protocol import Factory
 
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
 
 def gpu_source(problem: Problem, script: str) -> str:
-    """Returns the payload of a script."""
+    """Returns the payload, as MLIR text, that a script is applied to."""
     from tuner.payload.gpu import gpu_payload_mlir, views_in
 
     return gpu_payload_mlir(problem, views_in(script, problem))
 
 
 def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
-    """Returns the PTX of a script. Raises CandidateError."""
+    """Returns the PTX that a script compiles to. Raises CandidateError."""
     from tuner.targets.gpu.compiler import GpuCompiler
 
     return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
 
 
 def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
-    """Returns the machine code of a program."""
+    """Returns the machine code (SASS) of a program; "" without nvdisasm or cubin."""
     from tuner.targets.gpu.machine_code.sass import sass
 
     return sass(program)
 
 
 def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
-    """Returns a trial's compiled program as a function. Raises UsageError where none is stored."""
+    """Returns a trial's compiled program as a callable. Raises UsageError where no program is stored."""
     if program is None:
         raise UsageError(f"trial {trial.id}: found no compiled program stored, allowed one of a GPU")
     from tuner.targets.gpu.callable import load_program
@@ -67,7 +67,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
 
 
 def assembler_options() -> str:
-    """Returns which ptxas code is assembled by here."""
+    """Returns a text that says which ptxas is used here, with its known defects."""
     from tuner.targets.gpu.ptxas import find_ptxas
     from tuner.targets.gpu.ptxas_defects import defect_line, defects_of
 

@@ -1,4 +1,4 @@
-"""The kinds of targets. A new one is a file beside this one and a line here."""
+"""The registry of target kinds. A new kind is a file in this folder and a line here."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

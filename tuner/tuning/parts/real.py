@@ -1,4 +1,4 @@
-"""The real parts of a run. What is heavy is imported by the part that needs it."""
+"""The real parts of a run. Heavy modules are imported by the parts that need them."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ APPLY_TIMEOUT_S = 60.0
 
 
 def real_composition() -> Composition:
-    """Returns the parts that compile, run and time for real."""
+    """Returns the parts with real compilers, machines and clocks."""
     return Composition(
         KINDS, RECORDINGS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op
     )

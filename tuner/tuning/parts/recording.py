@@ -1,4 +1,4 @@
-"""Recorded spaces as sources of outcomes: the same loop, store and answer as on a machine, and no machine."""
+"""Recorded search spaces as sources of outcomes: same search loop and database as on a machine."""
 
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 
 def replay_settings(request: RunRequest, workers: int) -> RunSettings:
-    """Returns settings of a run on a recording. Raises UsageError when it is of something else.
+    """Returns the settings of a run on a recording.
 
-    A search is judged by them, so it must not know what an earlier replay found: the run is a fresh one, and
-    begins with what other recordings know only if these are named.
+    Replays evaluate search methods, so a replay must not know what an earlier replay found: the run is
+    fresh, and uses other recordings for its warm start only if these are named. Raises UsageError for a
+    request that the recording does not match.
     """
     file = _asked_file(request)
     space = _recorded(file.absolute())
@@ -53,7 +54,10 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
 
 
 def _asked_file(request: RunRequest) -> Path:
-    """Returns the recording's file. Raises UsageError for none, and for what a recording decides."""
+    """Returns the recording's file.
+
+    Raises UsageError for a missing file name, and for options that the recording decides.
+    """
     decided = {"strategy": " ".join(request.strategy_text), "space": request.space, "chip": request.chip}
     for name, word in decided.items():
         if word:
@@ -67,7 +71,7 @@ def _asked_file(request: RunRequest) -> Path:
 
 
 def recorded_outcomes(space: "RecordedSpace") -> OutcomeSource:
-    """Returns what a recording gives a run in place of a machine."""
+    """Returns a source of outcomes that reads a recording in place of a machine."""
     from tuner.targets import replay
 
     return OutcomeSource(
@@ -84,7 +88,7 @@ def recorded_outcomes(space: "RecordedSpace") -> OutcomeSource:
 
 
 def _bench(space: "RecordedSpace", order: "BenchOrder", how: "BenchSettings") -> "AbstractBench":
-    """Returns a bench in this process: a lookup neither crashes nor hangs."""
+    """Returns a bench without child processes: a lookup neither crashes nor hangs."""
     from tuner.targets.replay import ReplayCompiler, ReplayEvaluator
     from tuner.workers.local_bench import LocalBench
 
@@ -92,7 +96,7 @@ def _bench(space: "RecordedSpace", order: "BenchOrder", how: "BenchSettings") ->
 
 
 def _children(space: "RecordedSpace") -> BenchChildren:
-    """Returns children for a node of a fleet: there too a recording is worked at as a machine is."""
+    """Returns the child processes with which a node of a fleet replays a recording."""
     from tuner.workers.limits import Limits
     from tuner.workers.protocol import Factory
 
@@ -115,7 +119,10 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
 
 
 def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
-    """Returns what a recording gives, and its name as a target. Raises UsageError for another file."""
+    """Returns a recording's source of outcomes, and its name as a target.
+
+    Raises UsageError for a file that is no recording.
+    """
     space = _recorded(file.absolute())
     return recorded_outcomes(space), TargetName(REPLAY, space.name)
 
@@ -126,7 +133,7 @@ def _of_run(settings: RunSettings) -> OutcomeSource:
 
 
 def _recorded(file: Path) -> "RecordedSpace":
-    """Reads a file; once, though settings, parts and a resumed run ask for it in turn."""
+    """Returns a recording; the file is read once until it changes."""
     stamp_ns = file.stat().st_mtime_ns if file.exists() else 0
     return _read(file, stamp_ns)
 

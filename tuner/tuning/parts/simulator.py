@@ -1,4 +1,4 @@
-"""The kind of target that a simulated GPU is: candidates are verified, nothing is timed."""
+"""The target kind ``simulator``: simulated GPUs. Candidates are verified, not timed."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from tuner.simulator.device.lazy_streams import Order as WorkOrder
     from tuner.workers.limits import Limits
 
-EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a machine that is busy
+EVALUATION_TIMEOUT_S = 300.0  # the longest loops over K of a few blocks, on a busy machine
 NO_CLOCK = "the simulator has no clock"
 
 
 def simulator_limits(memory_bytes: int) -> "Limits":
-    """Returns limits that a simulation keeps."""
+    """Returns the limits of compile workers and simulations."""
     from tuner.workers.limits import Limits
 
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)

@@ -1,4 +1,4 @@
-"""What strategies of a search space file give a run: its feasible set, and how candidates are bound."""
+"""Feasible set and binding of candidates for the strategies of a search space file."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,11 @@ from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
 from tuner.tuning.outcome_source import Bind, Plan
 
-SPACE_NAME = "search space"  # of a run, in messages: its file may have changed since
+SPACE_NAME = "search space"  # of a run, in messages: the file may have changed since
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns what a run may try. Raises UsageError when that is nothing."""
+    """Returns the plan of a run: feasible set, first rows, seeds. Raises UsageError for an empty set."""
     from tuner.cost_model.seed_rows import seed_rows
     from tuner.scripts.chosen import spaces
     from tuner.space.feasible_set import FeasibleSet
@@ -33,7 +33,7 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
 
 
 def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine) -> Bind:
-    """Returns what makes scripts of candidates. Raises UsageError for a strategy that cannot be read."""
+    """Returns a function that binds candidates. Raises UsageError for an unreadable strategy."""
     from tuner.tuning.parts.child_binder import binding
 
     return binding(strategies, problem, variables_of(problem, machine, threads), threads)
