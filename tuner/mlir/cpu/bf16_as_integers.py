@@ -100,7 +100,7 @@ def _widened(number: Value) -> Value:
 
 
 def _rounded(number: Value, result: Type) -> Value:
-    """Creates the bf16 number nearest to an f32 one."""
+    """Creates the bf16 number nearest to an f32 number."""
     word = value("llvm.bitcast", _with(result, WORD), number)
     kind = word.type
     high = value("llvm.lshr", kind, word, _number(kind, MANTISSA_BITS))

@@ -1,1 +1,1 @@
-"""Passes from a script's GPU kernels down to PTX: one per file. Each changes a module in place."""
+"""Passes that lower a script's GPU kernels to PTX, one per file; each changes a module in place."""

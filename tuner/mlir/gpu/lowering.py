@@ -137,7 +137,7 @@ def kernels_to_ptx(
     bare_pointers: bool = True,
     has_lines: bool = False,
 ) -> str:
-    """Lowers the only module of outlined kernels in place to a ``gpu.binary``; returns its PTX.
+    """Lowers the only ``gpu.module`` of a module in place to a ``gpu.binary``; returns its PTX.
 
     With ``bare_pointers`` a kernel takes an address for a memref, else all fields of a descriptor. With
     ``has_lines`` the PTX has the payload's line of each instruction, as .loc directives.

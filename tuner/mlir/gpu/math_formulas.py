@@ -49,7 +49,7 @@ ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
 
 def exp(x: Term) -> Term:
     """Returns e**x as 2**n * e**r, scaled in two steps; error up to 1 ulp."""
-    exponent, fraction = _reduced(_between(x, -104, 89))  # below 0, above infinity
+    exponent, fraction = _reduced(_between(x, -104, 89))  # outside of this range: 0 and infinity
     half = exponent >> 1  # 2**exponent may not be a float32; only the product may be rounded
     scale = _power_of_two(half)
     return fraction.fma(scale, scale) * _power_of_two(exponent - half)
@@ -57,7 +57,7 @@ def exp(x: Term) -> Term:
 
 def expm1(x: Term) -> Term:
     """Returns e**x - 1 as 2**n * (e**r - 1) + (2**n - 1); error up to 2 ulp."""
-    exponent, fraction = _reduced(_between(x, -18, 89))  # below -1, above infinity
+    exponent, fraction = _reduced(_between(x, -18, 89))  # outside of this range: -1 and infinity
     half = _power_of_two(exponent - 1)
     result = fraction.fma(half, half - 0.5) * 2.0
     return result.replaced(_is_tiny(x), x)

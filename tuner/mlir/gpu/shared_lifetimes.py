@@ -42,7 +42,7 @@ class Lifetime:
 
 
 class SharedMemoryLiveness:
-    """Lifetimes of the shared-memory buffers of one ``gpu.func``."""
+    """Live intervals of the shared-memory buffers of one ``gpu.func``."""
 
     def __init__(self, function: Op) -> None:
         """Numbers the ops of the kernel, and finds its barriers and waits."""

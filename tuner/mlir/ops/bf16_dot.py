@@ -22,9 +22,10 @@ PAIR = 2  # bf16 products that one instruction adds to an accumulator
 
 
 class Bf16DotOp(InPlaceOp, name="bf16_dot"):
-    """Rewrites every ``vector.contract`` of the function.
+    """Replaces every ``vector.contract`` of the function by AVX512-BF16 dot products.
 
-    The handle (a func.func) stays valid. Silenceable failure: a contraction of another type or shape.
+    The handle (a func.func) stays valid. Silenceable failure: a contraction that is not of bf16 pairs into a
+    multiple of 16 columns.
     """
 
     def change(self, function: Op) -> str | None:

@@ -21,7 +21,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
-    """Corrects every transposed ``nvgpu.ldmatrix`` of four tiles.
+    """Corrects the lane addresses of every transposed ``nvgpu.ldmatrix`` of four tiles.
 
     The handle (a func.func) stays valid. Never fails.
     """

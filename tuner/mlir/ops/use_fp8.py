@@ -28,7 +28,7 @@ class UseFp8Op(InPlaceOp, name="use_fp8"):
     """Replaces every ``nvgpu.mma.sync`` of i8 fragments and f32 sums.
 
     Attribute ``kind`` (string, required): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid.
-    Silenceable failure: another kind, no such ``nvgpu.mma.sync``, one of another shape.
+    Silenceable failure: another kind, no such ``nvgpu.mma.sync``, a shape other than 16 x 8 x 32.
     """
 
     def change(self, function: Op) -> str | None:

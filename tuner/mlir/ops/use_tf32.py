@@ -15,7 +15,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 class UseTf32Op(InPlaceOp, name="use_tf32"):
-    """Marks every ``nvgpu.mma.sync`` of f32 operands.
+    """Sets ``tf32Enabled`` on every ``nvgpu.mma.sync`` of f32 operands.
 
     The handle (a func.func) stays valid. Silenceable failure: no such ``nvgpu.mma.sync``.
     """
