@@ -1,6 +1,6 @@
 """The only import of the MLIR bindings: transforms and lowering from one wheel, the host JIT from another.
 
-Decision 0001 says why there are two wheels; the eudsl wheel, which has both parts, would replace them here.
+Decision 0001 gives the reasons for two wheels; the eudsl wheel, which has both parts, would replace them.
 """
 
 import contextlib

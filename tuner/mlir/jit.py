@@ -53,5 +53,5 @@ class CompiledFunction:
         self._call: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def __call__(self, arguments: PackedArguments) -> None:
-        """Runs the function with these arguments."""
+        """Calls the function with ``arguments``, which also receive its result."""
         self._call(arguments.address)

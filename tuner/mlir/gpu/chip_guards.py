@@ -19,7 +19,7 @@ CAST = "builtin.unrealized_conversion_cast"
 
 @dataclass(frozen=True)
 class Requirement:
-    """Which chips have the instruction for ops whose names have a prefix."""
+    """The chips that have the instruction for ops whose names start with ``prefix``."""
 
     prefix: str  # of the op's name
     capability: int  # the lowest compute capability, major * 10 + minor

@@ -29,7 +29,7 @@ PRIVATE = "#gpu.address_space<private>"
 
 
 def move_into_launches(module: ir.Module) -> None:
-    """Moves device memory that the host allocates into launches.
+    """Moves workgroup and private memory that the host allocates into the launches that use it.
 
     Raises CandidateError(COMPILE) for memory that the host uses too.
     """
@@ -39,7 +39,7 @@ def move_into_launches(module: ir.Module) -> None:
 
 
 def declare_launch_memory(module: ir.Module) -> None:
-    """Moves device memory into launches, and declares it there as attributions and ``memref.alloca``.
+    """Moves workgroup and private memory into launches, declared as attributions and ``memref.alloca``.
 
     Raises CandidateError(COMPILE) for memory that the host uses too.
     """

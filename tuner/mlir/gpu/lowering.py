@@ -109,7 +109,7 @@ def outline_launches(module: ir.Module) -> None:
 
 
 def outline_kernels(module: ir.Module, chip: Chip) -> int:
-    """Outlines kernels into one ``gpu.module`` and expands their composed ops and memory.
+    """Outlines kernels into one ``gpu.module`` and expands the kernels' composed ops and memory.
 
     Returns the alignment of dynamic shared memory in bytes.
     """

@@ -24,7 +24,10 @@ HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the
 
 
 def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
-    """Compiles a copy of a ``gpu.module`` and sets the code as its attribute. Raises CandidateError."""
+    """Compiles a copy of a ``gpu.module`` and sets the code as an attribute of the original.
+
+    Raises CandidateError.
+    """
     alone = ir.Module.create()
     alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
     with ir.InsertionPoint(alone.body):
@@ -41,7 +44,7 @@ def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
 
 
 def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
-    """Replaces every ``gpu.module`` that has its code by a ``gpu.binary``; returns their names."""
+    """Replaces every ``gpu.module`` that has its code by a ``gpu.binary``; returns the modules' names."""
     ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
     for holder in ready:
         with holder.location, ir.InsertionPoint(holder):

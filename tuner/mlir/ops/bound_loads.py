@@ -3,7 +3,7 @@
 Takes a function whose transfers are lowered to 1-D ``vector.load``, before asynchronous copies are created.
 Guards every load of an argument that has larger sizes in its type than in ``tuner.bounds`` (see
 ``rewrite/padded_views.py``). A load whose only use is a store to shared memory becomes a masked
-``vector.transfer_read``, which ``nvgpu.create_async_groups`` turns into a copy with a source size; any other
+``vector.transfer_read``, which ``nvgpu.create_async_groups`` converts to a copy with a source size; any other
 load becomes an ``scf.if``. Not handled: other forms of reads, vectors of several dimensions.
 
     %x = vector.load %a[%i, %j] : memref<64x64xf32, strided<[60, 1]>>, vector<4xf32>

@@ -45,7 +45,7 @@ class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[mi
 
 
 class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """Silenceable failure: the match found nothing, and neither did any match before it."""
+    """Silenceable failure: the match and all matches before the match found nothing."""
 
     target: ext.Operand[Any]
 

@@ -102,7 +102,7 @@ def _weighted(strides: list[int]) -> ir.AffineExpr:
 
 
 class _FlatViews:
-    """A 1-D view per buffer: after its definition; for an argument, at the start of each launch."""
+    """One 1-D view per buffer: after the buffer's definition, for an argument at the start of the launch."""
 
     def __init__(self) -> None:
         self._views: dict[tuple[Value, Block], Value] = {}

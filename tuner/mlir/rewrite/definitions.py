@@ -24,7 +24,7 @@ def constant_of(value: Value) -> int | None:
 
 
 def source_of(value: Value, names: Container[str]) -> Value:
-    """Returns the value found by following first operands back through ops of these names."""
+    """Returns the value found by following first operands back through ops whose name is in ``names``."""
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
         value = value.owner.operation.operands[0]
     return value

@@ -16,7 +16,7 @@ class OpLocations:
     """Op names by location. Marks the payload's locations, since MLIR names script and payload both "-"."""
 
     def __init__(self, payload: ir.Module) -> None:
-        """Sets the file name of all payload locations to PAYLOAD, to tell them from the script's."""
+        """Sets the file name of all payload locations to PAYLOAD; locations of a script keep "-"."""
         self._names: dict[tuple[str, int, int], str] = {}
 
         def visit(op: Op) -> WalkResult:

@@ -48,7 +48,7 @@ def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
 
 
 def is_all_or_nothing(bounds: Bounds, rank: int, width: int) -> bool:
-    """Returns whether the last dimension's bound is a multiple of ``width``.
+    """Returns whether the last dimension has no bound, or a bound that is a multiple of ``width``.
 
     A vector of that width, at a multiple of it, is then never cut by the bound.
     """

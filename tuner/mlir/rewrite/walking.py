@@ -6,7 +6,7 @@ from tuner.mlir.bindings import Block, Op, WalkResult, ir, pattern_rewrites
 
 
 def walk(root: Op | ir.Module, *names: str) -> list[Op]:
-    """Returns the ops of these names in ``root``, including ``root``, in post-order: nested ops first.
+    """Returns the ops named ``names`` in ``root``, including ``root``, in post-order: nested ops first.
 
     Ops in unreachable blocks are left out. Uses MLIR's pattern driver to search for the names: a pattern that
     only records ops takes a fiftieth of the time of a callback per op.

@@ -94,7 +94,7 @@ def warp_number(thread: Value) -> Value:
 def split_roles(
     plan: PipelinePlan, warp: Value, produce: Callable[[], None], consume: Callable[[], None]
 ) -> None:
-    """Creates the branch by warpgroup: one thread of the last one produces; the others consume."""
+    """Creates the branch by warpgroup: one thread of the last warpgroup produces, the others consume."""
     warps = WARPGROUP // 32
     first = plan.consumers * warps
 
