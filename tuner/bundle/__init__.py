@@ -1,1 +1,1 @@
-"""Files that carry candidates to a machine with a GPU, and their results back. Needs nothing but Python."""
+"""Bundles: files that carry compiled candidates to a machine with a GPU, and their results back."""

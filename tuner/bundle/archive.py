@@ -1,4 +1,4 @@
-"""A bundle: one zip file with a manifest, and each text and code under its hash.
+"""Reads and writes a bundle: a zip file with a manifest, and texts and machine code named by their hash.
 
 See docs/reference/json-documents.md.
 """
@@ -20,16 +20,16 @@ from tuner.core.pending_trial import PendingTrial
 FORMAT: Final = "tuner-bundle"
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
-MANIFEST_HASH: Final = "manifest.sha256"  # of its bytes, in hexadecimal
-MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; it has hashes in the place of texts and machine code
+MANIFEST_HASH: Final = "manifest.sha256"  # SHA-256 of the manifest's bytes, in hexadecimal
+MANIFEST_LIMIT_BYTES: Final = 64 << 20  # unpacked; contains hashes in place of texts and machine code
 BLOBS: Final = "blobs/"
-LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more is not one of ours
+LIMIT_BYTES: Final = 64 << 20  # of one part, unpacked: a file that claims more was not written by the tuner
 BUNDLE_LIMIT_BYTES: Final = 4 << 30  # of all parts, unpacked
 COMPRESSIONS: Final = (
     zipfile.ZIP_STORED,
     zipfile.ZIP_DEFLATED,
-)  # what we write; others fail in their own ways
-CHECK: Final = {  # for people; the numbers are in tuner/payload/reference.py
+)  # written by the tuner; other methods are not read
+CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
     "inputs": "numpy default_rng(seed + place in trials): standard normal, rounded to the dtype; for every "
     "check, rows of A and columns of B times fresh signed powers of two",
     "reference": "float64 product; rows of problems above 2**40 flop",
@@ -40,17 +40,17 @@ CHECK: Final = {  # for people; the numbers are in tuner/payload/reference.py
 
 @dataclass(frozen=True)
 class Bundle:
-    """Candidates in a file, the most promising of each problem first."""
+    """The candidates of a bundle; of each problem the most promising first."""
 
-    sha256: str  # of the manifest, which names the hash of everything else
+    sha256: str  # of the manifest, which contains the hash of every other part
     created: datetime.datetime  # UTC
     tuner: str  # version
-    seed: int  # of the inputs that candidates are checked on
+    seed: int  # of the inputs that candidates are verified on
     trials: tuple[PendingTrial, ...]
 
 
 def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datetime.datetime) -> bytes:
-    """Returns the file."""
+    """Returns a bundle, as the bytes of its zip file."""
     blobs: dict[str, bytes] = {}
     entries = [_entry(trial, blobs) for trial in trials]
     head = {"format": FORMAT, "version": VERSION, "created": encode(created), "tuner": tuner}
@@ -66,7 +66,10 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Reads a bundle whole and checks every hash. Raises UsageError: cut off, altered, not ours, too new."""
+    """Reads a whole bundle and checks every hash.
+
+    Raises UsageError for a file that is truncated, altered, no bundle, or of a newer version.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(path, archive)
@@ -102,7 +105,7 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
 
 
 def _entry(trial: PendingTrial, blobs: dict[str, bytes]) -> Any:
-    """Returns a trial with its texts and machine code replaced by their hashes, and keeps those."""
+    """Returns a trial as JSON, with hashes in place of texts and machine code, which go to ``blobs``."""
 
     def kept(content: bytes) -> str:
         name = hashlib.sha256(content).hexdigest() if content else ""
@@ -116,7 +119,7 @@ def _entry(trial: PendingTrial, blobs: dict[str, bytes]) -> Any:
 
 
 def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
-    """Puts texts and machine code back in place of their hashes."""
+    """Returns a trial with texts and machine code in place of their hashes. Raises UsageError."""
     trial = decode(PendingTrial, entry, place)
     named = trial.program
     try:
@@ -131,7 +134,7 @@ def _trial(blobs: "_Blobs", entry: Any, place: str) -> PendingTrial:
 
 @final
 class _Blobs:
-    """The parts that trials name by their hashes; what several trials name is in memory once."""
+    """The parts that trials refer to by hash; a part that several trials share is in memory once."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self._path = path
@@ -140,7 +143,7 @@ class _Blobs:
         self._texts: dict[str, str] = {}
 
     def content(self, name: str, place: str) -> bytes:
-        """Returns a part. Raises UsageError for one that its hash is not of."""
+        """Returns the part with hash ``name``. Raises UsageError for content with another hash."""
         if name not in self._contents:
             content = _part(self._path, self._archive, BLOBS + name, LIMIT_BYTES)
             if hashlib.sha256(content).hexdigest() != name:
@@ -151,14 +154,14 @@ class _Blobs:
         return self._contents[name]
 
     def text(self, name: str, place: str) -> str:
-        """Returns a part that is text. Raises UnicodeDecodeError for another."""
+        """Returns the part with hash ``name`` as text. Raises UnicodeDecodeError for other bytes."""
         if name not in self._texts:
             self._texts[name] = self.content(name, place).decode()
         return self._texts[name]
 
 
 def _require_size(path: Path, archive: zipfile.ZipFile) -> None:
-    """Raises UsageError for parts that claim to be too much together; none is read beyond its claim."""
+    """Raises UsageError if the parts' claimed sizes exceed the limit; no part is read beyond its claim."""
     claimed = sum(part.file_size for part in archive.infolist())
     if claimed > BUNDLE_LIMIT_BYTES:
         raise UsageError(f"{path}: found {claimed} bytes once unpacked, allowed {BUNDLE_LIMIT_BYTES}")
@@ -174,4 +177,4 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
     if part.compress_type not in COMPRESSIONS:
         raise UsageError(f"{path}: {name[:40]}: found compression {part.compress_type}, allowed 0 and 8")
     with archive.open(part) as unpacking:
-        return unpacking.read(part.file_size + 1)  # without a number it unpacks all, whatever it claims
+        return unpacking.read(part.file_size + 1)  # without a limit it unpacks all, whatever the claimed size

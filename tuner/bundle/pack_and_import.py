@@ -1,4 +1,4 @@
-"""Compiled trials that wait for a GPU: into a bundle, or through the GPU that is here."""
+"""Packs compiled trials without a time into a bundle, and imports the results of measuring them."""
 
 import datetime
 import itertools
@@ -21,15 +21,15 @@ from tuner.tuning.advice import tune_command
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # where nothing was asked for
+EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # for hints without a task
 
 
 def choose_pending(
     store: "Store", query: TrialQuery, chip: str = "", limit: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns what is pending, the most promising of each problem first, of each at most ``limit``.
+    """Returns the compiled trials without a time: per problem at most ``limit``, most promising first.
 
-    Raises TunerError when nothing is.
+    Raises TunerError where no trial is pending.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)
@@ -42,12 +42,12 @@ def choose_pending(
 
 
 def packed(trials: tuple[PendingTrial, ...], seed: int) -> bytes:
-    """Returns a bundle of them."""
+    """Returns a bundle of the trials, as bytes."""
     return pack(trials, seed, __version__, datetime.datetime.now(datetime.UTC))
 
 
 def import_file(store: "Store", path: Path) -> Imported:
-    """Stores what a results file holds. Raises UsageError."""
+    """Stores the results of a results file. Raises UsageError for an invalid file."""
     return store.import_results(read_results(path))
 
 
@@ -55,7 +55,10 @@ def import_file(store: "Store", path: Path) -> Imported:
 def passing_bundle(
     store: "Store", trials: tuple[PendingTrial, ...], seed: int, done: Callable[[Imported], None]
 ) -> Iterator[Path]:
-    """Gives a bundle that lasts as long as the block; results beside it are imported when that ends."""
+    """Yields the path of a temporary bundle; afterwards imports the results file next to it, if any.
+
+    ``done`` is called with the import's result.
+    """
     with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
         path = Path(folder) / "pending.bundle"
         path.write_bytes(packed(trials, seed))

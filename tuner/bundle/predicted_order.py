@@ -1,4 +1,4 @@
-"""Which of many compiled trials to measure first: the most promising are looked at closely."""
+"""Orders compiled trials for measuring: of each problem the most promising by predicted cycles."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -8,11 +8,14 @@ from tuner.bundle.static_ranking import best_first
 from tuner.core.pending_trial import PendingTrial
 from tuner.targets.gpu.machine_code.predicted import predicted
 
-LOOKED_AT = 64  # of each problem: half a second each
+LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a second each
 
 
 def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) -> tuple[PendingTrial, ...]:
-    """Returns trials problem by problem, in each the most promising first; none is left out."""
+    """Returns all trials, grouped by problem, in each group the most promising first.
+
+    The first ``looked_at`` trials of each problem, by static facts, are ordered by predicted cycles.
+    """
     by_problem = itertools.groupby(best_first(trials), key=lambda trial: trial.problem)
     return best_first(trial for _, group in by_problem for trial in _predicted(group, looked_at))
 

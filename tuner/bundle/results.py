@@ -1,4 +1,4 @@
-"""A results file: JSON lines, one for the measuring, then one for each result.
+"""Reads and writes a results file: JSON lines, one for the provenance, then one for each result.
 
 See docs/reference/json-documents.md.
 """
@@ -24,7 +24,7 @@ from tuner.core.remote_results import (
 )
 
 FORMAT: Final = "tuner-results"
-VERSION: Final = 3  # since the library that is compared with is the baseline
+VERSION: Final = 3  # 3: the library that is compared with is named baseline
 KINDS: Final[dict[str, type[Any]]] = {
     "trial": MeasuredTrial,
     "final": FinalTime,
@@ -36,10 +36,13 @@ Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 @final
 class ResultsFile:
-    """Appends lines; each is on the disk when the call returns."""
+    """Appends lines to a results file; a line is on disk when the call returns."""
 
     def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
-        """Begins a file, or goes on with one of the same measuring. Raises UsageError."""
+        """Creates the file, or continues one of the same bundle and machine; removes a truncated last line.
+
+        Raises UsageError where the file cannot be written.
+        """
         try:
             is_new = not path.exists() or path.stat().st_size == 0
             if not is_new:
@@ -53,12 +56,12 @@ class ResultsFile:
             )
 
     def append(self, line: Line) -> None:
-        """Writes what was found out."""
+        """Writes one result as a line."""
         kind = next(name for name, class_ in KINDS.items() if isinstance(line, class_))
         self._write({kind: encode(line)})
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the results file."""
         self._file.close()
 
     def _write(self, document: Any) -> None:
@@ -68,14 +71,14 @@ class ResultsFile:
 
 
 def read_results(path: Path) -> RemoteResults:
-    """Reads a file; a last line that was cut off is left out. Raises UsageError for anything else wrong."""
+    """Reads a results file; a truncated last line is ignored. Raises UsageError for other defects."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: found no text, allowed a file of {FORMAT}") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    whole = text[: text.rfind("\n") + 1]  # what follows was being written when its process ended
+    whole = text[: text.rfind("\n") + 1]  # a rest was being written when its process ended
     results: RemoteResults | None = None
     for number, line in enumerate(whole.splitlines(), 1):
         place = f"{path}: line {number}"
@@ -108,7 +111,7 @@ def _with_line(results: RemoteResults | None, document: Any, place: str) -> Remo
 
 
 def _why_impossible(line: Line, machine: Machine) -> str:
-    """Returns why a line cannot be what a GPU found out; "" where it can."""
+    """Returns why a line cannot be a measured result, such as a time above the GPU's peak; "": it can."""
     limit = most_flop_per_s(line.problem.dtype, machine, 0)
     match line:
         case MeasuredTrial():

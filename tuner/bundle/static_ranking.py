@@ -1,4 +1,4 @@
-"""Which of several compiled programs to time first: an order by static facts, no estimate of a time."""
+"""Orders compiled programs for timing by static facts; no estimate of a time."""
 
 import math
 import re
@@ -13,15 +13,15 @@ from tuner.core.problem import Problem
 TENSOR_CORES = re.compile(r"\b(?:wgmma\.mma_async|mma\.sync)")  # in PTX
 TENSOR_DTYPES = ("f16", "bf16", "tf32", "i8", *FLOAT8S)
 
-Promise = tuple[bool, bool, int, float]  # smaller is better
+Promise = tuple[bool, bool, int, float]  # see ``promise``; smaller is better
 
 
 def best_first(
     trials: Iterable[PendingTrial], multiprocessors: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns trials problem by problem, in each the most promising first; ties by number.
+    """Returns trials grouped by problem, in each group the most promising first; ties by trial number.
 
-    ``multiprocessors`` is that of the GPU; None: that of the largest product of the chip.
+    ``multiprocessors``: of the GPU; None: of the chip's largest product.
     """
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
@@ -33,10 +33,10 @@ def best_first(
 
 
 def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
-    """Returns whether tensor cores lie idle, wait for each other, what spills, what blocks read in vain.
+    """Returns a sort key: tensor cores unused, their instructions serialized, spilled bytes, reads.
 
-    The last: operands read per element of C if each block had a square tile and C were shared out evenly,
-    over the share of the multiprocessors' places for blocks that are taken, on average over the waves.
+    Reads: operands read per element of C if each block had a square tile and C were distributed evenly,
+    divided by the mean occupancy of the multiprocessors' block slots over all waves.
     """
     launch, resident = _main(program)
     elements = problem.rows * problem.sizes[1]
@@ -50,7 +50,7 @@ def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> P
 
 
 def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bool, int, bool, float]:
-    """Returns the promise of a trial, by predicted cycles where these are known; others come after."""
+    """Returns the sort key of a trial; predicted cycles replace reads and sort before unpredicted trials."""
     known = multiprocessors or USUAL_MULTIPROCESSORS.get(trial.program.chip, 1)
     idle, serialized, spilled, reads = promise(trial.problem, trial.program, known)
     cycles = trial.predicted_cycles
@@ -58,9 +58,9 @@ def _promise(trial: PendingTrial, multiprocessors: int | None) -> tuple[bool, bo
 
 
 def _main(program: KernelProgram) -> tuple[Launch, int]:
-    """Returns the launch that multiplies, and how many of its blocks a multiprocessor holds; 1 if not known.
+    """Returns the launch that multiplies, and how many of its blocks a multiprocessor holds (1: unknown).
 
-    Kernels that pack or add up parts need few registers.
+    The launch is the one whose kernel needs most registers: kernels that pack or add up parts need few.
     """
     by_name = {each.kernel: each for each in program.resources}
 

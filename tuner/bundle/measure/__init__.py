@@ -1,1 +1,1 @@
-"""Times candidates of a bundle with Python, numpy and a CUDA driver: no compiler, no database is imported."""
+"""Times candidates of a bundle with Python, numpy and a CUDA driver; imports no compiler or database."""

@@ -1,4 +1,4 @@
-"""``python -m tuner measure --bundle FILE``: the one command that runs where only numpy and a driver are."""
+"""``python -m tuner measure --bundle FILE`` times a bundle; needs only numpy and a CUDA driver."""
 
 import argparse
 import datetime
@@ -37,27 +37,27 @@ NO_BUNDLE = "measure: found no --bundle FILE, allowed without one where the whol
 
 @dataclass(frozen=True)
 class MeasuringRequest:
-    """What the user asked for."""
+    """The options of ``tuner measure``."""
 
     bundle: Path
     seconds: float = DEFAULT_SECONDS
-    results: Path | None = None  # None: beside the bundle
+    results: Path | None = None  # None: next to the bundle
     as_json: bool = False
-    is_local: bool = False  # the results go into a database by themselves
+    is_local: bool = False  # the results are imported into a database afterwards
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a time that is none."""
+        """Raises UsageError unless ``seconds`` is positive and below 1e9."""
         if not 0 < self.seconds < 1e9:
             raise UsageError(f"seconds: found {self.seconds:g}, allowed more than 0")
 
     @property
     def results_file(self) -> Path:
-        """Returns where the results go."""
+        """Returns the path of the results file."""
         return self.results or self.bundle.with_name(f"{self.bundle.name}.results.jsonl")
 
 
 def main(words: list[str]) -> int:
-    """Runs the command; returns its exit code. Errors are one line."""
+    """Runs the command; returns its exit code. Prints an error without traceback, except with --debug."""
     try:
         return measure(_request(words), gpu_here)
     except KeyboardInterrupt:
@@ -69,14 +69,14 @@ def main(words: list[str]) -> int:
 
 
 def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
-    """Measures a bundle, tells what came of it, returns the exit code. Raises TunerError.
+    """Measures a bundle, prints the results, returns the exit code. Raises TunerError.
 
-    The bundle is read before a GPU is looked for: what is wrong with a file can be told on any machine.
+    The bundle is read before the GPU is searched: a broken file is reported on any machine.
     """
     began_s = time.monotonic()
     bundle = read_bundle(request.bundle)
     gpu = find_gpu()
-    runnable(bundle.trials, gpu.facts)  # before a file is begun
+    runnable(bundle.trials, gpu.facts)  # raises before a results file is created
     path = request.results_file
     known = _known(path, bundle, gpu)
     order = MeasuringOrder(bundle, request.seconds, known)
@@ -88,7 +88,10 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
 
 
 def gpu_here() -> Gpu:
-    """Returns the GPU of this machine, with the real ways to judge and to compare. Raises DeviceError."""
+    """Returns this machine's GPU, with its timing lock, evaluator and baseline.
+
+    Raises DeviceError without a GPU.
+    """
     here = describe_gpu()
 
     def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
@@ -104,7 +107,10 @@ def _baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
 
 
 def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
-    """Returns what the results file holds already, of the same bundle and machine."""
+    """Returns the results that the file already contains, of the same bundle and machine.
+
+    Raises UsageError where the file has results of another bundle or machine.
+    """
     provenance = MeasuringProvenance(
         session=str(uuid.uuid4()),
         bundle=bundle.sha256,
@@ -163,15 +169,15 @@ def _request(words: list[str]) -> MeasuringRequest:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises what is wrong instead of printing its usage."""
+    """Raises UsageError in place of printing the usage and exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError."""
+        """Raises UsageError with argparse's message."""
         raise UsageError(f"measure: {message}")
 
 
 def _told(error: Exception) -> int:
-    """Prints the error, and a hint where there is a way out; returns the exit code."""
+    """Prints an error on stderr, with a hint where there is one; returns the exit code."""
     if isinstance(error, TunerError):
         line, hint = error.message, error.hint
     elif isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""The child process that owns the GPU, as its parent sees it: one candidate's loss is no other's."""
+"""The parent's handle of the child process that owns the GPU: a crash fails one candidate only."""
 
 from dataclasses import replace
 from typing import final
@@ -17,15 +17,15 @@ from tuner.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
 from tuner.workers.protocol import Factory
 from tuner.workers.worker import Worker
 
-COLD_S = 40.0  # for a process, a context, inputs to draw and to upload, on a busy machine
-WARM_S = 15.0  # for code to load, fresh inputs and comparing, where the rest is there
-SLOWEST_FLOP_PER_S = 2e11  # 0.3 % of what an H200 does in f32 without tensor cores; what is slower hangs
+COLD_S = 40.0  # to start a process, create a context, draw and upload inputs, on a busy machine
+WARM_S = 15.0  # to load code, draw inputs and compare, where process and context exist
+SLOWEST_FLOP_PER_S = 2e11  # 0.3 % of an H200's f32 without tensor cores; a slower kernel counts as a hang
 LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 
 
 @final
 class GpuChild:
-    """Judges the programs of one problem; a process that was lost or had to be ended is replaced."""
+    """Evaluates the programs of one problem; a child process that crashed or was killed is replaced."""
 
     def __init__(self, problem: Problem, evaluate: Factory) -> None:
         self._problem = problem
@@ -35,7 +35,7 @@ class GpuChild:
     def evaluate(
         self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
     ) -> EvaluatedCode | Failure | None:
-        """Returns what became of a candidate; None where ``within_s`` was over before that was known."""
+        """Returns a candidate's evaluation or failure; None where ``within_s`` was over before."""
         limit_s = allowed_s(self._problem, effort, 1, self._is_warm)
         evaluated = self._asked("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
         assert not isinstance(evaluated, FinalTimes)
@@ -44,14 +44,14 @@ class GpuChild:
     def finals(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
-        """Times programs again, interleaved with cuBLAS; none where that failed or took too long."""
+        """Returns the times of programs, interleaved with cuBLAS; no times after a failure or timeout."""
         group = Group(artifacts, has_baseline=True)
-        limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # to compare the library's C
+        limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._asked("finals", group, effort, seed, within_s, limit_s)
         return found if isinstance(found, FinalTimes) else FinalTimes(())
 
     def close(self) -> None:
-        """Ends the process, whatever it is doing."""
+        """Kills the child process, whatever it is doing."""
         self._worker.kill()
 
     def _asked(
@@ -61,7 +61,7 @@ class GpuChild:
         news = self._worker.ask(
             method, self._problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s
         )
-        if news.is_doubtful:  # an earlier candidate may be to blame: again in a fresh process
+        if news.is_doubtful:  # an earlier candidate may be the cause: repeat in a fresh process
             self._is_warm = False
             limit_s += COLD_S + compared_s(self._problem)
             return self._asked(method, work, effort, seed, within_s - news.seconds, limit_s)
@@ -69,23 +69,23 @@ class GpuChild:
         if has_run:
             self._worker.kill()
         self._is_warm = not has_run and (self._is_warm or not isinstance(news.value, Failure))
-        is_cut = has_run and within_s < limit_s and news.seconds >= within_s  # too early to call it a hang
+        is_cut = has_run and within_s < limit_s and news.seconds >= within_s  # too early for a hang
         value: EvaluatedCode | Failure | FinalTimes = news.value
         return None if is_cut else value
 
 
 def allowed_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
-    """Returns how long programs may take until they count as hanging."""
+    """Returns the seconds after which the evaluation of ``programs`` programs counts as a hang."""
     start_s = WARM_S if is_warm else COLD_S + compared_s(problem)
     return start_s + programs * LIMITS.timing_s(problem, effort, effort.stop_above_s)
 
 
 def compared_s(problem: Problem) -> float:
-    """Returns how long the float64 product that C is compared with may take."""
+    """Returns the seconds that the float64 reference product may take."""
     return min(problem.flop, WHOLE_FLOP) / REFERENCE_FLOP_PER_S
 
 
 def artifact_of(trial: PendingTrial, code: str) -> Artifact:
-    """Returns a candidate's program as an evaluator takes it, with its machine code or without."""
+    """Returns a candidate's program as an artifact: with its cubin for ``code`` CUBIN, else PTX only."""
     program = trial.program if code == CUBIN else replace(trial.program, cubin=b"")
     return Artifact("", trial.artifact_sha256, program=program)

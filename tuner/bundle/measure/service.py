@@ -1,4 +1,4 @@
-"""What the child process of a measuring serves: it owns the GPU, and may be lost with a candidate."""
+"""The service of the child process that owns the GPU; a candidate may crash the process."""
 
 from dataclasses import dataclass, replace
 
@@ -18,20 +18,23 @@ from tuner.workers.services import Announce, EvaluationService
 
 @dataclass(frozen=True)
 class EvaluatedCode:
-    """A verdict with its time, and which code ran."""
+    """The evaluation of a candidate, and which code ran."""
 
     evaluation: Evaluation
     code: str  # CUBIN or PTX
 
 
 class MeasuringService:
-    """Verifies and times programs; machine code that the driver does not take is replaced by its PTX."""
+    """Verifies and times programs; a cubin that the driver does not load is replaced by its PTX."""
 
     def __init__(self, announce: Announce, evaluator: Factory) -> None:
         self._service = EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Returns verdict and time. Raises CandidateError; that of the machine code if neither is taken."""
+        """Returns verdict and time of an artifact.
+
+        Raises CandidateError; where neither cubin nor PTX can be loaded, the error of the cubin.
+        """
         program = artifact.program
         assert program is not None
         try:
@@ -48,21 +51,21 @@ class MeasuringService:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
     def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Times a group interleaved; None for a program that does not load."""
+        """Returns interleaved times of a group; None for a program that does not load."""
         return self._service.finals(problem, group, effort, seed)
 
 
 def gpu_evaluator(chip: str) -> GpuEvaluator:
-    """Returns the evaluator of the GPU here; problems too large for that are compared by rows."""
+    """Returns the evaluator of this machine's GPU; results of very large problems are compared by rows."""
     return GpuEvaluator(chip, compare=compare_sampled)
 
 
 def gpu_evaluator_factory(chip: str) -> Factory:
-    """Describes the evaluator of the GPU here, of a chip."""
+    """Returns the factory of the evaluator of this machine's GPU, for programs of ``chip``."""
     return Factory("tuner.bundle.measure.service:gpu_evaluator", (chip,))
 
 
 def measuring_spec(evaluator: Factory) -> ServiceSpec:
-    """Describes a child that measures with the evaluator that the factory builds."""
+    """Returns the spec of a child that measures with the evaluator that the factory builds."""
     factory = Factory("tuner.bundle.measure.service:MeasuringService", (evaluator,))
     return ServiceSpec("measure", factory, gpu_library_environment(), announces=True)

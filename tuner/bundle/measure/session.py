@@ -1,4 +1,4 @@
-"""One measuring: problem by problem, the most promising candidate first, everything written down at once."""
+"""One measuring session: problem by problem, most promising candidates first; stores each result at once."""
 
 import contextlib
 import datetime
@@ -36,43 +36,43 @@ from tuner.tuning.remeasurement import FINAL_EFFORT, TOP_TRIALS, noise_of
 from tuner.workers.protocol import Factory
 from tuner.workers.timing_lock import TimingLock
 
-REMEASUREMENT_SHARE = 0.1  # of a problem's time, kept for timing the best again
-LEAST_S = 1.0  # no candidate is begun with less
+REMEASUREMENT_SHARE = 0.1  # of a problem's time, reserved for re-measuring the best candidates
+LEAST_S = 1.0  # no candidate is started with less time left
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """How to measure: the real parts, or those of a test."""
+    """A GPU and the functions that measure on it: the real ones, or a test's."""
 
     facts: CudaFacts
-    turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, what tells of whom it waits for)
-    evaluate: Callable[[str], Factory]  # of a chip
+    turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, report of who holds the lock)
+    evaluate: Callable[[str], Factory]  # (chip) -> factory of an evaluator
     baseline: Callable[[Problem, Effort, int], Baseline]  # (problem, effort, seed); raises TunerError
 
 
 @dataclass(frozen=True)
 class MeasuringOrder:
-    """What to measure, and how long."""
+    """What to measure, and for how long."""
 
     bundle: Bundle
     seconds: float
-    known: RemoteResults  # of an earlier part of the same measuring
+    known: RemoteResults  # of an earlier session on the same bundle and machine
 
 
 @dataclass(frozen=True)
 class MeasuringCounts:
-    """What a measuring came to."""
+    """Counts of candidates of a measuring session."""
 
     measured: int = 0
     failed: int = 0
-    left: int = 0  # for want of time
-    other_chips: int = 0  # whose code this GPU does not run
+    left: int = 0  # not measured for lack of time
+    other_chips: int = 0  # with code for another chip
 
 
 class MeasuringSession:
-    """Measures what is pending. ``keep`` is given every line when it is known, ``tell`` what people read."""
+    """Measures pending candidates; passes each result to ``keep`` and progress messages to ``tell``."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class MeasuringSession:
         self._seeds = {trial.origin: place for place, trial in enumerate(order.bundle.trials)}
 
     def run(self) -> MeasuringCounts:
-        """Measures until all is done or the time is over."""
+        """Measures until all candidates are measured or the time is over; returns the counts."""
         groups = self._groups()
         for number, group in enumerate(groups):
             left_s = self._end_s - self._clock()
@@ -100,7 +100,7 @@ class MeasuringSession:
         return self._counts
 
     def _groups(self) -> list[tuple[PendingTrial, ...]]:
-        """Returns what is to be measured, by problem."""
+        """Returns the candidates to measure, grouped by problem, in the order of measuring."""
         trials = self._order.bundle.trials
         here = runnable(trials, self._gpu.facts)
         known = {trial.origin for trial in self._order.known.trials}
@@ -112,7 +112,7 @@ class MeasuringSession:
         return [tuple(group) for group in groups.values()]
 
     def _measure(self, group: tuple[PendingTrial, ...], end_s: float) -> None:
-        """Measures the candidates of one problem, the best of them again, and the baseline."""
+        """Measures the candidates of one problem, re-measures the best, and times the baseline."""
         problem = group[0].problem
         self._tell(f"{problem.key}: {len(group)} candidates, {end_s - self._clock():.0f} s")
         child = GpuChild(problem, self._gpu.evaluate(group[0].program.chip))
@@ -134,7 +134,7 @@ class MeasuringSession:
             self._baseline(problem, end_s)
 
     def _timed_before(self, problem: Problem) -> list[tuple[float, PendingTrial, str]]:
-        """Returns what an earlier part of this measuring timed."""
+        """Returns (median in seconds, trial, code) of the candidates that an earlier session timed."""
         by_origin = {trial.origin: trial for trial in self._order.bundle.trials}
         return [
             (known.outcome.median_s, by_origin[known.origin], known.code)
@@ -146,7 +146,7 @@ class MeasuringSession:
     def _candidate(
         self, child: GpuChild, trial: PendingTrial, best_s: float | None, stop_s: float
     ) -> MeasuredTrial | None:
-        """Judges one candidate; None where the time is over."""
+        """Evaluates one candidate and stores the result; None where the time is over."""
         effort = Effort(stop_above_s=None if best_s is None else EARLY_STOPPED * best_s)
         with self._turn(trial.problem):
             left_s = stop_s - self._clock()
@@ -174,7 +174,7 @@ class MeasuringSession:
     def _finals(
         self, child: GpuChild, problem: Problem, best: list[tuple[float, PendingTrial, str]], end_s: float
     ) -> Baseline | None:
-        """Times the best of a problem again; returns the baseline if it took turns with them."""
+        """Times a problem's best candidates again, interleaved; returns the baseline if interleaved too."""
         if len(best) < 2 or end_s - self._clock() < LEAST_S:
             return None
         artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
@@ -189,7 +189,7 @@ class MeasuringSession:
         return found.baseline
 
     def _baseline(self, problem: Problem, end_s: float) -> None:
-        """Times the baseline alone, unless an earlier part of this measuring did."""
+        """Times the baseline alone, unless an earlier session did."""
         known = {each.problem for each in self._order.known.baselines}
         if problem in known or end_s - self._clock() < LEAST_S:
             return
@@ -206,7 +206,7 @@ class MeasuringSession:
         self._tell(f"  {baseline.name}: {baseline.measurement.median_s * 1e6:.2f} us")
 
     def _turn(self, problem: Problem) -> AbstractContextManager[None]:
-        """Waits until no other tuner uses the GPU, and keeps it."""
+        """Returns a context that waits for the timing lock of the GPU and holds it."""
         return self._gpu.turn(problem, lambda who: self._tell(f"  waits for {who}")).held()
 
     def _seed(self, trial: PendingTrial) -> int:
@@ -214,7 +214,7 @@ class MeasuringSession:
 
 
 def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[PendingTrial, ...]:
-    """Returns the trials whose code is for this GPU. Raises UsageError where there are others only."""
+    """Returns the trials whose code is for this GPU. Raises UsageError where none is, if there are any."""
     here = tuple(trial for trial in trials if _runs(trial, facts))
     if not here and trials:
         chips = ", ".join(sorted({trial.program.chip for trial in trials}))
@@ -231,7 +231,7 @@ def _runs(trial: PendingTrial, facts: CudaFacts) -> bool:
 
 
 def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
-    """Returns what is written down of one candidate."""
+    """Returns the stored result of one candidate."""
     code = CUBIN if trial.program.cubin else PTX
     evaluation = None if isinstance(evaluated, Failure) else evaluated.evaluation
     outcome = evaluated if isinstance(evaluated, Failure) else evaluated.evaluation.measurement
@@ -253,7 +253,7 @@ def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> M
 
 
 def outcome_text(found: MeasuredTrial) -> str:
-    """Returns a time, or the stage and reason of a failure."""
+    """Returns a trial's median time, or the stage and reason of its failure, as text."""
     if isinstance(found.outcome, Failure):
         return f"{found.outcome.stage.value}: {found.outcome.reason}"
     return f"{found.outcome.median_s * 1e6:.2f} us"

@@ -1,4 +1,4 @@
-"""What a measuring came to, for people and for programs."""
+"""Summaries of a measuring session: lines of text, and a JSON document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,10 @@ from tuner.core.remote_results import MeasuredTrial, RemoteResults
 
 
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
-    """Returns the fastest of each problem; where some were timed again together, only those count."""
+    """Returns the fastest trial of each problem and its time.
+
+    Where a problem's best trials were re-measured, only re-measured trials count, with their new times.
+    """
     finals = {final.origin: final.measurement for final in results.finals}
     with_remeasurement = {final.problem for final in results.finals}
     best: dict[Problem, tuple[MeasuredTrial, Measurement]] = {}
@@ -28,7 +31,7 @@ def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measur
 
 
 def best_lines(results: RemoteResults) -> Iterator[str]:
-    """Yields a line for the best of each problem."""
+    """Yields a line of text for the fastest trial of each problem."""
     for problem, (trial, time) in best_of(results).items():
         speed = problem.flop / time.median_s / 1e9
         line = f"{problem.key}: {time.median_s * 1e6:.2f} us, {speed:.0f} GFLOP/s"
@@ -36,7 +39,7 @@ def best_lines(results: RemoteResults) -> Iterator[str]:
 
 
 def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measurement) -> str:
-    """Returns how a time compares with that of the baseline on its problem; '' where there is none."""
+    """Returns the text that compares a time with the baseline's on the same problem; '' without baseline."""
     baselines = {each.problem: each.baseline for each in results.baselines}
     baseline = baselines.get(trial.problem)
     if baseline is None:
@@ -51,7 +54,7 @@ def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measureme
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
-    """Returns the JSON document of the command."""
+    """Returns the JSON document of ``tuner measure --json``."""
     baselines = {each.problem: each.baseline for each in results.baselines}
     return {
         "results": path,
