@@ -51,6 +51,7 @@ class ReplayCompiler(AbstractCompiler):
         self._space = space
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns an artifact that names the script's row; equal hashes mean equal recorded code."""
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)
         code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was equal
@@ -65,11 +66,13 @@ class ReplayEvaluator(AbstractEvaluator):
         self._space = space
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
+        """Returns the row in the recording. Raises a failure recorded at stage LOAD."""
         row = int(artifact.host_code)
         _raise_recorded(self._space, (Stage.LOAD,), row)
         return row
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        """Returns the recorded verdict. Raises a failure recorded at stage RUN or VERIFY."""
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.RUN, Stage.VERIFY), row)
         outcome = self._space.outcomes[row]
@@ -78,7 +81,10 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Returns the recorded measurement, whatever ``effort`` and ``rng`` are."""
+        """Returns the recorded measurement; ``effort`` and ``rng`` have no influence.
+
+        Raises a failure recorded at stage MEASURE.
+        """
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.MEASURE,), row)
         outcome = self._space.outcomes[row]
@@ -88,6 +94,7 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
+        """Returns the recorded measurement of each row in ``loaded``."""
         return tuple(self.measure(problem, row, effort, rng) for row in loaded)
 
 

@@ -33,7 +33,7 @@ class EarlierRuns:
         return self._store.runs()
 
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
-        """Returns the nearest tasks with their best candidates, those of recordings first.
+        """Returns the nearest tasks with their best candidates; tasks of recordings come first.
 
         Raises UsageError for a file that is no recording.
         """

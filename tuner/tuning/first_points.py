@@ -40,7 +40,7 @@ def planned(
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
-    """Returns the rows of the stored first points; for runs without any stored, those of the space file."""
+    """Returns the rows of the stored first points; of a run that stored none, the space file's rows."""
     if settings.first is None:
         return plan.first
     rows = (plan.feasible.row_of(point.candidate) for point in settings.first)

@@ -33,7 +33,7 @@ def require_workers(workers: int, machine: Machine) -> None:
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
     """Raises UsageError for more threads of a kernel than processors: spinning threads block other threads.
 
-    ``processors``: those of this process. A GPU's machine and a recorded machine have no limit of threads.
+    ``processors``: usable by this process. A GPU's machine and a recorded machine have no limit of threads.
     """
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:

@@ -37,7 +37,7 @@ def always() -> bool:
 
 @dataclass(frozen=True)
 class Plan:
-    """The configurations that a run may try, and those to try first."""
+    """The configurations that a run may try, and the configurations to try first."""
 
     feasible: FeasibleSet
     first: tuple[int, ...] = ()  # rows to propose before all others

@@ -15,13 +15,14 @@ from tuner.tuning.interruption import Interruption
 
 
 class ReplayingSampler(AbstractSampler):
-    """Proposes the rows of earlier sessions first, then those of the wrapped sampler."""
+    """Proposes the rows of earlier sessions first, then the rows of the wrapped sampler."""
 
     def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
         self._method = method
         self._rows = rows  # by trial number
 
     def ask(self, number: int) -> int | None:
+        """Returns the stored row, which the wrapped sampler replays; beyond the last, its next proposal."""
         if number >= len(self._rows):
             return self._method.ask(number)
         self._method.replay(number, self._rows[number])
@@ -49,12 +50,14 @@ class ReplayingBench(AbstractBench):
         self._started: deque[BoundRecord | None] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
+        """Starts the candidate in the wrapped bench, unless its record is stored."""
         record = self._records[number] if number < len(self._records) else None
         self._started.append(record)
         if record is None:
             self._bench.start(number, candidate, effort)
 
     def finish(self) -> BoundRecord:
+        """Returns the stored record, else waits for the wrapped bench. Raises KeyboardInterrupt."""
         record = self._started.popleft()
         if record is not None:
             return record

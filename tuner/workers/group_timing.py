@@ -59,8 +59,8 @@ def time_finals(
 ) -> FinalTimes:
     """Returns the times in the order of ``artifacts``; None for an artifact that is missing or fails.
 
-    Where timing all of them together fails, each artifact is timed alone, and those that work are timed
-    together again, without the baseline; the result says why.
+    Where timing all artifacts together fails, each artifact is timed alone, and the artifacts that work are
+    timed together again, without the baseline; the result says why.
     """
     present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
     if not present:

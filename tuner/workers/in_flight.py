@@ -1,4 +1,4 @@
-"""A candidate that is in flight in a bench, until its record is complete."""
+"""Candidates in flight: each is a ticket, which is passed through a bench until its record is complete."""
 
 import time
 from collections.abc import Callable

@@ -9,7 +9,7 @@ from tuner.workers.available_time import AvailableTime
 
 VARIABLE = "TUNER_WORKER"  # has a different value per child; processes that the child starts inherit it
 PROCESSES = Path("/proc")
-GIVE_UP_S = 1.0  # of killing processes that keep starting others
+GIVE_UP_S = 1.0  # of killing processes that keep starting processes
 DEAD = "ZX"  # states of proc_pid_stat(5)
 
 

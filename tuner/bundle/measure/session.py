@@ -44,7 +44,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU and the functions that measure on it: the real ones, or a test's."""
+    """A GPU, and the functions that measure on this GPU; tests replace these functions."""
 
     facts: CudaFacts
     turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, report of who holds the lock)
@@ -54,7 +54,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class MeasuringOrder:
-    """What to measure, and for how long."""
+    """A bundle to measure, the seconds for all of it, and the results of earlier sessions."""
 
     bundle: Bundle
     seconds: float

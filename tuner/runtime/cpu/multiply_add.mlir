@@ -1,5 +1,5 @@
-// The loop that measures flop per second, see roofline.py, which defines !vector before this text: one register.
-// 10 sums are independent of one another; they begin in memory and end there, so that nothing is folded away.
+// The loop that measures flop/s, see roofline.py, which puts the definition of !vector (one register) before this
+// text. 10 independent sums, loaded from memory and stored to memory, so that LLVM removes no operation.
 module {
   llvm.func @multiply_add(%sink: !llvm.ptr, %iterations: i64) attributes {llvm.emit_c_interface} {
     %zero = llvm.mlir.constant(0 : i64) : i64

@@ -1,5 +1,5 @@
-// The loop of multiply_add.mlir in integers: @step multiplies narrow numbers and adds the products to a register of sums.
-// In front of this text stand !vector, that register, and @step: dot_4_bytes.mlir or dot_2_words.mlir.
+// The loop of multiply_add.mlir in integers: @step multiplies narrow integers and adds the products to a register of
+// sums. roofline.py puts !vector (the register) and @step (dot_4_bytes.mlir or dot_2_words.mlir) before this text.
 llvm.func @multiply_add(%sink: !llvm.ptr, %iterations: i64) attributes {llvm.emit_c_interface} {
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64

@@ -1,5 +1,6 @@
-// A product of small panels, see panel_product.py, which defines !vector before this text and puts in the masks
-// of broadcasts. Panels of A have 6 floats a step, those of B 2 vectors; there are 4 of each, with 256 steps.
+// A product of small packed panels, see panel_product.py, which puts the definition of !vector before this text and
+// inserts the masks of broadcasts. 4 panels of A with 6 floats per step, 4 panels of B with 2 vectors per step; 256
+// steps.
 !a_row = !llvm.array<6 x f32>
 !b_row = !llvm.array<2 x !vector>
 module {

@@ -1,5 +1,5 @@
-// The loop that measures bytes per second, see roofline.py: adds up memory in order, 256 bytes an iteration.
-// LLVM splits the vector into the registers that the processor has.
+// The loop that measures bytes/s, see roofline.py: adds up memory in order, 256 bytes per iteration. LLVM splits the
+// vector into registers of the processor's width.
 !line = vector<64xf32>
 module {
   llvm.func @stream(%memory: !llvm.ptr, %iterations: i64, %sink: !llvm.ptr) attributes {llvm.emit_c_interface} {

@@ -1,5 +1,5 @@
-// How work is handed to the threads of a team, see thread_team.py. A member's slot, by byte offset:
-//   0 posts: how often work was given    8 function, 0 means leave    16 its argument
+// Fork and join of a thread team, see thread_team.py. A thread's slot, by byte offset:
+//   0 posts: number of calls posted      8 function, 0: thread ends   16 its argument
 //   128 done: the last post finished     256 sleeping: 1 while the member waits on the semaphore    384 semaphore
 module {
   llvm.func @sem_wait(!llvm.ptr) -> i32
@@ -30,7 +30,7 @@ module {
     %is_due = llvm.icmp "eq" %remainder, %zero : i64
     llvm.cond_br %is_due, ^give_way, ^spin(%last, %more : i64, i64)
   ^give_way:
-    // More threads than processors: a thread that has work needs this one.
+    // More threads than processors: a thread with work needs this processor.
     %yielded = llvm.call @sched_yield() : () -> i32
     llvm.br ^spin(%last, %more : i64, i64)
   ^doze:
@@ -39,7 +39,7 @@ module {
     %still_same = llvm.icmp "eq" %late, %last : i64
     llvm.cond_br %still_same, ^sleep, ^wake
   ^wake:
-    // Work came before the sleep. Who clears the flag first, member or caller, decides whether a sem_post will come.
+    // Work was posted before the sleep. If the caller has cleared the flag first, its sem_post must be waited for.
     %flag = llvm.atomicrmw xchg %sleeping, %zero seq_cst : !llvm.ptr, i64
     %was_mine = llvm.icmp "eq" %flag, %one : i64
     llvm.cond_br %was_mine, ^spin(%last, %zero : i64, i64), ^sleep
@@ -61,7 +61,7 @@ module {
     llvm.return
   }
 
-  // Gives `members` slots their work, does the caller's own, waits for all.
+  // Posts work to `members` slots, calls the caller's function (`own`), waits for all slots.
   llvm.func internal @team_once(%slots: !llvm.ptr, %members: i64, %own: !llvm.ptr, %argument: !llvm.ptr) attributes {always_inline} {
     %zero = llvm.mlir.constant(0 : i64) : i64
     %one = llvm.mlir.constant(1 : i64) : i64
@@ -133,9 +133,9 @@ module {
     llvm.return
   }
 
-  // As team_repeat; each call finds another input of other sign and another element of C that is NaN. Returns the
-  // number of calls that left this NaN there. `marks` is a ring of `ring` pairs of addresses, a power of two: the
-  // highest byte of a number of an input, the two highest bytes of an element of C.
+  // Like team_repeat; before each call the sign of another number of A or B is flipped and another element of C is set to
+  // NaN. Returns the number of calls after which this element was still NaN. `marks`: `ring` pairs of addresses (a power
+  // of two, used cyclically): the highest byte of a number of A or B, the two highest bytes of an element of C.
   llvm.func @team_watch(%slots: !llvm.ptr, %members: i64, %own: !llvm.ptr, %argument: !llvm.ptr, %times: i64, %marks: !llvm.ptr, %ring: i64) -> i64 attributes {llvm.emit_c_interface} {
     %zero = llvm.mlir.constant(0 : i64) : i64
     %one = llvm.mlir.constant(1 : i64) : i64

@@ -18,7 +18,7 @@ def no_sensors() -> GpuState | None:
 
 @dataclass(frozen=True, eq=False)
 class LocalGpu:
-    """An open GPU as targets use it."""
+    """An open GPU: the device, the size of its L2 cache, a function that reads its sensors."""
 
     device: AbstractDevice
     cache_bytes: int  # of the L2; 0: unknown

@@ -22,7 +22,7 @@ LEAST = 0x80000000  # of i32, which has no NaN
 
 @final
 class GpuProblemArrays:
-    """A, B[, bias] and a C between guard bands in device memory, with host copies of all of them."""
+    """A, B[, bias] and a C between guard bands in device memory, with a host copy of each array."""
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occu
 
 @final
 class SimulatorEvaluator(AbstractEvaluator):
-    """Verifies programs on a simulated GPU of any chip; cannot time them."""
+    """Verifies programs on a simulated GPU of any chip; cannot time programs."""
 
     is_timed = False
 
