@@ -73,7 +73,9 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: tuple[StoredTri
         machine=run.machine,
         compiler=run.compiler,
         knobs=_knobs(spaces, trials),
-        constraints=tuple(each.text for space in spaces for each in (*space.constraints, *space.preferences)),
+        constraints=tuple(
+            each.full_text for space in spaces for each in (*space.constraints, *space.preferences)
+        ),
         baseline=None if run.baseline is None else _baseline(run.baseline),
     )
     return {

@@ -29,8 +29,14 @@ class Expression:
 
     text: str
     where: str = field(compare=False)  # file and key path, for messages
-    names: frozenset[str] = field(compare=False)  # every name it uses
+    names: frozenset[str] = field(compare=False)  # every name in ``tree`` that needs a value
     tree: ast.expr = field(compare=False, repr=False)  # whitelisted nodes only
+    is_written_out: bool = field(default=False, compare=False)  # no derived name of ``text`` is in ``tree``
+
+    @property
+    def full_text(self) -> str:
+        """Returns the text with every derived name (``let:`` of the search space file) written out."""
+        return ast.unparse(self.tree) if self.is_written_out else self.text
 
     def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
         """Returns the value, point by point where some values are numpy columns.
@@ -65,13 +71,13 @@ def parse(text: str, where: str) -> Expression:
         raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")
     line = " ".join(text.split())
     tree = _syntax_tree(line, where)
-    _check_depth(tree, where)
+    check_depth(tree, where)
     _check(tree, line, where)
     return Expression(line, where, _names(tree), tree)
 
 
 def _names(tree: ast.expr) -> frozenset[str]:
-    """Returns the names that need a value: all but those of called functions."""
+    """Returns the names of a syntax tree that need a value: all but those of called functions."""
     nodes = list(ast.walk(tree))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called)
@@ -89,7 +95,8 @@ def _syntax_tree(line: str, where: str) -> ast.expr:
             ) from None
 
 
-def _check_depth(tree: ast.expr, where: str) -> None:
+def check_depth(tree: ast.expr, where: str) -> None:
+    """Raises UsageError when the syntax tree is nested deeper than DEPTH_LIMIT; ``where`` is its place."""
     level: list[ast.AST] = [tree]
     depth = 0
     while level:

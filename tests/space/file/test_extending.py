@@ -46,6 +46,18 @@ def test_of_a_known_strategy_what_is_given_takes_the_place_of_what_is_shipped(tm
     assert changed.first == shipped.first
 
 
+def test_derived_names_are_added_to_the_shipped_ones_or_take_their_place(tmp_path: Path) -> None:
+    change = "  matmul_gpu_simt: {let: {blocks_m: m // block_m, mine: 2 * blocks_m}}\n"
+    changed = read(f"extends: default\nstrategies:\n{change}", tmp_path).strategy("matmul_gpu_simt")
+    shipped = {each.name: each.expression.text for each in SHIPPED.strategy("matmul_gpu_simt").let}
+    assert {each.name: each.expression.text for each in changed.let} == shipped | {
+        "blocks_m": "m // block_m",
+        "mine": "2 * blocks_m",
+    }
+    (limit,) = (each for each in changed.constraints if each.text == "blocks_m <= 65535")
+    assert limit.full_text == "m // block_m <= 65535"
+
+
 def test_the_text_of_a_run_is_whole_and_reads_back_without_the_shipped_file(tmp_path: Path) -> None:
     file = read(f"extends: default\nstrategies:{MINE}", tmp_path)
     assert "extends" not in file.text
@@ -73,6 +85,10 @@ def test_a_file_that_extends_nothing_is_kept_as_it_was_written(tmp_path: Path) -
         (
             "extends: default\nstrategies: {matmul_cpu_dot: {knobs: 7}}",
             r"strategies\.matmul_cpu_dot\.knobs: found 7, allowed a mapping",
+        ),
+        (
+            "extends: default\nstrategies: {matmul_cpu_dot: {let: 7}}",
+            r"strategies\.matmul_cpu_dot\.let: found 7, allowed a mapping",
         ),
         (
             "extends: default\nstrategies: {matmul_cpu_dott: {knobs: {tile_m: [2]}}}",

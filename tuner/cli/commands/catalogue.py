@@ -60,8 +60,8 @@ def _strategy_document(entry: "StrategyEntry") -> dict[str, object]:
         "epilogues": list(entry.epilogues),
         "isas": list(entry.isas),
         "knobs": [knob.name for knob in entry.knobs],
-        "constraints": [constraint.text for constraint in entry.constraints],
-        "preferences": [preference.text for preference in entry.preferences],
+        "constraints": [constraint.full_text for constraint in entry.constraints],
+        "preferences": [preference.full_text for preference in entry.preferences],
     }
 
 

@@ -8,6 +8,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
 from tuner.space.expression import Expression
+from tuner.space.file.derived_names import DerivedName
 from tuner.space.search_space import Knob, SearchSpace
 
 Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
@@ -78,7 +79,8 @@ class StrategyEntry:
     first: tuple[Candidate, ...]  # proposed before any other, where feasible
     template: str | None = None  # path of the script as written; None: the strategy's own template
     description: str = ""
-    preferences: tuple[Expression, ...] = ()  # what breaks one is tried last
+    preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried last
+    let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
 
     def why_not(self, problem: Problem, isa: str) -> str | None:
         """Returns why the strategy cannot do the problem; None when it can."""
@@ -102,4 +104,14 @@ class StrategyEntry:
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}
         knobs += tuple(knob for knob in script_knobs if knob.name not in named)
+        self._check_names({knob.name for knob in knobs}, {name for name, _ in variables})
         return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences)
+
+    def _check_names(self, knobs: set[str], variables: set[str]) -> None:
+        """Raises UsageError for a derived name that is taken, and for an unknown name in an expression."""
+        for derived in self.let:
+            derived.require_other_than(knobs, "knob")
+            derived.require_other_than(variables, "variable")
+        known = {*knobs, *variables, *(derived.name for derived in self.let)}
+        for expression in (*(each.expression for each in self.let), *self.constraints, *self.preferences):
+            expression.require(known)

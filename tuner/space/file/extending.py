@@ -6,6 +6,7 @@ from tuner.core.errors import UsageError
 
 KEY = "extends"
 DEFAULT = "default"
+BY_NAME = ("knobs", "let")  # keys of a strategy whose entries are merged one by one
 
 
 def is_extending(document: object, name: str) -> bool:
@@ -20,8 +21,9 @@ def is_extending(document: object, name: str) -> bool:
 def extended(own: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
     """Returns the shipped document with a file's strategies: new ones first, known ones changed in place.
 
-    Of a known strategy each key that is given takes the place of the shipped one; of ``knobs`` each knob.
-    What has not the form of a space file is kept as it is, for the schema to refuse.
+    Of a known strategy each key that is given takes the place of the shipped one, of ``knobs`` and ``let``
+    each name. A document that has not the form of a space file is returned as it is, for
+    the schema to refuse.
     """
     wanted = own.get("strategies")
     if not isinstance(wanted, dict):
@@ -36,6 +38,12 @@ def extended(own: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
 def _changed(shipped: dict[str, Any], own: Any) -> Any:
     if not isinstance(own, dict):
         return own
-    knobs = own.get("knobs", {})
-    merged = shipped["knobs"] | knobs if isinstance(knobs, dict) else knobs
-    return shipped | own | {"knobs": merged}
+    return (
+        shipped | own | {key: _merged(shipped, own, key) for key in BY_NAME if key in shipped or key in own}
+    )
+
+
+def _merged(shipped: dict[str, Any], own: dict[str, Any], key: str) -> Any:
+    """Returns the shipped mapping under ``key`` with the entries of a file added, or put in their place."""
+    given = own.get(key, {})
+    return shipped.get(key, {}) | given if isinstance(given, dict) else given

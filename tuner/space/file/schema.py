@@ -23,7 +23,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS
-from tuner.space.expression import parse
+from tuner.space.expression import Expression, parse
+from tuner.space.file.derived_names import Derived, DerivedName, written_out, written_out_names
 from tuner.space.file.entries import Divisors, KnobEntry, StrategyEntry
 from tuner.space.search_space import CHOICES_LIMIT
 
@@ -159,6 +160,7 @@ class _Strategy(_Strict):
     template: str | None = None
     description: str = ""
     knobs: dict[Name, AnyKnob] = {}
+    let: dict[Name, str] = {}
     constraints: list[str] = []
     preferences: list[str] = []
     first: list[dict[Name, Choice]] = []
@@ -182,6 +184,10 @@ def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
 
 def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     where = f"{file}: strategies.{name}"
+    let = tuple(DerivedName(each, parse(text, f"{where}.let.{each}")) for each, text in given.let.items())
+    for derived in let:
+        derived.require_other_than(given.knobs, "knob")
+    written = written_out_names(let)
     return StrategyEntry(
         name,
         tuple(given.ops),
@@ -190,12 +196,19 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         tuple(given.epilogues),
         tuple(given.isas),
         tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items()),
-        tuple(parse(text, f"{where}.constraints[{n}]") for n, text in enumerate(given.constraints)),
+        _expressions(given.constraints, f"{where}.constraints", written),
         tuple(_first(name, point, given, f"{where}.first[{n}]") for n, point in enumerate(given.first)),
         given.template,
         given.description,
-        tuple(parse(text, f"{where}.preferences[{n}]") for n, text in enumerate(given.preferences)),
+        _expressions(given.preferences, f"{where}.preferences", written),
+        let,
     )
+
+
+def _expressions(texts: list[str], where: str, derived: Derived) -> tuple[Expression, ...]:
+    """Returns the expressions of a list, with derived names written out; ``where`` is the list's key path."""
+    parsed = (parse(text, f"{where}[{place}]") for place, text in enumerate(texts))
+    return tuple(written_out(each, derived) for each in parsed)
 
 
 def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: str) -> KnobEntry:
