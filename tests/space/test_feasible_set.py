@@ -223,7 +223,7 @@ def test_the_violated_constraint_of_a_point_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stranger", "message"),
+    ("outside", "message"),
     [
         (Candidate.of("t", {"a": 1}), r"^strategy: found t, allowed s$"),
         (Candidate.of("s", {"b": 1}), r"^knob of s: found b, allowed a$"),
@@ -231,11 +231,11 @@ def test_the_violated_constraint_of_a_point_is_named() -> None:
         (Candidate("s", ()), r"^candidate: found s\(\), allowed with a as well$"),
     ],
 )
-def test_a_point_outside_the_knobs_is_refused(untrusted: Candidate, message: str) -> None:
+def test_a_point_outside_the_knobs_is_refused(outside: Candidate, message: str) -> None:
     feasible = FeasibleSet.of((space({"a": (1, 2)}),))
-    assert feasible.row_of(untrusted) is None
+    assert feasible.row_of(outside) is None
     with pytest.raises(UsageError, match=message):
-        feasible.violated(untrusted)
+        feasible.violated(outside)
 
 
 def test_rows_with_some_choices_are_counted() -> None:
