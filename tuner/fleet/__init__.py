@@ -1,1 +1,1 @@
-"""Runs whose candidates are compiled and judged by processes elsewhere, which meet in one database."""
+"""Runs whose candidates are compiled and measured by processes on other machines, over a shared database."""

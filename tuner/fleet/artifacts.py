@@ -1,4 +1,4 @@
-"""Scripts and artifacts as bytes that are known by their hash."""
+"""Scripts and artifacts as blobs: bytes that are stored under their SHA-256 hash."""
 
 import base64
 import hashlib
@@ -11,12 +11,12 @@ from tuner.core.target import Artifact
 
 
 def hash_of(blob: bytes) -> str:
-    """Returns the name of a blob."""
+    """Returns the SHA-256 of a blob in hexadecimal, the name under which the blob is stored."""
     return hashlib.sha256(blob).hexdigest()
 
 
 def packed(artifact: Artifact) -> bytes:
-    """Returns the bytes of an artifact: JSON, machine code as base64."""
+    """Returns an artifact as bytes: JSON, with machine code in base64."""
     program = artifact.program
     if program is not None:
         artifact = replace(artifact, program=replace(program, cubin=base64.b64encode(program.cubin)))
@@ -24,7 +24,10 @@ def packed(artifact: Artifact) -> bytes:
 
 
 def unpacked(blob: bytes) -> Artifact:
-    """Returns the artifact of packed bytes. Raises UsageError for others."""
+    """Returns the artifact that ``packed`` wrote as ``blob``.
+
+    Raises UsageError where the JSON is no artifact.
+    """
     artifact = decode(Artifact, json.loads(blob), "artifact")
     program = artifact.program
     if program is None:
@@ -33,7 +36,7 @@ def unpacked(blob: bytes) -> Artifact:
 
 
 def require_hash(sha256: str, blob: bytes) -> bytes:
-    """Returns the blob. Raises UsageError where it is not the one that its name says."""
+    """Returns the blob. Raises UsageError where its SHA-256 differs from ``sha256``."""
     if hash_of(blob) != sha256:
         raise UsageError(f"fleet: blob {sha256[:12]}: found altered content, allowed what its hash says")
     return blob

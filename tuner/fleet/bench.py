@@ -1,4 +1,4 @@
-"""The bench of a fleet: nodes compile and judge; what they tell comes in any order and is told in order."""
+"""The bench of a fleet: nodes compile and evaluate; outcomes of any order are returned in order."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -25,14 +25,14 @@ class _Flight:
 
 
 class FleetBench(AbstractBench):
-    """Queues each script as it starts, and each artifact as soon as it is there, whatever its turn.
+    """Queues each script when its trial starts, and each artifact as soon as it is compiled.
 
-    A trial becomes what it would become on one machine: it waits for its turn to ask what earlier trials of
-    equal code became. Work that an earlier process of the run has queued is not queued again.
+    A trial gets the outcome that it would get on one machine: earlier trials of equal code are looked up in
+    the order of trials. Work that an earlier process of the run has queued is not queued again.
     """
 
     def __init__(self, order: BenchOrder, driver: Driver, plain: FleetWork) -> None:
-        """Takes the work that differs from trial to trial by its number, stage, content and effort."""
+        """Takes in ``plain`` the work of the run, without the number, stage, blobs and effort of a trial."""
         self._order = order
         self._driver = driver
         self._plain = plain
@@ -40,7 +40,7 @@ class FleetBench(AbstractBench):
         self._flights: deque[_Flight] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate and queues its script, unless that is known or under way."""
+        """Binds the candidate; queues its script unless the outcome is known or an equal script is queued."""
         flight = _Flight(number, Ticket(self._order, candidate), effort)
         is_repeated = any(other.ticket.script == flight.ticket.script for other in self._flights)
         if flight.ticket.record is None and not is_repeated:
@@ -48,7 +48,7 @@ class FleetBench(AbstractBench):
         self._flights.append(flight)
 
     def finish(self) -> BoundRecord:
-        """Waits for the oldest candidate; those behind it go on meanwhile."""
+        """Waits for the oldest candidate and returns its record; later candidates continue meanwhile."""
         flight = self._flights[0]
         ticket = flight.ticket
         if (flight.number, COMPILE) not in self._driver.known:
@@ -67,11 +67,14 @@ class FleetBench(AbstractBench):
         return ticket.finished
 
     def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the finalists interleaved on one device, once scripts that come without code are compiled."""
+        """Times the top-k candidates interleaved on one device.
+
+        Compiles scripts that have no artifact first.
+        """
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Leaves the fleet; what is queued goes on, for the process that resumes the run."""
+        """Closes the connection to the fleet; queued work continues, for the process that resumes the run."""
         self._driver.close()
         self._flights.clear()
 
@@ -111,7 +114,7 @@ class FleetBench(AbstractBench):
         return found
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
-        """Compiles scripts that are no trial's; None for one that no longer compiles."""
+        """Compiles scripts outside of trials; None for a script that no longer compiles."""
         works = [replace(self._plain, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
         pairs = zip(works, scripts, strict=True)
         asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
@@ -137,7 +140,7 @@ class FleetBench(AbstractBench):
         return found
 
     def _wait(self) -> None:
-        """Waits for news, and sends to their devices the artifacts that came meanwhile."""
+        """Waits for news, then queues the evaluation of artifacts that were compiled meanwhile."""
         self._driver.wait()
         for flight in self._flights:
             found = self._driver.known.get((flight.number, COMPILE))

@@ -1,4 +1,4 @@
-"""Where reports of nodes are let in: one that cannot be the outcome of its work is refused."""
+"""Validation of what nodes report: a report that cannot be the outcome of its work is refused."""
 
 import json
 import math
@@ -40,9 +40,11 @@ KINDS: Final[dict[str, type[Any]]] = {
 
 
 def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math.inf) -> Outcome:
-    """Returns the outcome of a piece of work as a node reported it; None: too long a report.
+    """Returns the outcome that a node reported of a piece of work.
 
-    Raises UsageError for what cannot be one: no such value, impossible numbers, the answer to other work.
+    ``report`` is JSON; None stands for a report above the limit of bytes. Raises UsageError for a report of
+    another form, for a value that belongs to another stage of work, and for impossible numbers, such as a
+    kernel faster than ``limit_flop_per_s``.
     """
     if report is None:
         raise UsageError("found an outcome above the limit of bytes, allowed a shorter one")
@@ -57,7 +59,10 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
 
 
 def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
-    """Returns the artifact of a compilation. Raises UsageError for bytes that are not what was reported."""
+    """Returns the artifact of a compilation from its blob, None where the database has no such blob.
+
+    Raises UsageError for bytes that are not the artifact that was reported.
+    """
     if blob is None:
         raise UsageError(f"found no blob {compiled.blob[:12]}, allowed the artifact that was reported")
     try:

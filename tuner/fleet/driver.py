@@ -1,4 +1,4 @@
-"""A driver's connection to its fleet: puts work into queues and waits for what becomes of it."""
+"""A driver's connection to its fleet: queues work and waits for the outcomes."""
 
 import math
 import time
@@ -18,39 +18,39 @@ from tuner.fleet.sweep import delete_old, sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, measure_queue
 from tuner.tuning.outcome_source import no_arguments
 
-LISTEN_S: Final = 0.5  # until the tables are looked at, if nobody wakes
-URGENT: Final = 1000  # added to the priority of what a whole run waits for
+LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
+URGENT: Final = 1000  # added to the priority of work that a whole run waits for
 TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed
 
 
 @dataclass(frozen=True)
 class FleetRequest:
-    """What ``--fleet`` asks for."""
+    """What a run asks of a fleet: the value of ``--fleet`` and of the options that go with it."""
 
     url: str
     devices: int = 1  # that a run measures on at once
     priority: int = 0  # larger goes first
-    on: tuple[str, ...] = ()  # classes of machines that run after run measures on; (): one
-    machine: str = ""  # class of machine to measure on, or words of its name; "": the only one there is
+    on: tuple[str, ...] = ()  # classes of machines, on each of which a run measures; (): one class
+    machine: str = ""  # class of machine to measure on, or part of its name; "": the only class there is
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a number of devices that is none."""
+        """Raises UsageError for fewer than 1 device."""
         if self.devices < 1:
             raise UsageError(f"devices: found {self.devices}, allowed 1 or more")
 
 
 @dataclass
 class _Begun:
-    """A piece of work that this process waits for."""
+    """A piece of work whose outcome this process waits for."""
 
     work: FleetWork
     blobs: tuple[bytes, ...]
-    refusals: int = 0  # outcomes that cannot be
+    refusals: int = 0  # outcomes that were refused
 
 
 @final
 class Driver:
-    """One run's view of the fleet: what is known of it, and what is under way. Used by one thread."""
+    """The state of one run in the fleet: known outcomes and work under way. Used by one thread."""
 
     def __init__(
         self,
@@ -60,15 +60,16 @@ class Driver:
         tell: Callable[[str], None] = no_arguments,
         limit_flop_per_s: float = math.inf,
     ) -> None:
-        """Reads all that is known of the run. Raises UsageError while another process drives it.
+        """Reads all stored outcomes of the run. Raises UsageError while another process drives the run.
 
-        ``tell`` is given why the run waits, where no outcome comes for longer than a lease, and why an
-        outcome was refused; a kernel faster than ``limit_flop_per_s`` is.
+        ``tell`` is called with the reason why the run waits, after a lease without an outcome, and with the
+        reason why an outcome was refused. An outcome that is faster than ``limit_flop_per_s`` is refused.
         """
         self._run = run
         self._limit_flop_per_s = limit_flop_per_s
         self._begun: dict[tuple[int, str], _Begun] = {}
-        self.artifacts: dict[int, Artifact] = {}  # of compilations that are known, until who asked pops them
+        # by trial: of compilations in `known`; removed by the caller that used it
+        self.artifacts: dict[int, Artifact] = {}
         self.known: dict[tuple[int, str], Outcome] = {}  # of work that this process has begun
         self._devices = devices
         self._priority = request.priority
@@ -81,27 +82,31 @@ class Driver:
                 delete_old(self._connection)
                 self._forget_questions()
                 self._under_way = queues.under_way(self._connection, run)
-                self._reports = tables.reports_of(self._connection, run)  # that nobody has looked at
+                self._reports = tables.reports_of(self._connection, run)  # not admitted yet
         except BaseException:
             self._connection.close()
             raise
         self._tell = tell
         self._swept_s = self._heard_s = time.monotonic()
-        self._asked = time.time_ns()  # numbers of no trial; larger than those of the run's earlier processes
+        # negated: numbers outside of trials; none repeats one of an earlier process
+        self._asked = time.time_ns()
 
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
-        """Queues a piece of work unless it has an outcome or is under way; of a killed driver's, too."""
+        """Queues work with its blobs, unless it has an outcome or is queued, also by an earlier driver."""
         key = (work.number, work.stage)
         if key in self.known:
             return
         begun = self._begun.setdefault(key, _Begun(work, blobs))
-        if key in self._reports:  # of work that an earlier process of the run began
+        if key in self._reports:  # begun by an earlier process of the run
             self._take(key, begun)
         elif key not in self._under_way:
             self._defer(key, begun)
 
     def wait(self) -> None:
-        """Waits until something may be known, and reads it. Raises TunerError if the run was cancelled."""
+        """Waits for a notification or LISTEN_S, and reads new outcomes.
+
+        Raises TunerError if the run was cancelled.
+        """
         with plain_errors():
             is_woken = bool(list(self._connection.notifies(timeout=LISTEN_S, stop_after=1)))
             is_due = time.monotonic() - self._swept_s > self._lease_s / 4
@@ -116,7 +121,7 @@ class Driver:
             self._take(key, self._begun[key])
 
     def _read_reports(self) -> bool:
-        """Reads what nodes report of the jobs under way; returns whether anything is new."""
+        """Reads the reports of the jobs under way; returns whether any of them is new."""
         numbers = [number for number, _ in self._under_way]
         found = tables.reports_of(self._connection, self._run, numbers)
         new = found.keys() - self.known.keys() - self._reports.keys()
@@ -124,15 +129,19 @@ class Driver:
         return bool(new)
 
     def _read_what_is_left(self) -> bool:
-        """Does so too. Raises TunerError if the run was cancelled: a job is gone, and no outcome came."""
-        still = queues.under_way(self._connection, self._run)  # before outcomes: one of both is seen
+        """Reads reports, and raises TunerError if the run was cancelled: a job is gone, and no outcome came.
+
+        Returns whether any report is new.
+        """
+        # before outcomes: a job that ends in between shows its outcome
+        still = queues.under_way(self._connection, self._run)
         has_news = self._read_reports()
         if self._under_way.keys() - still.keys() - self._reports.keys():
             raise TunerError("fleet: the jobs of the run were cancelled; go on with it by --resume")
         return has_news
 
     def _take(self, key: tuple[int, str], begun: _Begun) -> None:
-        """Lets in what is reported of a piece of work, or refuses it and has the work done again."""
+        """Admits the report of a piece of work, or refuses it and queues the work again."""
         report = self._reports.pop(key)
         try:
             outcome = admitted(begun.work, report.text, self._limit_flop_per_s)
@@ -149,7 +158,7 @@ class Driver:
         self._under_way.pop(key, None)
 
     def _admitted_artifact(self, compiled: Compiled) -> Artifact:
-        """Returns an artifact. Raises UsageError for a false one; its blob is forgotten."""
+        """Returns the artifact of a compilation. Raises UsageError for a false one, and deletes its blob."""
         with plain_errors():
             try:
                 return admitted_artifact(compiled, tables.blob_of(self._connection, compiled.blob))
@@ -158,7 +167,7 @@ class Driver:
                 raise
 
     def _refuse(self, key: tuple[int, str], begun: _Begun, why: str) -> None:
-        """Has work done again whose outcome cannot be; after so many of them it is a failure."""
+        """Queues work again whose outcome was refused; after ATTEMPTS refusals its outcome is a failure."""
         begun.refusals += 1
         self._tell(f"refused the outcome of node {why}")
         with plain_errors(), self._connection.transaction():
@@ -182,14 +191,14 @@ class Driver:
         self._under_way[key] = job
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
-        """Begins a piece of work that is no trial's; returns it with its number, which no other has."""
+        """Begins a piece of work outside of trials; returns the work with a unique negative number."""
         self._asked += 1
         numbered = replace(work, number=-self._asked)
         self.begin(numbered, blobs)
         return numbered
 
     def answer(self, work: FleetWork) -> Outcome:
-        """Waits for a piece of work that is no trial's, and forgets it."""
+        """Waits for work that ``ask`` has begun; deletes its outcome in the database and returns it."""
         key = (work.number, work.stage)
         while key not in self.known:
             self.wait()
@@ -198,11 +207,11 @@ class Driver:
         return found
 
     def outcome(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> Outcome:
-        """Asks and waits for the answer."""
+        """Begins a piece of work outside of trials, and waits for its outcome."""
         return self.answer(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:
-        """Takes work back that turned out to be of no use."""
+        """Withdraws work of a trial that is no longer needed, if no node has begun it."""
         self._begun.pop((number, stage), None)
         job = self._under_way.pop((number, stage), None)
         if job is not None:
@@ -210,7 +219,7 @@ class Driver:
                 queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
-        """Forgets an outcome, so that the work can be begun again."""
+        """Deletes an outcome, here and in the database, so that its work can be begun again."""
         with plain_errors():
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)
@@ -218,11 +227,11 @@ class Driver:
         self._under_way.pop((number, stage), None)
 
     def close(self) -> None:
-        """Closes the connection; what is queued goes on."""
+        """Closes the connection; queued work continues."""
         self._connection.close()
 
     def _report_why_waiting(self, *, has_news: bool) -> None:
-        """Tells it once a lease, as long as nothing new comes."""
+        """Reports the reason once per lease, as long as no outcome comes."""
         if not has_news and time.monotonic() - self._heard_s <= self._lease_s:
             return
         self._heard_s = time.monotonic()
@@ -231,22 +240,25 @@ class Driver:
             self._tell(why)
 
     def _measure_queue(self, work: FleetWork, refusals: int) -> str:
-        """Returns the queue of the device for a trial, in turns; what is no trial's has the first one.
+        """Returns the queue of a device, round-robin by trial number; the first device for other work.
 
-        After a refused outcome it is the next device's.
+        Each refused outcome moves the work to the next device.
         """
         place = refusals + max(work.number, 0)
         return measure_queue(work.machine, self._devices[place % len(self._devices)])
 
     def _forget_questions(self) -> None:
-        """Takes back what an earlier process asked that is no trial's: nobody waits for the answers."""
+        """Withdraws work outside of trials of an earlier process: no process waits for its outcome."""
         for (number, _), job in queues.under_way(self._connection, self._run).items():
             if number < 0:
                 queues.drop_waiting(self._connection, job)
         tables.forget_questions(self._connection, self._run)
 
     def _require_alone(self) -> None:
-        """Takes the lock of a run, that ends with the connection. Raises UsageError where another has it."""
+        """Takes the run's lock, which ends with the connection.
+
+        Raises UsageError where another process holds it.
+        """
         give_up_s = time.monotonic() + TAKEN_LIMIT_S
         while time.monotonic() < give_up_s:
             row = self._connection.execute(
@@ -259,7 +271,10 @@ class Driver:
 
 
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
-    """Returns the nodes that take jobs. Raises UsageError where there is no fleet."""
+    """Returns the nodes that take jobs: neither lost nor asked to end.
+
+    Raises UsageError where there is no fleet.
+    """
     with session(request.url) as connection:
         lease_s = read_settings(connection).lease_s
         seen = tables.nodes(connection)
@@ -267,7 +282,7 @@ def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
 
 
 def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:
-    """Returns how many jobs each device of a class of machines has."""
+    """Returns by device how many jobs wait for it or run on it, for devices of one class of machines."""
     with session(request.url) as connection:
         jobs = {each.queue: each.todo + each.doing_count for each in queues.waiting(connection)}
     return {device: jobs.get(measure_queue(machine, device), 0) for device in devices}

@@ -1,4 +1,4 @@
-"""Makes a database the place of a fleet: our tables, the engine's, and a role for its nodes."""
+"""Sets up a fleet in a database: the tuner's tables, the job queue's tables, and a role for nodes."""
 
 import contextlib
 import re
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 ROLE = re.compile(r"[a-z_][a-z0-9_]{0,62}")  # an identifier that needs no quotes
-# What a node does with our tables; of the history it sees nothing.
+# What a node does with the tuner's tables; nodes have no rights on the history.
 GRANTS = (
     ("SELECT", "fleet_setting"),
     ("SELECT, INSERT, UPDATE, DELETE", "fleet_node"),
@@ -26,14 +26,18 @@ GRANTS = (
 
 
 def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
-    """Sets a fleet up, or brings an older one up to date. Raises UsageError where that cannot be."""
+    """Creates or updates the tables of a fleet, stores its settings, and grants a role the rights of nodes.
+
+    ``role`` is created where the server has none of that name; None: no role is granted anything. Raises
+    UsageError for a malformed role, and where tables or role cannot be made.
+    """
     from tuner.db.store import Store
 
     server_of(url)
     if role is not None and not ROLE.fullmatch(role):
         raise UsageError(f"role: found {role!r}, allowed letters, digits and _, such as fleet_worker")
     with contextlib.closing(connected(url)) as connection:
-        Store.open(url).close()  # makes our tables
+        Store.open(url).close()  # creates the tuner's tables
         install_queue(connection)
         write_settings(connection, settings)
         if role is not None:
@@ -41,7 +45,7 @@ def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
 
 
 def _create(connection: "Connection", role: str) -> None:
-    """Makes a role that may connect. Raises UsageError where that is left to the server's administrator."""
+    """Creates a role that may connect. Raises UsageError where only the server's administrator may do so."""
     from psycopg import errors, sql
 
     try:
@@ -55,7 +59,7 @@ def _create(connection: "Connection", role: str) -> None:
 
 
 def _grant(connection: "Connection", role: str) -> None:
-    """Lets a role do what a node does; makes the role where there is none, without a password."""
+    """Grants a role the rights of a node; creates the role, without a password, where it is missing."""
     from psycopg import sql
 
     name = sql.Identifier(role)

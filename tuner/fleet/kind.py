@@ -1,4 +1,4 @@
-"""Outcomes that the nodes of a fleet give: they compile and measure, all else of a run stays as it is."""
+"""Outcomes from a fleet: nodes compile and measure; everything else of a run stays as without a fleet."""
 
 import shlex
 from collections.abc import Mapping
@@ -26,28 +26,31 @@ if TYPE_CHECKING:
 Named = TypeVar("Named")
 PENDING_OF_ONE: Final = 3  # proposals in flight of a run on one device: docs/guides/fleet.md
 NO_NODE: Final = "no node of the fleet measures for it; start one: tuner fleet worker --measure"
-PENDING_PER_DEVICE: Final = 2  # and as many more for each of several
+PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there are several
 
 
 def pending_limit(devices: int) -> int:
-    """Returns how many proposals of a run are in flight: more of them know less, fewer let devices idle."""
+    """Returns how many proposals of a run are in flight.
+
+    More proposals know fewer outcomes; fewer proposals leave devices idle.
+    """
     return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
 
 
 def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composition:
-    """Returns the parts of a run that nodes of a fleet work for."""
+    """Returns the composition of a run in which nodes of a fleet compile and measure."""
     here = composition.recordings
     return replace(
         composition,
         kinds={name: fleet_kind(kind, fleet) for name, kind in composition.kinds.items()},
         recordings=replace(here, of_run=lambda settings: fleet_outcomes(here.of_run(settings), fleet)),
-        # whether a problem fits is for the nodes to say: 0 bytes are an unknown size
+        # whether a problem fits in memory is checked by nodes: 0 bytes are an unknown size
         machine=lambda: replace(composition.machine(), memory_bytes=0),
     )
 
 
 def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
-    """Returns a kind whose candidates run on nodes."""
+    """Returns a target kind whose candidates run on nodes of a fleet."""
     outcomes = replace(
         fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
     )
@@ -55,7 +58,7 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
 
 
 def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
-    """Returns a source whose machine is a node's, and whose bench is the fleet."""
+    """Returns an outcome source whose machine is that of a node, and whose bench is the fleet."""
     run = FleetRun(own, fleet)
     return replace(
         own,
@@ -68,7 +71,7 @@ def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
 
 
 def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
-    """Returns what nodes can do for a kind, whatever this machine can."""
+    """Returns what nodes of the fleet can do for a target kind, independently of this machine."""
     own = kind.status()
     nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
     chips = {node.machine.chip for node in nodes if node.device}
@@ -83,16 +86,19 @@ def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
 
 
 def named(machines: Mapping[str, Named], words: str) -> dict[str, Named]:
-    """Returns what stands under a name, else under the names that have the words in them; "" is in all."""
+    """Returns the entry whose name is ``words``, else the entries whose name contains ``words``, in any case.
+
+    Every name contains an empty text.
+    """
     if words in machines:
         return {words: machines[words]}
     return {name: each for name, each in machines.items() if words.lower() in name.lower()}
 
 
 def target_on(fleet: FleetRequest, word: str, kind: str) -> TargetName:
-    """Returns what a class of machine measures for, of one kind of target; "auto" is any kind.
+    """Returns the target of one class of machines, named by a part of its name, of one target kind.
 
-    Raises UsageError where no class, or more than one, is meant.
+    ``kind`` "auto" allows every kind. Raises UsageError where no class, or more than one, matches.
     """
     measuring = [node for node in alive_nodes(fleet) if node.device]
     targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
@@ -105,7 +111,7 @@ def target_on(fleet: FleetRequest, word: str, kind: str) -> TargetName:
 
 
 class FleetRun:
-    """What a run asks of a fleet. One process drives it, from one thread."""
+    """The parts of a run that a fleet provides. One process drives the run, from one thread."""
 
     def __init__(self, own: OutcomeSource, fleet: FleetRequest) -> None:
         self._own = own
@@ -114,7 +120,11 @@ class FleetRun:
         self._plain: FleetWork | None = None
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the class of machine to measure on. Raises UsageError for none, a choice, few devices."""
+        """Returns the class of machine to measure on.
+
+        Raises UsageError where no node measures the target, where several classes match, and for too few
+        devices.
+        """
         wanted = self._fleet.machine
         found = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
         if not found:
@@ -130,7 +140,10 @@ class FleetRun:
         return machine
 
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns this installation's compiler. Raises UsageError unless a node has the same."""
+        """Returns this installation's compiler.
+
+        Raises UsageError unless a node has the same compiler build.
+        """
         compiler = self._own.compiler(target)
         maker = compiler_build_of(compiler)
         compiler_builds = [node.maker for node in self._alive() if node.seats and node.target == target.text]
@@ -143,7 +156,7 @@ class FleetRun:
         return compiler
 
     def bench(self, order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-        """Returns the bench of one run. Raises UsageError while another process drives it."""
+        """Returns the bench of a run. Raises UsageError while another process drives the run."""
         from tuner.fleet.bench import FleetBench
 
         machine = self.machine(order.target)
@@ -165,13 +178,13 @@ class FleetRun:
         return FleetBench(order, self._driver, self._plain)
 
     def baseline(self, _problem: Problem, _threads: int, _seed: int) -> Baseline:
-        """Times the baseline on the run's device. Raises TunerError where that fails."""
+        """Times the baseline on the first device of the run. Raises TunerError where that fails."""
         found = self._asked(BASELINE)
         assert isinstance(found, Baseline)
         return found
 
     def roofline(self, _problem: Problem, _threads: int) -> Roofline:
-        """Measures what the run's machine can do at most. Raises TunerError where that fails."""
+        """Measures the peak rates of the run's machine. Raises TunerError where that fails."""
         found = self._asked(ROOFLINE)
         assert isinstance(found, Roofline)
         return found
@@ -191,7 +204,7 @@ class FleetRun:
         return tuple(node for node in self._alive() if node.device and node.target == target.text)
 
     def _require_devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
-        """Returns all devices of a class of machine. Raises UsageError where the run asks for more."""
+        """Returns all devices of a class of machines. Raises UsageError where the run asks for more."""
         nodes = [node for node in self._measuring(target) if node.machine.name == machine.name]
         devices = tuple(sorted({node.device for node in nodes}))
         if len(devices) < self._fleet.devices:
@@ -203,6 +216,6 @@ class FleetRun:
         return devices
 
     def _devices(self, target: TargetName, machine: Machine) -> tuple[str, ...]:
-        """Returns the devices of the run: those with the least work."""
+        """Returns the devices of the run: those with the fewest jobs."""
         busy = busy_devices(self._fleet, machine.name, self._require_devices(target, machine))
         return tuple(sorted(busy, key=lambda device: (busy[device], device))[: self._fleet.devices])

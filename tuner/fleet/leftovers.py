@@ -1,9 +1,9 @@
-"""What a process leaves behind that is killed, ended and deleted by one beside it.
+"""Cleanup after a killed process: a second process ends what the first one started and deletes its files.
 
     python -m tuner.fleet.leftovers MARK [FOLDER]
 
-waits until its standard input ends: whoever has started it is gone then, kill -9 included, or has told that
-all is well.
+waits until its standard input ends. Without a byte on its input the process that started it has ended early,
+by kill -9 included, and is cleaned up after.
 """
 
 import contextlib
@@ -22,38 +22,41 @@ from tuner.workers.started_processes import DEAD, processes, state_of, variable_
 MARK: Final = "TUNER_LOCAL_FLEET"  # a variable that processes inherit from the first one
 SERVER_FILE: Final = "d/postmaster.pid"  # in a server's folder
 LOOK_S: Final = 0.05
-GIVE_UP_S: Final = 20.0  # of ending what does not end
+GIVE_UP_S: Final = 20.0  # of ending processes that do not end
 
 
 @contextlib.contextmanager
 def cleared(mark: str, folder: Path | None = None) -> Iterator[None]:
-    """Ends what is left of a mark's processes and deletes the folder, unless the block ends well."""
+    """Ends all processes with a mark and deletes the folder after the block, unless the block ends normally.
+
+    A second process does this, so that an exception and a kill of this process have the same effect.
+    """
     words = (sys.executable, "-m", "tuner.fleet.leftovers", mark, *([] if folder is None else [str(folder)]))
-    # a session of its own: what kills the group of this process leaves it
+    # a process session of its own: a signal to this process group does not reach it
     with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True) as watching:
         yield
         assert watching.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # somebody has ended it
+        with contextlib.suppress(BrokenPipeError):  # the watching process was killed
             watching.stdin.write(b"well")
             watching.stdin.flush()
 
 
 def marked(mark: str) -> tuple[int, ...]:
-    """Returns the processes that have a mark."""
+    """Returns the process ids of the processes that have a mark in their environment."""
     return tuple(number for number in processes() if variable_of(number, MARK) == mark)
 
 
 def clear(mark: str, folder: Path | None) -> None:
-    """Ends the processes of a mark, and the server of a folder; deletes the folder."""
+    """Ends the processes with a mark, and the PostgreSQL server of a folder; deletes the folder."""
     give_up_s = time.monotonic() + GIVE_UP_S
     while _is_something_left(mark, folder) and time.monotonic() < give_up_s:
         time.sleep(LOOK_S)
 
 
 def _is_something_left(mark: str, folder: Path | None) -> bool:
-    """Ends and deletes what there is; says whether there was anything."""
+    """Ends processes and deletes files that are left; returns whether any were."""
     server = _server_of(folder)
-    if server is not None:  # by SIGQUIT it gives its shared memory back, and ends its own processes
+    if server is not None:  # at SIGQUIT it frees its shared memory and ends its own processes
         _send(server, signal.SIGQUIT)
         return True
     found = marked(mark)
@@ -65,10 +68,10 @@ def _is_something_left(mark: str, folder: Path | None) -> bool:
 
 
 def _server_of(folder: Path | None) -> int | None:
-    """Returns the server that runs in a folder."""
+    """Returns the process id of the PostgreSQL server that runs in a folder; None for no server."""
     if folder is None:
         return None
-    with contextlib.suppress(OSError, ValueError):  # there is none, or it is about to write this
+    with contextlib.suppress(OSError, ValueError):  # there is no server, or it is writing this file
         server = int((folder / SERVER_FILE).read_text().partition("\n")[0])
         return None if state_of(server) in DEAD else server
     return None
@@ -80,7 +83,7 @@ def _send(process: int, number: signal.Signals) -> None:
 
 
 def main(mark: str, folder: str = "") -> None:
-    """Waits, and clears what is left."""
+    """Waits for the end of standard input, and cleans up unless a byte came first."""
     if not sys.stdin.buffer.read():
         clear(mark, Path(folder) if folder else None)
 

@@ -1,4 +1,4 @@
-"""A whole fleet on this machine for as long as somebody wants it: server, nodes, nothing left behind."""
+"""A temporary fleet on this machine: server and nodes, with no process or file left afterwards."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tuner.fleet.server import require_packages
 from tuner.fleet.settings import FleetSettings
 
 LEASE_S: Final = 10.0
-END_LIMIT_S: Final = 30.0  # that a node may need for what it has
+END_LIMIT_S: Final = 30.0  # that a node may need for its current work
 NODES: Final = (
     ("compile-1", ("--compile", "1")),
     ("compile-2", ("--compile", "1")),
@@ -22,9 +22,10 @@ NODES: Final = (
 
 @contextmanager
 def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]:
-    """Gives the nodes of a fleet, two that compile and one that measures.
+    """Gives the nodes of a running fleet: two compile, one measures. Ends fleet and server after the block.
 
-    Raises TunerError where a part is missing here, or where a process outlives its fleet.
+    ``say`` is called with a line of progress. Raises TunerError where a package or program is missing, or
+    where a process outlives the fleet.
     """
     require_packages()
     with server() as url:

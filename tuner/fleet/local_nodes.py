@@ -1,4 +1,4 @@
-"""Nodes and drivers of a fleet as processes of this machine: started, stopped, killed, none left behind."""
+"""Nodes and drivers of a fleet as child processes on this machine: started, stopped and killed by name."""
 
 import signal
 import subprocess
@@ -25,7 +25,7 @@ LOOK_S: Final = 0.05
 
 @final
 class LocalNodes:
-    """Processes by their names; what they say goes into a file each."""
+    """Child processes by their names; each has a log file with its output."""
 
     def __init__(self, url: str, target: str, folder: Path) -> None:
         self.url = url
@@ -36,40 +36,44 @@ class LocalNodes:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
-        """Returns the nodes; they end with this process, whatever ends it."""
+        """Returns itself; the processes end with this process, also if it is killed."""
         self._leftovers.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Kills all of them."""
+        """Kills all processes."""
         for name in self._processes:
             self.kill(name)
         self._leftovers.__exit__(kind, error, trace)
 
     def start(self, name: str, *words: str, target: str = "", before: tuple[str, ...] = ()) -> None:
-        """Starts a node: ``--compile 2``, ``--measure``. It is at work some seconds later.
+        """Starts a node with options such as ``--compile 2``; it takes work some seconds later.
 
-        ``before`` are the words of a command that becomes it, such as env or unshare.
+        ``before`` is a command that executes the node's, such as env or unshare with their arguments.
         """
         of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
         self.start_command(name, ("fleet", "worker", *of_all, *words), before)
 
     def start_command(self, name: str, words: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
-        """Starts any command of tuner, such as a driver."""
+        """Starts any command of tuner, such as a driver, as a process called ``name``."""
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 self.command(*words, before=before), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
     def command(self, *words: str, before: tuple[str, ...] = ()) -> list[str]:
-        """Returns a command of tuner that counts as one of theirs, for others to start."""
-        variables = (f"{MARK}={self._mark}", f"TMPDIR={self.folder}")  # what is killed leaves files
+        """Returns the arguments of a tuner command that carries the mark of these processes."""
+        # killed processes leave temporary files
+        variables = (f"{MARK}={self._mark}", f"TMPDIR={self.folder}")
         return ["env", *variables, *before, sys.executable, "-m", "tuner", *words]
 
     def wait_until_ready(self, *names: str) -> None:
-        """Returns when nodes are at work. Raises TunerError for one that ends, or that needs too long."""
+        """Returns when all named nodes take work.
+
+        Raises TunerError for a node that ends, or after READY_LIMIT_S.
+        """
         give_up_s = time.monotonic() + READY_LIMIT_S
         with session(self.url) as connection:
             lease_s = read_settings(connection).lease_s
@@ -82,39 +86,39 @@ class LocalNodes:
                 time.sleep(LOOK_S)
 
     def has_ended(self, name: str) -> bool:
-        """Says whether a process is over."""
+        """Returns whether the process called ``name`` has ended."""
         return self._processes[name].poll() is not None
 
     def wait(self, name: str, limit_s: float) -> int:
-        """Returns the exit status of a process that ends. Raises TunerError for one that goes on."""
+        """Returns the exit status of a process. Raises TunerError if it does not end within ``limit_s``."""
         try:
             return self._processes[name].wait(limit_s)
         except subprocess.TimeoutExpired as error:
             raise TunerError(f"{name}: found it at work, allowed its end within {limit_s:g} s") from error
 
     def process(self, name: str) -> int:
-        """Returns the number of a process."""
+        """Returns the process id of the process called ``name``."""
         return self._processes[name].pid
 
     def ask_to_end(self, name: str) -> None:
-        """Lets a node end after what it has."""
+        """Sends SIGTERM to a node: it ends after its current work."""
         self._processes[name].send_signal(signal.SIGTERM)
 
     def kill(self, name: str) -> None:
-        """Kills a process by SIGKILL."""
+        """Kills a process by SIGKILL and waits for its end."""
         self._processes[name].kill()
         self._processes[name].wait()
 
     def said(self, name: str) -> str:
-        """Returns what a process has said."""
+        """Returns the output of a process."""
         return self._log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """Returns the last line that a process has said."""
+        """Returns the last line of a process's output."""
         return (self.said(name).strip().splitlines() or ["it said nothing"])[-1]
 
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
-        """Returns what is left, once all are killed, of what they had started."""
+        """Returns the process ids that are left after ``within_s`` of what these processes have started."""
         give_up_s = time.monotonic() + within_s
         while (found := marked(self._mark)) and time.monotonic() < give_up_s:
             time.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the distribution's package, started in a folder of its own."""
+"""A temporary PostgreSQL server from the distribution's package, in a folder of its own."""
 
 import importlib.util
 import os
@@ -19,16 +19,19 @@ LIMIT_S = 180  # of initdb and pg_ctl, which take a second on a quiet machine
 
 
 class NoServerError(TunerError):
-    """No server can be started here; the message says why."""
+    """No PostgreSQL server can be started here; the message says why."""
 
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Gives the URL of a running server's database. Raises NoServerError where none can be."""
+    """Gives the URL of a running server's database, and stops the server after the block.
+
+    Raises NoServerError where a program or package is missing or the server does not start.
+    """
     if importlib.util.find_spec("psycopg") is None:
         raise NoServerError("PostgreSQL needs psycopg, found none: pip install 'psycopg[binary]'")
     programs = _programs()
-    # a socket's path may have 107 bytes: the folders of pytest are too deep
+    # the path of a socket may have 107 bytes: temporary folders of pytest are too deep
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     with cleared(folder.name, folder):
         try:
@@ -43,12 +46,12 @@ def server() -> Iterator[str]:
 
 
 def folder_of(url: str) -> Path:
-    """Returns the folder of a server that was started here."""
+    """Returns the folder of a server from its URL, for servers that ``server`` started."""
     return Path(url.rpartition("?host=")[2])
 
 
 def start(folder: Path) -> None:
-    """Starts the server of a folder. Raises NoServerError where it does not begin."""
+    """Starts the server whose data lie in a folder. Raises NoServerError where it does not start."""
     _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
 
 
@@ -76,7 +79,7 @@ def _has_user() -> bool:
 
 
 def _run(folder: Path, *words: str | Path) -> None:
-    # not by runuser, which stops itself where its child was stopped, and stays so when both go on
+    # not by runuser: it stops with a stopped child, and stays stopped when both are continued
     user = "postgres" if os.geteuid() == 0 else None
     try:
         done = subprocess.run(

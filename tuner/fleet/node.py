@@ -1,4 +1,4 @@
-"""A node: a process that takes work from the queues of a fleet, and tells what became of it."""
+"""A node: a process that takes work from the job queues of a fleet and reports the outcomes."""
 
 import asyncio
 import contextlib
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 MIB: Final = 1 << 20
-REPORT_EVERY_S: Final = 60.0  # of a database that is away
-KEEP_FREE_BYTES: Final = 64 * MIB  # of the folder for temporary files: children write code there
+REPORT_EVERY_S: Final = 60.0  # between two messages that the database is away
+KEEP_FREE_BYTES: Final = 64 * MIB  # in the folder for temporary files, where child processes write code
 
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """What a node is started with."""
+    """The options with which a node is started."""
 
     target: TargetName
     name: str = ""  # "": host and process
@@ -48,7 +48,7 @@ class NodeRequest:
     keep_free_bytes: int = KEEP_FREE_BYTES
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a node that would do nothing."""
+        """Raises UsageError for a negative concurrency, and for a node that neither compiles nor measures."""
         if self.seats < 0:
             raise UsageError(f"compile: found {self.seats}, allowed 1 or more candidates at once")
         if not self.seats and not self.has_device:
@@ -56,7 +56,10 @@ class NodeRequest:
 
 
 def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
-    """Returns what a node tells of itself. Raises UsageError for a target that has no child processes."""
+    """Returns the description that a node stores of itself.
+
+    Raises UsageError for a target without child processes.
+    """
     if source.children is None:
         raise UsageError(f"target {request.target.text}: not allowed for a fleet: it has no child processes")
     host = socket.gethostname()
@@ -74,13 +77,14 @@ def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
 
 
 def run_node(url: str, request: NodeRequest, source: OutcomeSource, say: Callable[[str], None]) -> bool:
-    """Works until SIGTERM or a drain. Returns whether it ended well; says what happens, line by line.
+    """Works until SIGTERM or a drain; returns whether the node ended without trouble.
 
-    Raises TunerError where it has no room to begin: one that is started again and again would take jobs
-    in vain, which are given up after some of that.
+    ``say`` is called with lines on what happens. Raises TunerError where the disk is too full to begin: a
+    node that is restarted again and again would take jobs in vain, and a job is given up after a few
+    attempts.
     """
     require_disk_space(request.keep_free_bytes)
-    for name in ("procrastinate", "psycopg"):  # what goes wrong is said here, in lines
+    for name in ("procrastinate", "psycopg"):  # this process prints their errors itself, in one line each
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with session(url) as connection:
         settings = read_settings(connection)
@@ -91,7 +95,7 @@ def run_node(url: str, request: NodeRequest, source: OutcomeSource, say: Callabl
 
 @final
 class NodeProcess:
-    """The loop of a node. The engine is in the main thread, the children and the database in one each."""
+    """The loop of a node: the job queue in the main thread, children and database in one thread each."""
 
     def __init__(
         self,
@@ -110,12 +114,15 @@ class NodeProcess:
         self._children = NodeChildren(source, request.seats)
         self._ending = asyncio.Event()
         self._database = ReconnectingSession(url, self._ending)
-        self._trouble = ""  # why it can work no longer
-        self._reported_s = -REPORT_EVERY_S  # when it said last that it waits
-        self._reported = {node.maker}  # compilers whose jobs were told of as not for this node
+        self._trouble = ""  # why the node ends early
+        self._reported_s = -REPORT_EVERY_S  # when it last printed that it waits
+        self._reported = {node.maker}  # compiler builds for which it was printed that this node has another
 
     async def run(self) -> bool:
-        """Serves its queues; a server that goes away is waited for."""
+        """Serves the node's queues until it is to end; waits for a server that is away.
+
+        Returns as ``run_node``.
+        """
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -137,12 +144,12 @@ class NodeProcess:
         return not self._trouble
 
     def _interrupt(self) -> None:
-        """Ends after what it has; the next Ctrl-C ends that as well."""
+        """Ends the node after its current work; the next Ctrl-C ends that work as well."""
         self._ending.set()
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
 
     def _report_unheard(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Says what the engine found and nobody waits for, such as a job that was given to another node."""
+        """Prints an error of the job queue that no task awaits, such as a job given to another node."""
         error = context.get("exception")
         cause = error if error is None or error.__cause__ is None else error.__cause__
         line = str(cause or context["message"]).strip().partition("\n")[0]
@@ -158,17 +165,20 @@ class NodeProcess:
             await asyncio.sleep(AGAIN_S)
 
     async def _do(self, work: FleetWork) -> None:
-        """Does a piece of work unless it has an outcome. An error gives it back for another node to do."""
+        """Does a piece of work unless it has an outcome.
+
+        An error returns the job to its queue for another node.
+        """
         try:
             if not await self._database.ask(tables.is_reported, work.key):
                 blobs = tuple([await self._database.ask(_required_blob, each) for each in work.blobs])
                 await self._done_here(work, blobs)
-        except Exception as error:  # the engine does not tell of it
+        except Exception as error:  # the job queue does not print it
             self._say(f"{self._node.name}: gives {work.words} back: {error}")
             raise
 
     async def _done_here(self, work: FleetWork, blobs: tuple[bytes, ...]) -> None:
-        """Does a piece of work. Where the node cannot, it ends."""
+        """Does a piece of work; ends the node where the node cannot do it."""
         try:
             self._require_fit(work)
             await self._work(work, blobs)
@@ -186,13 +196,14 @@ class NodeProcess:
             self._children.drop(order)
             raise
         if isinstance(done.value, Failure):
-            require_disk_space(self._request.keep_free_bytes)  # else it may be ours, not the candidate's
+            # else the failure may be this node's, not the candidate's
+            require_disk_space(self._request.keep_free_bytes)
         device = "" if work.stage == COMPILE else self._node.device
         execution = tables.Execution(self._node.name, device, until_now(), done.timed)
         await self._database.ask(_settled, work, done, execution)
 
     def _require_fit(self, work: FleetWork) -> None:
-        """Raises TunerError for what its queue should have kept away, and where there is no room to work."""
+        """Raises TunerError for work of another compiler, machine or target, and for too little free disk."""
         node = self._node
         fits = work.maker == node.maker and (work.stage == COMPILE or work.machine == node.machine.name)
         if not fits or work.target.text != node.target:
@@ -203,7 +214,7 @@ class NodeProcess:
         require_disk_space(self._request.keep_free_bytes)
 
     async def _beat(self) -> None:
-        """Tells that it is alive and what it costs, and looks after what others have lost."""
+        """Sends heartbeats with the load of this process; returns jobs of lost nodes to their queues."""
         meter = QueueMeter()
         while True:
             with self._telling_of_trouble():
@@ -215,7 +226,7 @@ class NodeProcess:
 
     @contextlib.contextmanager
     def _telling_of_trouble(self) -> Iterator[None]:
-        """Says why a heartbeat came to nothing; the next one may come to more."""
+        """Prints why a heartbeat failed; the loop goes on with the next heartbeat."""
         try:
             with plain_errors():
                 yield
@@ -223,7 +234,7 @@ class NodeProcess:
             self._say(f"{self._node.name}: heartbeat: {error}")
 
     async def _report_foreign_work(self) -> None:
-        """Says, once for each other compiler, why this node gets none of the jobs for its target."""
+        """Prints, once for each other compiler build, why this node gets none of the jobs for its target."""
         node = self._node
         for maker, count in await self._database.ask(queues.compiler_builds, TargetName.parse(node.target)):
             if maker not in self._reported:
@@ -233,7 +244,7 @@ class NodeProcess:
 
 
 def require_disk_space(least_bytes: int) -> None:
-    """Raises TunerError where temporary files have less room."""
+    """Raises TunerError where the folder of temporary files has less than ``least_bytes`` free."""
     folder = tempfile.gettempdir()
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < least_bytes:
@@ -243,7 +254,10 @@ def require_disk_space(least_bytes: int) -> None:
 
 
 def _differing(maker: str, other: str) -> tuple[str, str]:
-    """Returns of each of two compilers the words that the other one has not; all words where none is left."""
+    """Returns for each of two compiler builds the parts that the other lacks.
+
+    All parts where none is left.
+    """
     words, others = maker.split(), other.split()
     left = " ".join(word for word in words if word not in others)
     right = " ".join(word for word in others if word not in words)
@@ -258,8 +272,8 @@ def _required_blob(connection: "Connection", sha256: str) -> bytes:
 
 
 def _settled(connection: "Connection", work: FleetWork, done: Done, execution: tables.Execution) -> None:
-    """Stores artifact, outcome and when it was done together, and wakes the driver."""
-    with connection.pipeline(), connection.transaction():  # all of it is one way to the server
+    """Stores artifact, outcome and times of a piece of work in one transaction, and wakes the driver."""
+    with connection.pipeline(), connection.transaction():  # one round trip to the server
         value = done.value
         told = _stored(connection, value) if isinstance(value, Artifact) else value
         tables.note_work(connection, work, execution)
@@ -267,7 +281,7 @@ def _settled(connection: "Connection", work: FleetWork, done: Done, execution: t
 
 
 def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
-    """Stores an artifact; returns what tells of it, or why nobody would take it."""
+    """Stores an artifact; returns its description, or a Failure for an artifact above the limit of bytes."""
     blob = packed(artifact)
     if len(blob) > tables.BLOB_LIMIT_BYTES:
         return Failure(
@@ -278,6 +292,6 @@ def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:
 
 
 def _beaten(connection: "Connection", name: str, lease_s: float, load: tables.QueueLoad) -> bool:
-    """Returns whether the node is to end."""
+    """Sends a heartbeat; returns whether the node is to end."""
     sweep(connection, lease_s)
     return tables.beat(connection, name, load)

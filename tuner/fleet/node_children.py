@@ -1,4 +1,4 @@
-"""The child processes of a node: one thread owns them all, as the loop of a bench does, and takes orders."""
+"""The child processes of a node, all owned by one thread, which takes orders from any thread."""
 
 import collections
 import contextlib
@@ -32,15 +32,15 @@ from tuner.workers.measurement_worker import MeasurementWorker
 from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.timing_lock import TimingLock, words_of
 
-IDLE_TICK_S: Final = 10.0  # without work nothing is looked at: an order wakes at once
-MEASUREMENT_WORKERS_KEPT: Final = 4  # each has the arrays of its problem
+IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once
+MEASUREMENT_WORKERS_KEPT: Final = 4  # each holds the arrays of its problem
 
 Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a node did, before it is told."""
+    """The result of a piece of work, before it is stored."""
 
     value: Result
     seconds: float
@@ -49,7 +49,7 @@ class Done:
 
 @dataclass(eq=False)
 class Order:
-    """A piece of work on its way through the children."""
+    """A piece of work that was given to the thread of the child processes."""
 
     work: FleetWork
     blobs: tuple[bytes, ...]  # of the work's hashes
@@ -59,12 +59,15 @@ class Order:
 
 
 class DroppedError(Exception):
-    """The work was taken back while a child was at it."""
+    """The work was withdrawn while a child process was working on it."""
 
 
 @final
 class NodeChildren:
-    """Compiles in several children and judges in one at a time, for one target; any thread gives orders."""
+    """Compiles in several child processes and measures in one at a time, for one target.
+
+    Any thread may submit and drop orders.
+    """
 
     def __init__(self, source: OutcomeSource, seats: int) -> None:
         assert source.children is not None
@@ -73,7 +76,7 @@ class NodeChildren:
         self._slots = seats
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._to_measure: collections.deque[Order] = collections.deque()
-        self._compiling: dict[int, Order] = {}  # by place in the pool
+        self._compiling: dict[int, Order] = {}  # by slot of the pool
         self._pool: CompilePool | None = None
         self._measurement_workers: collections.OrderedDict[tuple[Problem, int], MeasurementWorker] = (
             collections.OrderedDict()
@@ -81,26 +84,26 @@ class NodeChildren:
         self._measuring: Order | None = None
         self._wake = WakePipe()
         self._is_closing = False
-        self._broken = ""  # why the thread ended before it was told to
+        self._broken = ""  # why the thread ended early
         self._thread = threading.Thread(target=self._live, name="children", daemon=True)
         self._thread.start()
 
     def submit(self, work: FleetWork, blobs: tuple[bytes, ...]) -> Order:
-        """Takes a piece of work; its ``done`` is set when it is over."""
+        """Takes a piece of work; the future ``done`` of the returned order gets the result."""
         order = Order(work, blobs)
         self._orders.put(order)
         self._wake.ring()
-        if self._broken:  # set before the thread looked for orders the last time
+        if self._broken:  # set before the thread read its orders for the last time
             self._refuse_orders()
         return order
 
     def drop(self, order: Order) -> None:
-        """Ends a piece of work, whatever a child is doing."""
+        """Withdraws an order, whatever a child process is doing for it."""
         order.is_dropped = True
         self._wake.ring()
 
     def close(self) -> None:
-        """Ends the children."""
+        """Ends the child processes and the thread."""
         self._is_closing = True
         self._wake.ring()
         self._thread.join()
@@ -112,7 +115,7 @@ class NodeChildren:
                 self._meanwhile()
                 if self._to_measure:
                     self._measure(self._to_measure.popleft())
-        except Exception as error:  # noqa: BLE001 - as in a child: all who wait must hear of it
+        except Exception as error:  # noqa: BLE001 - as in a child process: every waiting order must fail
             self._broken = f"children: found {type(error).__name__}: {error}, allowed none"
             self._to_measure.extend(self._compiling.values())
             self._refuse_orders()
@@ -120,7 +123,7 @@ class NodeChildren:
             self._end_children()
 
     def _refuse_orders(self) -> None:
-        """Tells all who wait that nobody will work."""
+        """Fails all orders that wait: the thread has ended."""
         with contextlib.suppress(queue.Empty):
             while True:
                 self._to_measure.append(self._orders.get_nowait())
@@ -135,7 +138,10 @@ class NodeChildren:
             evaluate.kill()
 
     def _meanwhile(self) -> None:
-        """Does what need not wait for a measurement. Raises DroppedError where that is wanted no longer."""
+        """Does the work that need not wait for a measurement.
+
+        Raises DroppedError if the order that is measured was withdrawn, or the node is closing.
+        """
         self._wake.clear()
         measuring = self._measuring
         if measuring is not None and (measuring.is_dropped or self._is_closing):
@@ -145,7 +151,7 @@ class NodeChildren:
         self._take_orders()
         try:
             self._advance()
-        except TunerError as error:  # no child can start: not the candidates' doing
+        except TunerError as error:  # no child process can start: not caused by a candidate
             self._fail_compiles(error)
         waiting = [] if self._pool is None else self._pool.children
         if not self._to_measure or measuring is not None:
@@ -162,7 +168,7 @@ class NodeChildren:
                     continue
                 try:
                     self._compile(order)
-                except Exception as error:  # noqa: BLE001 - whatever it is, who waits must hear of it
+                except Exception as error:  # noqa: BLE001 - whatever it is, the waiting order must fail
                     order.done.set_exception(error)
 
     def _compile(self, order: Order) -> None:
@@ -202,7 +208,7 @@ class NodeChildren:
             done = self._measured(order)
         except DroppedError:
             self._measurement_workers.pop((order.work.problem, order.work.threads)).kill()
-        except Exception as error:  # noqa: BLE001 - whatever it is, who waits must hear of it
+        except Exception as error:  # noqa: BLE001 - whatever it is, the waiting order must fail
             order.done.set_exception(error)
         else:
             order.done.set_result(done)
@@ -230,7 +236,7 @@ class NodeChildren:
         return Done(reply.value, reply.seconds, order.timed)
 
     def _alone(self, order: Order) -> Done:
-        """Measures what has a child process of its own, nothing of ours running beside."""
+        """Measures a baseline or a roofline in a child process of its own, while no other child runs."""
         work = order.work
         with self._quiet(), self._interval(order):
             value = self._value_of(work)
@@ -242,11 +248,11 @@ class NodeChildren:
             if work.stage == BASELINE:
                 return self._source.baseline(work.problem, work.threads, work.seed)
             return self._source.roofline(work.problem, work.threads)
-        except TunerError as error:  # a run goes on without it
+        except TunerError as error:  # a run continues without this number
             return Failure(Stage.RUN, str(error))
 
     def _measurement_worker_of(self, work: FleetWork) -> MeasurementWorker:
-        """Returns the judge of a problem; the one that was idle longest ends where there are too many."""
+        """Returns the measurement worker of a problem; ends the longest idle workers above the limit."""
         key = (work.problem, work.threads)
         if key not in self._measurement_workers:
             children = self._children_of(work)
@@ -291,7 +297,8 @@ class NodeChildren:
 def began() -> Callable[[], Interval]:
     """Returns a function that returns the interval from this call of ``began`` until its own call.
 
-    The moment is of the machine's clock, the length of the monotonic one: the former may be set meanwhile.
+    The begin is read from the machine's clock, the length from the monotonic clock: the machine's clock may
+    be set in between.
     """
     moment, moment_s = now(), time.monotonic()
 
@@ -302,5 +309,5 @@ def began() -> Callable[[], Interval]:
 
 
 def now() -> datetime.datetime:
-    """Returns the moment by this machine's clock."""
+    """Returns the current time by this machine's clock, in UTC."""
     return datetime.datetime.now(datetime.UTC)

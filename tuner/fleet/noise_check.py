@@ -1,4 +1,4 @@
-"""How much a node disturbs what is timed on its machine: the same work beside it, and while it is stopped."""
+"""How much a node slows down what is timed on its machine: equal work with the node running and stopped."""
 
 import contextlib
 import os
@@ -21,35 +21,41 @@ if TYPE_CHECKING:
 
     from tuner.fleet.status import FleetStatus
 
-ALLOWED: Final = 0.003  # by which times beside a node may be longer
+ALLOWED: Final = 0.003  # share by which times with a running node may be longer
 SLICE_S: Final = 1.0  # of work without a pause
-SLICES_OF_LEASE: Final = 4  # a node stands still for two at most: it is not to be lost by that
-ELEMENTS: Final = 1 << 15  # of f32: three arrays stay in a second cache
+SLICES_OF_LEASE: Final = 4  # a node is stopped for two at most: it must not count as lost
+ELEMENTS: Final = 1 << 15  # of f32: three arrays fit into the second level of cache
 PROCESSES: Final = Path("/proc")
 TURNS: Final = ("stopped", "stopped again", "beside")
 
 
 @dataclass(frozen=True)
 class NoiseCheck:
-    """What was found for one node."""
+    """The result of a noise check of one node."""
 
     node: str
     rounds: int
-    longer: PairedSlowdown  # beside the node than while it is stopped
+    longer: PairedSlowdown  # with the node running, compared with the node stopped
 
     @property
     def is_quiet(self) -> bool:
-        """Says whether it was shown that the node does not disturb."""
+        """True if the whole interval of the slowdown is at most ALLOWED."""
         return self.longer.interval[1] <= ALLOWED
 
     @property
     def is_loud(self) -> bool:
-        """Says whether it was shown that the node disturbs; else this machine is too restless to tell."""
+        """True if the whole interval of the slowdown is above ALLOWED and above the noise.
+
+        False: the node was shown to be quiet (see ``is_quiet``), or the check is inconclusive.
+        """
         return self.longer.interval[0] > max(ALLOWED, self.longer.noise)
 
 
 def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
-    """Returns the nodes of a host that measure. Raises UsageError for none, and while one has work."""
+    """Returns the nodes of a host that measure.
+
+    Raises UsageError for none, and while one of them has work.
+    """
     seen = [each for each in status.nodes if each.node.device and not each.is_lost(status.lease_s)]
     here = tuple(each.node for each in seen if each.node.host == host)
     if not here:
@@ -68,9 +74,10 @@ def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
 def check_noise(
     node: FleetNode, rounds: int, lease_s: float, rng: "np.random.Generator", slice_s: float = SLICE_S
 ) -> NoiseCheck:
-    """Times the same work in turns: while the node's process is stopped, twice, and beside it.
+    """Times the same work interleaved: while the node's process is stopped, twice, and while it runs.
 
-    Raises TunerError for a node that ends meanwhile.
+    ``rng`` permutes the order of each of the ``rounds``; ``slice_s`` is the length of one timing, at most a
+    part of the lease. Raises TunerError for a node that ends meanwhile.
     """
     slice_s = min(slice_s, lease_s / SLICES_OF_LEASE)
     work = _work(rng)
@@ -94,7 +101,7 @@ def _work(rng: "np.random.Generator") -> Callable[[], object]:
 
 
 def _call_s(work: Callable[[], object], slice_s: float) -> float:
-    """Returns the mean time of a call within a slice of work: what is interrupted counts."""
+    """Returns the mean time of a call over a slice of work, interruptions included."""
     times_s = []
     until_s = time.perf_counter() + slice_s
     before_s = time.perf_counter()
@@ -108,7 +115,7 @@ def _call_s(work: Callable[[], object], slice_s: float) -> float:
 
 @contextlib.contextmanager
 def _alone_on_processor() -> Iterator[None]:
-    """Runs on the processor that one thread is timed on."""
+    """Runs the block on the processor on which single-threaded kernels are timed."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, processors(1))
     try:
@@ -136,7 +143,7 @@ def _send(process: int, number: signal.Signals) -> None:
 
 
 def _is_node(process: int) -> bool:
-    """Says whether a process of this machine is a node, and ours to stop."""
+    """Returns whether a process of this machine is a node that this process may stop."""
     with contextlib.suppress(OSError):
         words = (PROCESSES / str(process) / "cmdline").read_bytes().split(b"\0")
         os.kill(process, 0)

@@ -1,4 +1,4 @@
-"""The engine's way to its server: what became of a job is told again until the server has heard it."""
+"""The job queue's connections to its server: the end of a job is sent again until the server confirms it."""
 
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, final
@@ -18,14 +18,14 @@ OPEN_S: Final = 5.0  # that a connection may take
 
 @final
 class QueueConnector(PsycopgConnector):
-    """A pool of connections, whose loss in the middle of a statement leaves no job without an end.
+    """A pool of connections in which a connection lost during a statement leaves no job without an end.
 
-    The engine opens broken connections anew without a word. A job whose end was lost with one would be
-    worked at for ever: its node lives, and nobody has it.
+    Procrastinate replaces broken connections silently. A job whose end was lost with a connection would stay
+    "doing" for ever: its node sends heartbeats, and no other node gets the job.
     """
 
     def __init__(self, url: str, connections: int, ending: asyncio.Event) -> None:
-        """Takes the most connections, and what says that the node is to end."""
+        """Takes the largest number of connections, and the event that the node is to end."""
         super().__init__(
             conninfo=server_of(url),
             kwargs=dict(KEEP_ALIVE),
@@ -37,9 +37,10 @@ class QueueConnector(PsycopgConnector):
         self._ending = ending
 
     async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
-        """Does a statement without an answer; again, if it is about a job and the server went away.
+        """Executes a statement without a result; repeats a statement about a job if the connection was lost.
 
-        Raises ConnectorException where the server refuses it, such as an end that it heard before.
+        Raises ConnectorException where the server refuses the statement, such as an end that it has stored
+        already.
         """
         retry_limit = RetryLimit(self._ending)
         while True:
@@ -54,11 +55,11 @@ class QueueConnector(PsycopgConnector):
 
 
 async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
-    """Lets a statement be a transaction: the engine has no longer ones, and asks the server half as often."""
+    """Makes every statement a transaction: Procrastinate uses no longer ones; round trips are halved."""
     await connection.set_autocommit(True)
 
 
 async def require_server(url: str) -> None:
-    """Raises what psycopg raises where no server answers: the engine's pool would wait for one."""
+    """Raises what psycopg raises where no server answers: Procrastinate's pool would wait for a server."""
     connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
     await connection.close()

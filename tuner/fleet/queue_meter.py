@@ -1,4 +1,4 @@
-"""How much a node's own process disturbs what is measured beside it: processor, wake-ups, where it runs."""
+"""How much a node's own process loads its machine: processor time and wake-ups, children not included."""
 
 import os
 import resource
@@ -14,18 +14,18 @@ from tuner.runtime.cpu.describe_host import processors
 class _Reading:
     moment_s: float
     cpu_s: float
-    wakeups: int  # a thread that waits of its own accord is woken once
+    wakeups: int  # voluntary context switches: one for each wait
 
 
 @final
 class QueueMeter:
-    """Tells the load since it was last asked; children of the process do not count."""
+    """Measures the load since the previous measurement; child processes do not count."""
 
     def __init__(self) -> None:
         self._last = _read()
 
     def load(self) -> QueueLoad:
-        """Returns the load since then."""
+        """Returns the load since the previous call, or since the construction of the meter."""
         before, self._last = self._last, _read()
         passed_s = max(self._last.moment_s - before.moment_s, 1e-9)
         return QueueLoad(
@@ -34,9 +34,9 @@ class QueueMeter:
 
 
 def keep_off_timed_processors() -> None:
-    """Moves this thread, and those that it starts from now on, off the processor that one thread is timed on.
+    """Moves this thread, and threads that it starts later, off the processor on which one thread is timed.
 
-    Threads that start children are to be there before: children choose for themselves.
+    Threads that start child processes must exist before: child processes choose their processors themselves.
     """
     allowed = os.sched_getaffinity(0)
     left = allowed - set(processors(1))

@@ -1,6 +1,6 @@
-"""The queues of a fleet: Procrastinate, by its public API; its jobs are rows of the history's database.
+"""The job queues of a fleet: Procrastinate's public API, with its tables in the history's database.
 
-A queue is served by nodes that are equal for its jobs. A job carries a piece of work as JSON.
+All nodes that serve a queue are equivalent for its jobs. A job carries a piece of work as JSON.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
-TASK: Final = "work"  # the engine's name of all that is done
-ATTEMPTS: Final = 3  # of a job that its node could not do, or vanished under
+TASK: Final = "work"  # Procrastinate's name of the task of all jobs
+ATTEMPTS: Final = 3  # of a job whose node failed or vanished
 RETRY_S: Final = 1  # until a job that a node gave back may be taken again
-POLL_S: Final = 2.0  # between two looks for work, if the server's wake-up was lost
-CANCEL_POLL_S: Final = 2.0  # the same for jobs that are taken back
-KEPT_S: Final = 86400.0  # that the engine remembers a worker which says nothing: its jobs name it
-DOING: Final = "doing"  # words of the engine
+POLL_S: Final = 2.0  # between two polls for work, if the server's notification was lost
+CANCEL_POLL_S: Final = 2.0  # the same for cancelled jobs
+KEPT_S: Final = 86400.0  # that Procrastinate keeps a worker without heartbeats: jobs refer to it
+DOING: Final = "doing"  # job states of Procrastinate
 UNDER_WAY: Final = ("todo", DOING)
 FAILED: Final = "failed"
 AT_ONCE: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)  # whatever the server's clock says
@@ -45,25 +45,25 @@ class Job:
 
     id: int
     work: FleetWork
-    attempts: int  # that came to nothing
-    has_failed: bool  # its nodes could not do it; else one is at it, or was
+    attempts: int  # that failed
+    has_failed: bool  # its nodes could not do it; else a node has begun it
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a queue has."""
+    """The jobs of one queue."""
 
     queue: str
     todo: int
     doing_count: int
-    example: FleetWork  # whose turn it is, or one that is worked at
+    example: FleetWork  # the next job's, or that of a job being done
     doing: FleetWork | None
-    runs: tuple[str, ...]  # uuids of those whose jobs wait, the one whose turn it is first
-    doing_s: float  # since the one that is worked at longest was begun
+    runs: tuple[str, ...]  # uuids of runs whose jobs wait, that of the next job first
+    doing_s: float  # since the oldest job that is being done was begun
 
 
 def install_queue(connection: "Connection") -> None:
-    """Makes the engine's tables and functions where they are missing."""
+    """Creates Procrastinate's tables and functions where they are missing."""
     from procrastinate.schema import SchemaManager
 
     with plain_errors(), connection.transaction():
@@ -73,9 +73,9 @@ def install_queue(connection: "Connection") -> None:
 
 
 def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, *, alone: bool) -> int:
-    """Puts work into a queue; returns its job.
+    """Puts work into a queue; returns the id of its job.
 
-    Of what is to be ``alone`` one piece is done at a time, in the whole fleet.
+    Of jobs queued with ``alone`` the whole fleet does one at a time per queue. Larger priorities go first.
     """
     from procrastinate.jobs import Job as QueueJob
 
@@ -91,13 +91,13 @@ def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, 
 
 
 def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
-    """Returns the jobs of a run that wait or are worked at, by number and stage."""
+    """Returns the ids of the jobs of a run that wait or are being done, by trial number and stage."""
     found: Any = ((_id(job), job.task_kwargs) for job in _under_way(connection) if _run(job) == run)
     return {(args["number"], args["stage"]): number for number, args in found}
 
 
 def take_back(connection: "Connection", run: str) -> int:
-    """Takes the jobs of a run out of their queues, and asks nodes to drop what they have begun."""
+    """Cancels all jobs of a run, those that nodes have begun included; returns how many."""
     manager = _manager(connection)
     with connection.transaction():
         jobs = under_way(connection, run).values()
@@ -105,47 +105,47 @@ def take_back(connection: "Connection", run: str) -> int:
 
 
 def drop_waiting(connection: "Connection", job: int) -> None:
-    """Takes a job out of its queue if nobody has begun it."""
+    """Cancels a job that no node has begun; leaves a job that a node has begun."""
     _manager(connection).cancel_job_by_id(job, delete_job=True)
 
 
 def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
-    """Returns the jobs whose node has said nothing for longer than its lease, or is gone."""
+    """Returns the jobs whose node has sent no heartbeat for longer than a lease, or is gone."""
     from tuner.fleet.session_connector import completed
 
     return _jobs(completed(_manager(connection).get_stalled_jobs(seconds_since_heartbeat=lease_s)))
 
 
 def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
-    """Returns the jobs that nodes failed to do too often."""
+    """Returns the jobs that failed on ATTEMPTS nodes."""
     return _jobs(_manager(connection).list_jobs(status=FAILED))
 
 
 def give_back(connection: "Connection", job: Job) -> None:
-    """Lets another node do a job: nodes look for what is no new one each POLL_S."""
+    """Returns a job to its queue for another node. Nodes find it within POLL_S: no notification is sent."""
     _manager(connection).retry_job_by_id(job.id, AT_ONCE)
 
 
 def delete(connection: "Connection", job: Job) -> None:
-    """Deletes a job that nobody is to do any more."""
+    """Deletes a job that no node is to do any more."""
     from procrastinate.jobs import Status
 
     from tuner.fleet.session_connector import completed
 
-    if job.has_failed:  # the engine ends no job twice
+    if job.has_failed:  # Procrastinate ends no job twice
         give_back(connection, job)
     completed(_manager(connection).finish_job_by_id_async(job.id, Status.FAILED, delete_job=True))
 
 
 def delete_ended(connection: "Connection") -> None:
-    """Deletes the jobs that were taken back while a node was at them."""
+    """Deletes the jobs that were cancelled while a node was doing them."""
     from tuner.fleet.session_connector import completed
 
     completed(_manager(connection).delete_old_jobs(nb_hours=0, include_cancelled=True, include_aborted=True))
 
 
 def waiting(connection: "Connection") -> tuple[Waiting, ...]:
-    """Returns what each queue has, by name; a queue of another tuner's version is not told of."""
+    """Returns the jobs of each queue, by name; without queues of other versions of the tuner."""
     queues = collections.defaultdict(list)
     for job in _under_way(connection):
         queues[job.queue].append(job)
@@ -178,7 +178,7 @@ def runs(connection: "Connection") -> list[str]:
 
 
 def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
-    """Returns what is to make the code of the jobs for a target, and how many jobs those are."""
+    """Returns the compiler builds that the jobs for a target require, with the number of jobs of each."""
     found = (job.task_kwargs for job in _under_way(connection))
     wanted = [str(args.get("maker")) for args in found if args.get("target") == encode(target)]
     return tuple(sorted(collections.Counter(wanted).items()))
@@ -189,9 +189,13 @@ async def serve(
     services: tuple[Service, ...],
     do: Callable[[FleetWork], Awaitable[None]],  # CancelledError: the job was taken back
     beat_s: float,
-    ending: asyncio.Event,  # nothing more is begun
+    ending: asyncio.Event,  # no further job is begun
 ) -> None:
-    """Works at jobs until it is to end; what is begun is done. Raises OSError where no server answers."""
+    """Does jobs until ``ending`` is set, then finishes the jobs that were begun.
+
+    ``do`` does a piece of work; its CancelledError means that the job was cancelled. Raises OSError where no
+    server answers.
+    """
     import procrastinate
     import psycopg
 
@@ -227,7 +231,7 @@ async def _served(app: "App", service: Service, beat_s: float) -> None:
 
 
 async def _until(ending: asyncio.Event, works: list[Any]) -> None:
-    """Runs until one ends or all are to end; a worker that is cancelled finishes what it has."""
+    """Runs until one worker ends or ``ending`` is set; a worker that is cancelled finishes its job."""
     tasks = [asyncio.create_task(work) for work in works]
     end = asyncio.create_task(ending.wait())
     await asyncio.wait([*tasks, end], return_when=asyncio.FIRST_COMPLETED)
@@ -242,7 +246,7 @@ async def _until(ending: asyncio.Event, works: list[Any]) -> None:
 
 
 def _manager(connection: "Connection") -> "JobManager":
-    """Returns the engine's calls, within the transactions of a connection."""
+    """Returns Procrastinate's calls within the transactions of a connection."""
     from procrastinate.manager import JobManager
 
     from tuner.fleet.session_connector import SessionConnector
@@ -251,7 +255,7 @@ def _manager(connection: "Connection") -> "JobManager":
 
 
 def _under_way(connection: "Connection") -> "list[engine.Job]":
-    """Returns the jobs that wait or are worked at, in the order in which they were queued."""
+    """Returns the jobs that wait or are being done, in the order in which they were queued."""
     return [job for job in _manager(connection).list_jobs() if job.status in UNDER_WAY]
 
 
@@ -263,7 +267,7 @@ def _jobs(found: "Iterable[engine.Job]") -> tuple[Job, ...]:
 
 
 def _read(job: "engine.Job") -> FleetWork | None:
-    """Returns a piece of work; None for one of another tuner's version, which its own drivers look after."""
+    """Returns the work of a job; None for a job of another version of the tuner."""
     try:
         return work_from_json(job.task_kwargs)
     except UsageError:

@@ -1,4 +1,4 @@
-"""A node's questions to its database: one at a time, and again while the server is away."""
+"""A node's database session: one query at a time, repeated with a timeout while the server is away."""
 
 import asyncio
 import time
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Reply = TypeVar("Reply")
-AGAIN_S: Final = 0.5  # until a server that went away is asked again
-RETRY_LIMIT_S: Final = 300.0  # with a server that went away, before what was done is lost
-ENDING_RETRY_LIMIT_S: Final = 5.0  # of a node that is to end
+AGAIN_S: Final = 0.5  # until a query is repeated
+RETRY_LIMIT_S: Final = 300.0  # after which the outcome of the work is lost
+ENDING_RETRY_LIMIT_S: Final = 5.0  # for a node that is to end
 
 
 @final
 class RetryLimit:
-    """The patience of one question, which begins now."""
+    """The timeout of one query, counted from the construction."""
 
     def __init__(self, ending: asyncio.Event) -> None:
-        """Takes what says that the node is to end."""
+        """Takes the event that the node is to end, which shortens the timeout."""
         self._ending = ending
         self._since_s = time.monotonic()
 
     @property
     def is_over(self) -> bool:
-        """Says whether the server stayed away too long."""
+        """True if the server was away for longer than the timeout."""
         retry_limit_s = ENDING_RETRY_LIMIT_S if self._ending.is_set() else RETRY_LIMIT_S
         return time.monotonic() - self._since_s > retry_limit_s
 
 
 @final
 class ReconnectingSession:
-    """Asks in a thread of its own, so that heartbeats and work go on meanwhile."""
+    """Queries in a thread of its own, so that heartbeats and work continue meanwhile."""
 
     def __init__(self, url: str, ending: asyncio.Event) -> None:
         self._url = url
@@ -51,13 +51,16 @@ class ReconnectingSession:
         *args: P.args,
         **named: P.kwargs,
     ) -> Reply:
-        """Returns the answer. Raises TunerError where the server stays away too long."""
+        """Returns ``question(connection, *args, **named)``.
+
+        Raises TunerError where the server stays away too long.
+        """
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
         answer: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         return answer
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Ends the thread and closes the connection."""
         self._thread.shutdown()
         self._disconnect()
 

@@ -1,4 +1,4 @@
-"""The PostgreSQL server where drivers and nodes of a fleet meet."""
+"""The PostgreSQL server to which the drivers and nodes of a fleet connect."""
 
 import contextlib
 import importlib.util
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 PACKAGES = ("procrastinate", "psycopg")
 CONNECT_LIMIT_S = 10
-# A machine that vanishes says no word: who waits for it hears that within half a minute, on either side.
+# A machine that vanishes closes no connection: client or server notices within half a minute.
 KEEP_ALIVE: Final[dict[str, Any]] = {
     "keepalives_idle": 10,  # s
     "keepalives_interval": 5,
@@ -25,16 +25,16 @@ KEEP_ALIVE: Final[dict[str, Any]] = {
 }
 KEEP_ALIVE_THERE: Final = (
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
-    "SET tcp_user_timeout = 30000"  # in one message
+    "SET tcp_user_timeout = 30000"  # in one round trip
 )
 
 
 class NoReplyError(UsageError):
-    """No server answers at an address, now."""
+    """No server answers at an address at present."""
 
 
 def require_packages() -> None:
-    """Raises UsageError where the extra is not installed."""
+    """Raises UsageError where the packages of the extra ``fleet`` are missing."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
@@ -44,7 +44,10 @@ def require_packages() -> None:
 
 
 def server_of(url: str) -> str:
-    """Returns the address as PostgreSQL's library takes it. Raises UsageError for what is no server."""
+    """Returns the address in the form of PostgreSQL's library.
+
+    Raises UsageError for an address of another kind.
+    """
     scheme, is_url, rest = url.partition("://")
     if is_url and scheme in SCHEMES:
         return f"postgresql://{rest}"
@@ -57,7 +60,7 @@ def server_of(url: str) -> str:
 
 
 def as_role(url: str, role: str | None) -> str:
-    """Returns the address for another role of the server, without a password; as it is for none."""
+    """Returns the address for another role, without a password; the address itself for None."""
     scheme, _, rest = url.partition("://")
     place, slash, database = rest.partition("/")
     return f"{scheme}://{role}@{place.rpartition('@')[2]}{slash}{database}" if role else url
@@ -76,7 +79,7 @@ def connected(url: str) -> "Connection":
             application_name="tuner fleet",
             **KEEP_ALIVE,
         )
-        connection.execute(KEEP_ALIVE_THERE)  # a lock of a run, or of a sweep, ends with its machine
+        connection.execute(KEEP_ALIVE_THERE)  # locks of a run or of a sweep end when their machine vanishes
     except psycopg.Error as error:
         raise NoReplyError(
             f"fleet: its database does not answer: {without_secrets(_first_line(error), url)}"
@@ -86,14 +89,14 @@ def connected(url: str) -> "Connection":
 
 @contextlib.contextmanager
 def session(url: str) -> "Iterator[Connection]":
-    """Gives a connection for a few questions; what the server refuses is one line."""
+    """Gives a connection for a few queries; an error of the server becomes a TunerError of one line."""
     with contextlib.closing(connected(url)) as connection, plain_errors():
         yield connection
 
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turns what the server refuses into a TunerError of one line."""
+    """Turns errors of the server into a TunerError of one line."""
     import psycopg
 
     try:

@@ -1,4 +1,4 @@
-"""Procrastinate's way to the server over a connection of ours: what it does is within our transaction."""
+"""Procrastinate over a connection of the tuner: its statements are part of the tuner's transactions."""
 
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, final
@@ -20,7 +20,10 @@ Result = TypeVar("Result")
 
 @final
 class SessionConnector(BaseConnector):
-    """Raises what psycopg raises, as our own statements do. Its coroutines wait for nothing."""
+    """A connector that raises psycopg's errors, as the tuner's own statements do.
+
+    Its coroutines never suspend.
+    """
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
@@ -52,7 +55,7 @@ class SessionConnector(BaseConnector):
 
 
 def completed(call: Coroutine[Any, Any, Result]) -> Result:
-    """Returns the result of a call that Procrastinate has as a coroutine only, on a SessionConnector."""
+    """Returns the result of a Procrastinate call that exists as a coroutine only, on a SessionConnector."""
     try:
         call.send(None)
     except StopIteration as end:

@@ -1,4 +1,4 @@
-"""What all drivers and nodes of a fleet agree on, kept where they meet."""
+"""Settings that all drivers and nodes of a fleet share, stored in the fleet's database."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -8,7 +8,7 @@ from tuner.core.errors import UsageError
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-LEASE_S: Final = 30.0  # a node that says nothing for so long has lost its work
+LEASE_S: Final = 30.0  # a node without a heartbeat for so long loses its work
 BEATS: Final = 3  # heartbeats within a lease
 LEAST_LEASE_S: Final = 1.0
 NAME: Final = "lease_s"
@@ -21,7 +21,7 @@ class FleetSettings:
     lease_s: float = LEASE_S
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a lease that heartbeats cannot keep."""
+        """Raises UsageError for a lease that is too short for heartbeats."""
         if not self.lease_s >= LEAST_LEASE_S:
             raise UsageError(f"lease: found {self.lease_s:g} s, allowed {LEAST_LEASE_S:g} s or more")
 
@@ -32,7 +32,7 @@ class FleetSettings:
 
 
 def write_settings(connection: "Connection", settings: FleetSettings) -> None:
-    """Stores the settings; nodes and drivers that are running keep theirs."""
+    """Stores the settings; running nodes and drivers keep the settings that they have read."""
     connection.execute(
         "INSERT INTO fleet_setting (name, value) VALUES (%s, %s) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -41,7 +41,7 @@ def write_settings(connection: "Connection", settings: FleetSettings) -> None:
 
 
 def read_settings(connection: "Connection") -> FleetSettings:
-    """Returns the settings. Raises UsageError where nobody has set up a fleet."""
+    """Returns the settings. Raises UsageError for a database without a fleet."""
     import psycopg
 
     try:

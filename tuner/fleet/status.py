@@ -1,4 +1,4 @@
-"""What a fleet is doing now: nodes, devices, queues, and why a job waits."""
+"""The present state of a fleet: nodes, devices, queues, and why jobs wait."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
 IDLE_WINDOW_S: Final = 60.0  # or since the node joined
-BEATS_MISSED: Final = 2  # from which on a node counts as silent
+BEATS_MISSED: Final = 2  # after which a node counts as silent
 
 
 @dataclass(frozen=True)
 class DeviceStatus:
-    """A device that measures for runs."""
+    """A device on which runs measure."""
 
     device: str
     machine: str
@@ -29,40 +29,43 @@ class DeviceStatus:
 
 @dataclass(frozen=True)
 class QueueStatus:
-    """Jobs that the same nodes can do."""
+    """The jobs of one queue, which the same nodes can do."""
 
     stage: str  # "compile" or "measure"
     maker: str  # of the code
-    device: str  # "" of jobs that need none
+    device: str  # "" for jobs that need no device
     waits: int
     done_now: int
-    runs: tuple[str, ...]  # uuids of those whose jobs wait, the one whose turn it is first
-    why: str  # a job waits; "" where none does
+    runs: tuple[str, ...]  # uuids of runs whose jobs wait, that of the next job first
+    why: str  # why a job waits; "" where none waits
 
 
 @dataclass(frozen=True)
 class FleetStatus:
-    """A fleet at one moment."""
+    """The state of a fleet at one moment."""
 
     lease_s: float
     nodes: tuple[SeenNode, ...]
     devices: tuple[DeviceStatus, ...]
     queues: tuple[QueueStatus, ...]
-    run_ids: tuple[tuple[str, int], ...]  # of the runs that jobs are of: uuid, what people call it
+    run_ids: tuple[tuple[str, int], ...]  # of the runs that have jobs: uuid, number in the history
 
     def run_text(self, uuid: str) -> str:
-        """Returns what people call a run; of one whose rows are gone, how its uuid begins."""
+        """Returns "run N" for the uuid of a run.
+
+        "run" and the beginning of the uuid where the history has no such run.
+        """
         return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
 
     def state_of(self, seen: SeenNode) -> str:
-        """Returns in a word whether a node gets jobs."""
+        """Returns the state of a node in a word: "works", "drains" or "lost"."""
         if seen.is_lost(self.lease_s):
             return "lost"
         return "drains" if seen.drains else "works"
 
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
-    """Reads what the fleet is doing."""
+    """Reads the state of the fleet from its database."""
     nodes = tables.nodes(connection)
     waiting = {each.queue: each for each in queues.waiting(connection)}
     busy_s = tables.busy_seconds(connection, IDLE_WINDOW_S)
@@ -73,7 +76,7 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
 
 
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
-    """Returns why the jobs of a run wait; "" where none does."""
+    """Returns why the jobs of a run wait; "" where none waits."""
     nodes = tables.nodes(connection)
     found = (_why(each, nodes, lease_s) for each in queues.waiting(connection) if run in each.runs)
     return "; ".join(found)
@@ -114,7 +117,7 @@ def _serving(queue: str, nodes: tuple[SeenNode, ...]) -> list[SeenNode]:
 
 
 def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str:
-    """Returns why a job of a queue is not being done."""
+    """Returns why no node is doing a job of a queue."""
     alive = [seen for seen in _serving(waiting.queue, nodes) if not seen.is_lost(lease_s)]
     silent = [seen for seen in alive if seen.silent_s > BEATS_MISSED * FleetSettings(lease_s).beat_s]
     if not alive:
@@ -131,7 +134,7 @@ def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str
 
 
 def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str:
-    """Returns which nodes there are in place of those that are needed."""
+    """Returns which node is missing, and which nodes there are."""
     here = [seen.node for seen in nodes if not seen.is_lost(lease_s)]
     alive = [node for node in here if node.target == work.target.text]
     if work.stage == COMPILE:

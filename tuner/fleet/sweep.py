@@ -1,4 +1,4 @@
-"""Looks after work that nobody would finish: gives back what lost nodes held, tells what failed."""
+"""Looks after work that no node would finish: requeues the jobs of lost nodes, fails given-up jobs."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,10 @@ SWEEPER: Final = "sweep"
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:
-    """Returns how many jobs were lost or given up. Drivers and nodes do this, one at a time."""
+    """Requeues or fails lost jobs, and fails given-up jobs; returns how many there were.
+
+    Drivers and nodes call this; while one of them sweeps, the others return 0.
+    """
     with connection.transaction():
         row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
         if row != (True,):
@@ -33,14 +36,14 @@ def sweep(connection: "Connection", lease_s: float) -> int:
 
 
 def _give_up(connection: "Connection", job: queues.Job, why: str) -> None:
-    """Makes a failure of a job, of a stage that no later run takes for the candidate's own."""
+    """Stores a failure as a job's outcome, of a stage that does not count as the candidate's failure."""
     reason = f"{job.work.stage}: {why}"
     tables.tell(connection, job.work.key, Outcome(Failure(Stage.RUN, reason), 0.0), SWEEPER)
     queues.delete(connection, job)
 
 
 def delete_old(connection: "Connection") -> None:
-    """Deletes what no run will ask for."""
+    """Deletes blobs, outcomes and nodes older than KEPT_DAYS, and cancelled jobs that have ended."""
     for statement in (
         "DELETE FROM fleet_blob WHERE stored < now() - make_interval(days => %s)",
         "DELETE FROM fleet_outcome WHERE told < now() - make_interval(days => %s)",

@@ -1,4 +1,4 @@
-"""What passes between drivers and nodes, as plain statements: a node that measures loads no SQLAlchemy."""
+"""The tables that drivers and nodes share, by plain SQL: a node that measures loads no SQLAlchemy."""
 
 import datetime
 import json
@@ -16,13 +16,14 @@ from tuner.fleet.work import FleetWork, Key, Outcome, Service, compile_queue, me
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-BLOB_LIMIT_BYTES: Final = 64 << 20  # of code, unpacked; that of processors is some 100 kB, unrolled 10 MB
+# of code, uncompressed; for CPUs some 100 kB, 10 MB where loops are unrolled
+BLOB_LIMIT_BYTES: Final = 64 << 20
 REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidates are some 100 kB
 
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What a node says that became of a piece of work; nobody has looked at it."""
+    """The outcome of a piece of work as its node stored it, not validated."""
 
     text: str | None  # JSON; None: longer than REPORT_LIMIT_BYTES
     node: str
@@ -30,7 +31,7 @@ class NodeReport:
 
 @dataclass(frozen=True)
 class FleetNode:
-    """A process that works for runs of others."""
+    """A process that does work for runs of other processes."""
 
     name: str
     host: str
@@ -39,12 +40,12 @@ class FleetNode:
     seats: int  # candidates compiled at once; 0: it compiles nothing
     device: str  # that it alone measures on; "": it measures nothing
     machine: Machine
-    maker: str  # compiler_build_of its compiler
+    maker: str  # compiler build: compiler_build_of
     tuner_version: str
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """Returns the queues that it serves."""
+        """Returns the queues that the node serves."""
         compiles = Service(compile_queue(self.maker), self.seats)
         measures = Service(measure_queue(self.machine.name, self.device), 1)
         return (*[compiles] * bool(self.seats), *[measures] * bool(self.device))
@@ -52,7 +53,7 @@ class FleetNode:
 
 @dataclass(frozen=True)
 class QueueLoad:
-    """What a node's own process costs its machine, its children not counted."""
+    """The load of a machine by a node's own process, child processes not included."""
 
     cpu_share: float  # of one processor
     wakeups_per_s: float
@@ -60,7 +61,7 @@ class QueueLoad:
 
 @dataclass(frozen=True)
 class SeenNode:
-    """A node as others see it."""
+    """A node as the database describes it."""
 
     node: FleetNode
     age_s: float  # since it joined
@@ -69,13 +70,13 @@ class SeenNode:
     load: QueueLoad | None = None  # None: its second heartbeat has not come
 
     def is_lost(self, lease_s: float) -> bool:
-        """Tells whether it has said nothing for so long that its work is given to others."""
+        """Returns whether the node has sent no heartbeat for a lease: its jobs are given to other nodes."""
         return self.silent_s >= lease_s
 
 
 @dataclass(frozen=True)
 class Interval:
-    """When something was done, by the clock of the node."""
+    """The begin and end of an activity, by the clock of the node."""
 
     began: datetime.datetime
     ended: datetime.datetime
@@ -92,7 +93,7 @@ class Execution:
 
 
 def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores a blob unless there is one under its hash: a node's role changes nothing."""
+    """Stores a blob unless there is one under its hash: a node's role may change nothing."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
         (sha256, zlib.compress(blob)),
@@ -100,7 +101,7 @@ def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores a blob whatever is there under its hash: a driver believes no node that came first."""
+    """Stores a blob in place of any under its hash: a driver does not trust a blob stored by a node."""
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) "
         "ON CONFLICT (sha256) DO UPDATE SET body = excluded.body, stored = excluded.stored",
@@ -109,12 +110,12 @@ def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def forget_blob(connection: "Connection", sha256: str) -> None:
-    """Deletes a blob that is not what its hash says."""
+    """Deletes a blob whose content does not have its hash."""
     connection.execute("DELETE FROM fleet_blob WHERE sha256 = %s", (sha256,))
 
 
 def blob_of(connection: "Connection", sha256: str) -> bytes | None:
-    """Returns a blob; None for one that is not there. Raises UsageError for an altered or too large one."""
+    """Returns a blob; None where it is missing. Raises UsageError for an altered or too large blob."""
     row = connection.execute(
         "SELECT CASE WHEN octet_length(body) <= %s THEN body END FROM fleet_blob WHERE sha256 = %s",
         (BLOB_LIMIT_BYTES, sha256),
@@ -129,7 +130,7 @@ def blob_of(connection: "Connection", sha256: str) -> bytes | None:
 
 
 def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
-    """Stores an outcome unless there is one, and wakes the driver."""
+    """Stores an outcome unless the work has one, and wakes the driver."""
     connection.execute(
         "INSERT INTO fleet_outcome (run, number, stage, body, node, told) VALUES (%s, %s, %s, %s, %s, now()) "
         "ON CONFLICT DO NOTHING",
@@ -139,17 +140,17 @@ def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> Non
 
 
 def wake(connection: "Connection", run: str) -> None:
-    """Wakes the driver of a run."""
+    """Notifies the driver of a run."""
     connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
 
 
 def channel_of(run: str) -> str:
-    """Returns the channel that the driver of a run listens to."""
+    """Returns the notification channel of the driver of a run."""
     return f"fleet_{run}"
 
 
 def is_reported(connection: "Connection", key: Key) -> bool:
-    """Says whether a piece of work has an outcome."""
+    """Returns whether a piece of work has an outcome."""
     found = connection.execute(
         "SELECT 1 FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key
     ).fetchone()
@@ -159,7 +160,7 @@ def is_reported(connection: "Connection", key: Key) -> bool:
 def reports_of(
     connection: "Connection", run: str, numbers: list[int] | None = None
 ) -> dict[tuple[int, str], NodeReport]:
-    """Returns what nodes report of some numbers of a run, None is all, by number and stage."""
+    """Returns the reports of nodes on some trial numbers of a run, all for None, by number and stage."""
     rows = connection.execute(
         "SELECT number, stage, CASE WHEN octet_length(body::text) <= %s THEN body::text END, node "
         "FROM fleet_outcome WHERE run = %s AND (%s::bigint[] IS NULL OR number = ANY(%s))",
@@ -169,17 +170,17 @@ def reports_of(
 
 
 def forget(connection: "Connection", key: Key) -> None:
-    """Deletes an outcome that was taken, or that is of no use."""
+    """Deletes the outcome of a piece of work."""
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key)
 
 
 def forget_questions(connection: "Connection", run: str) -> None:
-    """Deletes the outcomes of a run that are no trial's."""
+    """Deletes the outcomes of a run's work outside of trials."""
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number < 0", (run,))
 
 
 def note_work(connection: "Connection", work: FleetWork, done: Execution) -> None:
-    """Stores when a piece of work was done, on which device; again, if an answer was lost: once."""
+    """Stores when and on which device a piece of work was done; a repeated call stores nothing more."""
     timed = done.timed
     connection.execute(
         "INSERT INTO fleet_work (run, number, stage, node, device, began, ended, timed_from, timed_until) "
@@ -202,13 +203,13 @@ def note_work(connection: "Connection", work: FleetWork, done: Execution) -> Non
 
 
 def run_ids(connection: "Connection", uuids: list[str]) -> tuple[tuple[str, int], ...]:
-    """Returns uuid and number of those of some runs that are in the history."""
+    """Returns (uuid, number) of the runs among ``uuids`` that are in the history."""
     rows = connection.execute("SELECT uuid, id FROM run WHERE uuid = ANY(%s) ORDER BY id", (uuids,))
     return tuple((uuid, number) for uuid, number in rows)
 
 
 def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
-    """Returns how long each node had its device in the last seconds, for what has ended since."""
+    """Returns by node for how many of the last ``window_s`` seconds work that has ended used its device."""
     rows = connection.execute(
         "SELECT node, sum(extract(epoch FROM ended - greatest(began, since)))::float8 FROM fleet_work, "
         "LATERAL (SELECT now() - make_interval(secs => %s) AS since) AS recent "
@@ -219,7 +220,7 @@ def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
 
 
 def join(connection: "Connection", node: FleetNode) -> None:
-    """Stores a node that begins to work, in place of an earlier one of its name."""
+    """Stores a node that begins to work, in place of an earlier node of its name."""
     connection.execute(
         "INSERT INTO fleet_node (name, host, process, target, seats, device, machine, fingerprint, "
         "tuner_version, started, seen, drains) VALUES (%(name)s, %(host)s, %(process)s, %(target)s, "
@@ -234,7 +235,7 @@ def join(connection: "Connection", node: FleetNode) -> None:
 
 
 def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
-    """Stores that a node is alive, and what it costs; returns whether it is to end after what it has."""
+    """Stores a heartbeat with the node's load; returns whether the node is to end after its current work."""
     row = connection.execute(
         "UPDATE fleet_node SET seen = now(), cpu_share = %s, wakeups_per_s = %s WHERE name = %s "
         "RETURNING drains",
@@ -244,12 +245,12 @@ def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
 
 
 def leave(connection: "Connection", name: str, process: int) -> None:
-    """Forgets a node that has ended, unless another has taken its name."""
+    """Deletes a node that has ended, unless another process has taken its name."""
     connection.execute("DELETE FROM fleet_node WHERE name = %s AND process = %s", (name, process))
 
 
 def drain(connection: "Connection", name: str) -> bool:
-    """Asks a node to end after what it has; returns whether there is such a node."""
+    """Asks a node to end after its current work; returns whether there is such a node."""
     return connection.execute("UPDATE fleet_node SET drains = true WHERE name = %s", (name,)).rowcount > 0
 
 

@@ -1,4 +1,4 @@
-"""What ends the sleep of a thread that waits for its children: a pipe among theirs."""
+"""A pipe that wakes a thread which polls the pipes of its child processes."""
 
 import contextlib
 import os
@@ -10,26 +10,26 @@ LARGEST_BYTES: Final = 1 << 16  # that a pipe holds
 
 @final
 class WakePipe:
-    """A pipe that ends the sleep of the thread that owns the children."""
+    """A pipe that wakes the thread which owns the child processes."""
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def ring(self) -> None:
-        """Ends the sleep; called from any thread."""
-        with contextlib.suppress(BlockingIOError):  # it is full: the sleeper will wake
+        """Wakes the thread; may be called from any thread."""
+        with contextlib.suppress(BlockingIOError):  # the pipe is full: the thread will wake
             os.write(self._writing, b"!")
 
     def clear(self) -> None:
-        """Forgets earlier rings; called before what they tell of is looked at, so that none is lost."""
+        """Discards earlier wake-ups; to be called before the news are read, so that no wake-up is lost."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._reading, LARGEST_BYTES)
 
     def register(self, poll: select.poll) -> None:
-        """Adds the pipe to what is waited for."""
+        """Adds the pipe to a poll object."""
         poll.register(self._reading, select.POLLIN)
 
     def close(self) -> None:
-        """Closes the pipe."""
+        """Closes both ends of the pipe."""
         os.close(self._reading)
         os.close(self._writing)

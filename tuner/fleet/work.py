@@ -1,4 +1,4 @@
-"""A piece of work for a node, and what a node tells of it: values that cross as JSON."""
+"""A piece of work for a node, and its outcome: values that are exchanged as JSON."""
 
 import hashlib
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ EVALUATE: Final = "evaluate"
 FINALS: Final = "finals"
 BASELINE: Final = "baseline"
 ROOFLINE: Final = "roofline"
-HASH_DIGITS: Final = 12  # of what names a queue
+HASH_DIGITS: Final = 12  # of the hashes in names of queues
 
 Key = tuple[str, int, str]  # run, number, stage
 
 
 @dataclass(frozen=True)
 class FleetWork:
-    """What a node is asked to do. Its key says which outcome it is to have, whoever gives it."""
+    """The work that a node is to do. Its key names the outcome, whichever node reports it."""
 
     run: str  # uuid
-    number: int  # of the trial; below 0: no trial's
+    number: int  # of the trial; negative: work outside of trials
     stage: str
-    maker: str  # what makes code for the run: compiler_build_of
+    maker: str  # compiler build of the run: compiler_build_of
     machine: str  # Machine.name
     problem: Problem
     target: TargetName
@@ -40,55 +40,58 @@ class FleetWork:
     seed: int
     blobs: tuple[str, ...] = ()  # hashes of the script, or of the artifacts
     effort: Effort = Effort()
-    slowest_s: float | None = None  # of a call, where it is known: what takes much longer hangs
-    has_baseline: bool = False  # takes turns with the artifacts of finals
+    slowest_s: float | None = None  # of a call, where it is known: a call that takes much longer hangs
+    has_baseline: bool = False  # the baseline is timed interleaved with the artifacts
 
     @property
     def key(self) -> Key:
-        """Returns what its outcome is stored under."""
+        """Returns (run, number, stage), under which the outcome is stored."""
         return (self.run, self.number, self.stage)
 
     @property
     def words(self) -> str:
-        """Returns what it is, for people."""
+        """Returns a description for messages, such as "compile of trial 3"."""
         return f"{self.stage} of trial {self.number}" if self.number >= 0 else self.stage
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A script became an artifact."""
+    """The outcome of a successful compilation: the hash of the artifact."""
 
     blob: str  # hash of the packed artifact
     artifact_sha256: str
-    is_refused: bool  # it is not worth loading
+    is_refused: bool  # the artifact was refused and cannot be loaded
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a piece of work; a Failure is a candidate's, or says that nobody could do it."""
+    """The outcome of a piece of work.
+
+    A Failure is the candidate's, or says that no node could do the work.
+    """
 
     value: Compiled | Evaluation | FinalTimes | Baseline | Roofline | Failure
-    seconds: float  # that it took
+    seconds: float  # that the work took
 
 
 def to_json(value: FleetWork | Outcome) -> dict[str, Any]:
-    """Returns a value as it crosses."""
+    """Returns work or an outcome as JSON values."""
     fields: dict[str, Any] = encode(value)
     return fields
 
 
 def work_from_json(found: Any) -> FleetWork:
-    """Reads a piece of work. Raises UsageError for what a driver of another version wrote."""
+    """Reads a piece of work. Raises UsageError for JSON from a driver of another version."""
     return decode(FleetWork, found, "work")
 
 
 def outcome_from_json(found: Any) -> Outcome:
-    """Reads an outcome. Raises UsageError for what a node of another version wrote."""
+    """Reads an outcome. Raises UsageError for JSON from a node of another version."""
     return decode(Outcome, found, "outcome")
 
 
 def compiler_build_of(compiler: Compiler) -> str:
-    """Returns what must be equal where code is made and where it was asked for."""
+    """Returns the compiler build: tuner version and compiler fingerprint, equal where code is equal."""
     return f"tuner {__version__}, {compiler.fingerprint}"
 
 
@@ -101,12 +104,12 @@ class Service:
 
 
 def compile_queue(maker: str) -> str:
-    """Returns the queue of all that make the same code."""
+    """Returns the queue of all nodes with one compiler build."""
     return f"compile:{_digits(maker)}"
 
 
 def measure_queue(machine: str, device: str) -> str:
-    """Returns the queue of one device: one job of it runs in the whole fleet."""
+    """Returns the queue of one device; the whole fleet does one of its jobs at a time."""
     return f"measure:{_digits(machine)}:{_digits(device)}"
 
 

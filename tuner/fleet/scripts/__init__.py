@@ -1,1 +1,1 @@
-"""What starts nodes on machines of others. Text is all that is made: nothing is started."""
+"""Scripts that start nodes on other machines. Only text is made: no process is started."""

@@ -1,11 +1,11 @@
-"""A Deployment of Kubernetes, each of whose pods is a node."""
+"""A Kubernetes Deployment, each of whose pods is a node."""
 
 from typing import Any, Final
 
 from tuner.fleet.scripts.node_command import DRAIN_S, NodeCommand, at_least_one
 
 MOUNTED: Final = "/etc/tuner-fleet"  # where a pod finds the certificates of a Secret
-SCRATCH: Final = "/tmp"  # noqa: S108 - a folder of the pod, which it shares with nobody
+SCRATCH: Final = "/tmp"  # noqa: S108 - a folder of the pod, shared with no other pod
 READABLE: Final = 0o440  # PostgreSQL's library refuses a key that others may read
 NOBODY: Final = 65534  # user and group: a node needs no rights
 
@@ -13,7 +13,7 @@ NOBODY: Final = 65534  # user and group: a node needs no rights
 def kubernetes_manifest(
     command: NodeCommand, name: str, nodes: int, cores: int, image: str, secret: str
 ) -> str:
-    """Returns a manifest for ``kubectl apply``. An empty ``secret``: the pods have no certificates."""
+    """Returns a manifest for ``kubectl apply``. With an empty ``secret`` the pods have no certificates."""
     import yaml
 
     labels = {"app.kubernetes.io/name": name}
@@ -66,12 +66,12 @@ def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str,
 
 
 def _environment(command: NodeCommand) -> tuple[tuple[str, str], ...]:
-    """Returns the node's variables; nobody has no home."""
+    """Returns the node's variables, with a home folder: the user nobody has none."""
     return (*command.environment, ("HOME", SCRATCH))
 
 
 def _resources(command: NodeCommand, cores: int) -> dict[str, dict[str, str]]:
-    """Returns equal requests and limits: whole processors, where the kubelet's policy is static."""
+    """Returns equal requests and limits: whole processors, where the kubelet's CPU policy is static."""
     gpu = {"nvidia.com/gpu": "1"} if command.needs_gpu else {}
     amounts = dict(gpu, cpu=str(at_least_one("cores", cores)))
     return {"requests": amounts, "limits": dict(amounts)}

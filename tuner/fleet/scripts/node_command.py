@@ -1,4 +1,4 @@
-"""How a node of a fleet is started: its words, and what its environment says."""
+"""The command that starts a node, and its environment."""
 
 import shlex
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from tuner.core.target_name import TargetName
 from tuner.fleet.server import server_of
 from tuner.run_history.which_database import VARIABLE
 
-DRAIN_S: Final = 120  # from the first signal until a node is ended: it finishes the work that it has
+DRAIN_S: Final = 120  # from the first signal until a node is killed: time to finish its current work
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
 class NodeCommand:
-    """The command of a node. Raises UsageError for words that no node can have."""
+    """The command of a node. Raises UsageError for options that no node accepts."""
 
     url: str  # of the fleet's database, without a password: others read scripts
     target: str = "cpu"
     seats: int = 0  # candidates compiled at once
-    has_device: bool = False  # that it measures on, alone
+    has_device: bool = False  # it measures, as the only node of its device
     certificates: str = ""  # folder on the node, of ca.crt, tls.crt and tls.key
     program: str = "tuner"
 
     def __post_init__(self) -> None:
-        """Refuses here what would be refused on another machine, where nobody looks."""
+        """Raises here the errors that a node would report on another machine."""
         server_of(self.url)
         if has_secret(self.url):
             raise UsageError(
@@ -45,14 +45,17 @@ class NodeCommand:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Returns the command. It does not name the database: other users see commands."""
+        """Returns the command's arguments.
+
+        The database is not among them: other users of a machine see arguments.
+        """
         compile_options = ("--compile", str(self.seats)) if self.seats else ()
         measure_options = ("--measure",) if self.has_device else ()
         return (self.program, "fleet", "worker", "--target", self.target, *compile_options, *measure_options)
 
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:
-        """Returns names and values; PG... are of PostgreSQL's library, which makes every connection."""
+        """Returns names and values of variables; PG... are read by PostgreSQL's library."""
         if not self.certificates:
             return ((VARIABLE, self.url),)
         return (
@@ -65,17 +68,17 @@ class NodeCommand:
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """Returns the environment as a shell reads it."""
+        """Returns the environment as shell assignments."""
         return tuple(f"{name}={shlex.quote(value)}" for name, value in self.environment)
 
     @property
     def needs_gpu(self) -> bool:
-        """Tells whether it measures on a GPU."""
+        """True if the node measures on a GPU."""
         return self.has_device and TargetName.parse(self.target).is_on_gpu
 
     @property
     def has_address_of_this_machine(self) -> bool:
-        """Tells whether every machine would look for the database on itself."""
+        """True if the database's address means another machine on each machine, such as localhost."""
         hosts = self._options.get("host", [self._parts.hostname or ""])
         return all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
 
@@ -89,14 +92,14 @@ class NodeCommand:
 
 
 def one_line(name: str, text: str) -> str:
-    """Returns a word of a script. Raises UsageError for none, and for one that would begin another line."""
+    """Returns the text. Raises UsageError for an empty text, and for a text of more than one line."""
     if not text or not text.isprintable():
         raise UsageError(f"{name}: found {text!r}, allowed a text of one line")
     return text
 
 
 def at_least_one(name: str, number: int) -> int:
-    """Returns a number of things. Raises UsageError for none."""
+    """Returns the number. Raises UsageError for less than 1."""
     if number < 1:
         raise UsageError(f"{name}: found {number}, allowed 1 or more")
     return number

@@ -1,4 +1,4 @@
-"""A job array of SLURM, each of whose jobs is a node."""
+"""A SLURM job array, each of whose jobs is a node."""
 
 import shlex
 
@@ -6,7 +6,7 @@ from tuner.fleet.scripts.node_command import DRAIN_S, NodeCommand, at_least_one,
 
 
 def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
-    """Returns a script for ``sbatch``. Before its time is over, a node is told to end after what it has."""
+    """Returns a script for ``sbatch``. DRAIN_S before the end of its time a node is signalled to end."""
     directives = (
         "--job-name=tuner-fleet",
         "--output=tuner-fleet-%A_%a.log",
@@ -23,13 +23,14 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
         *(f"#SBATCH {one_line('sbatch', directive)}" for directive in directives),
         "set -euo pipefail",
         *(f"export {assignment}" for assignment in command.assignments),
-        f"exec srun --cpus-per-task={cores} {shlex.join(command.words)}",  # srun does not ask sbatch for it
+        # srun does not inherit it from sbatch
+        f"exec srun --cpus-per-task={cores} {shlex.join(command.words)}",
     )
     return "".join(f"{line}\n" for line in lines)
 
 
 def _device(command: NodeCommand) -> tuple[str, ...]:
-    """Returns what keeps others from what is measured on."""
+    """Returns the directives that give a measuring node exclusive use of its GPU or machine."""
     if command.needs_gpu:
         return ("--gres=gpu:1",)
     return ("--exclusive",) if command.has_device else ()

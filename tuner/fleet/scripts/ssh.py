@@ -9,16 +9,16 @@ LOG = "tuner-fleet.log"  # in the folder where SSH begins
 
 
 def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
-    """Returns a line for each host; ``-n``, so that a script of them goes on behind the first.
+    """Returns a line for each host; ``-n`` keeps ssh from reading the script's remaining lines as its input.
 
-    The node stays when the connection ends.
+    The node keeps running when the connection ends.
     """
     remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.words)} >>{LOG} 2>&1 </dev/null &"
     return "".join(f"ssh -n {_host(host)} {shlex.quote(remote)}\n" for host in hosts)
 
 
 def _host(word: str) -> str:
-    """Returns a host's name as a shell reads it. Raises UsageError for what ssh takes for an option."""
+    """Returns a host's name, quoted for a shell. Raises UsageError for a name that ssh reads as an option."""
     if word.startswith("-"):
         raise UsageError(f"host: found {word!r}, allowed a name or an address, such as me@build1")
     return shlex.quote(one_line("host", word))
