@@ -1,4 +1,4 @@
-"""Which database is meant: a file's path or a URL, read into a value."""
+"""The address of a database: a file's path or a URL, parsed into a value."""
 
 import re
 from dataclasses import dataclass
@@ -12,38 +12,38 @@ from tuner.core.errors import UsageError
 
 POSTGRES_DRIVER = "postgresql+psycopg"
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
-# What is meant as a server's URL and has lost a character: postgresql//, postgres:/, mysql:
+# Mistyped URLs of servers: postgresql//, postgres:/, mysql:
 MISTYPED = re.compile(r"(postgres|psql|mysql|mariadb|sqlite)[\w+.-]*(:|//)|[a-z][\w+.-]+:/", re.IGNORECASE)
 ALLOWED = "a file's path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
 
 
 @dataclass(frozen=True)
 class FileAddress:
-    """A SQLite file."""
+    """The address of a SQLite file."""
 
     path: Path
 
     @property
     def shown(self) -> str:
-        """Returns the URL for people."""
+        """Returns the URL for messages, with secrets hidden."""
         return masked(f"sqlite:///{self.path}")
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """A PostgreSQL database."""
+    """The address of a PostgreSQL database."""
 
     url: URL
     text: str  # as it was given
 
     @property
     def shown(self) -> str:
-        """Returns the URL for people, its password hidden."""
+        """Returns the URL for messages, with the password hidden."""
         return f"{POSTGRES_DRIVER}://{masked(self.text).partition('://')[2]}"
 
 
 def parse_address(text: str) -> FileAddress | ServerAddress:
-    """Reads a path or URL. Raises UsageError for another kind of database."""
+    """Parses a path or URL. Raises UsageError for a malformed one, and for another kind of database."""
     if not text or "\0" in text:
         raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}")
     if "://" not in text:
@@ -75,12 +75,12 @@ def is_missing(text: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
-        return False  # something is there that cannot be looked at
+        return False  # the path exists, but cannot be read
     return False
 
 
 def require_path(text: str) -> None:
-    """Raises UsageError for a text that may be meant as a server's address: no file is named so."""
+    """Raises UsageError for a path that looks like a mistyped server URL: files of such names need "./"."""
     is_path = text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
     if not is_path and (MISTYPED.match(text) or has_secret(text)):
         raise UsageError(f"database: found a mistyped URL, allowed {ALLOWED}; a file of that name: ./NAME")

@@ -1,4 +1,4 @@
-"""A copy of a database while others write to it: one state of it, as a SQLite file."""
+"""A backup of a database that is in use: one consistent state, as a SQLite file."""
 
 import contextlib
 import os
@@ -12,12 +12,15 @@ from tuner.db.error_lines import plain_errors
 from tuner.db.merge import Merge
 from tuner.db.opening import copy_pages
 
-PAGES = 2000  # copied at once: writers come in between
+PAGES = 2000  # copied in one step: other processes may write between two steps
 SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 def backup(database: Database, url: str, file: Path) -> None:
-    """Writes the copy whole or not at all. Raises UsageError where there is a file, or none can be."""
+    """Writes a copy of the database to ``file``, whole or not at all.
+
+    ``url`` is the address of the database. Raises UsageError where ``file`` exists or cannot be written.
+    """
     require_path(str(file))
     if file.exists():
         raise UsageError(f"{file}: found a file, allowed a new one")
@@ -32,7 +35,7 @@ def backup(database: Database, url: str, file: Path) -> None:
             _copy_rows(database, temporary)
         _sync(temporary)
         try:
-            os.link(temporary, file)  # which replaces nothing
+            os.link(temporary, file)  # fails where the file exists
         except OSError as error:
             raise UsageError(f"{file}: cannot be written: {error.strerror}") from error
 
@@ -43,7 +46,7 @@ def _copy_rows(database: Database, file: Path) -> None:
         with database.reading() as theirs, copy.writing() as ours:
             Merge(ours, theirs).do()
     finally:
-        copy.close()  # the last connection folds the log into the file
+        copy.close()  # the last connection writes the log into the file
 
 
 @contextlib.contextmanager

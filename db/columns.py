@@ -1,4 +1,4 @@
-"""Column types that mean the same on SQLite and on PostgreSQL."""
+"""Column types that behave the same on SQLite and on PostgreSQL."""
 
 import datetime
 import zlib
@@ -8,9 +8,10 @@ from sqlalchemy.engine import Dialect
 
 
 class PlainText(sa.TypeDecorator[str]):
-    """Text that both databases take: what they cannot hold is written as a visible escape.
+    """Text that both databases can store; other characters are stored as visible escapes.
 
-    A reason may quote what a crashed compiler printed: PostgreSQL has no NUL, UTF-8 no lone surrogates.
+    The reason of a failure may quote what a crashed compiler printed: PostgreSQL stores no NUL, UTF-8 has no
+    lone surrogates.
     """
 
     impl = sa.Text
@@ -22,7 +23,7 @@ class PlainText(sa.TypeDecorator[str]):
 
 
 class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
-    """An instant: takes any time zone, gives UTC. SQLite keeps no zone, so it is given UTC only."""
+    """A moment: stored from any time zone, read as UTC. SQLite stores no zone, so UTC is stored there."""
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -30,7 +31,7 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_bind_param(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Raises ValueError for a time without a zone: it names no instant."""
+        """Returns the moment in UTC. Raises ValueError for a time without a zone."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -40,7 +41,7 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_result_value(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Returns the instant in UTC."""
+        """Returns the moment in UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -49,17 +50,17 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
 
 
 class Compressed(sa.TypeDecorator[bytes]):
-    """Bytes that shrink a lot, as code does: stored compressed."""
+    """Bytes that are stored compressed by zlib, such as code."""
 
     impl = sa.LargeBinary
     cache_ok = True
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Returns the bytes as they are stored."""
+        """Returns the compressed bytes."""
         return None if value is None else zlib.compress(value)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Returns the bytes as they were."""
+        """Returns the uncompressed bytes."""
         return None if value is None else zlib.decompress(value)
 
 

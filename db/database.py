@@ -1,4 +1,4 @@
-"""A connected database at the head revision, and its transactions."""
+"""A connected database whose schema is at the head revision, and its transactions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -17,18 +17,19 @@ from tuner.db.revision import bring_to_head
 
 @final
 class Database:
-    """Gives sessions of one short transaction each.
+    """Gives sessions and connections of one short transaction each.
 
-    Everything raises UsageError when the file or server refuses: full disk, lock, damage, lost connection.
+    Every method raises UsageError when the file or server fails: full disk, lock, damage, lost connection.
     """
 
     def __init__(self, engine: Engine, shown: str, file: Path | None = None) -> None:
-        """Brings the database to the head revision. ``file`` is that of a SQLite database."""
+        """Upgrades the database to the head revision. ``file`` is the file of a SQLite database."""
         self.shown = shown  # URL for people, password hidden
         self._engine = engine
         self._address = engine.url.render_as_string(hide_password=False)
         self._writer = engine.execution_options(**{WRITES: True})
-        is_server = engine.dialect.name == "postgresql"  # SQLite's readers see one state by themselves
+        # a reading transaction of SQLite always sees one state
+        is_server = engine.dialect.name == "postgresql"
         self._reader = engine.execution_options(isolation_level="REPEATABLE READ") if is_server else engine
         try:
             with self._plain_errors():
@@ -40,12 +41,12 @@ class Database:
 
     @classmethod
     def open(cls, url: str) -> Self:
-        """Opens or creates a database, upgrading an older one."""
+        """Opens or creates a database; upgrades an older one."""
         return cls._opened(url, prepare_file)
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
-        """Opens a database, upgrading an older one; creates no file."""
+        """Opens a database; upgrades an older one; creates no file."""
         return cls._opened(url, require_file)
 
     @classmethod
@@ -58,7 +59,7 @@ class Database:
 
     @classmethod
     def empty(cls, url: str) -> Self:
-        """Returns an empty database in memory, in place of one that is not there yet."""
+        """Returns an empty database in memory, for an address whose file does not exist yet."""
         return cls(empty_engine(), parse_address(url).shown)
 
     @contextmanager
@@ -69,26 +70,29 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Gives a session that is committed at the end; what raises inside leaves nothing behind."""
+        """Gives a session that is committed at the end of the block.
+
+        An exception rolls the transaction back.
+        """
         with self._plain_errors(), Session(self._writer) as session, session.begin():
             yield session
         self._require_file()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Gives a connection for plain statements, with a transaction as ``writing`` has it."""
+        """Gives a connection for SQL statements; committed and rolled back as ``writing`` is."""
         with self._plain_errors(), self._writer.begin() as connection:
             yield connection
         self._require_file()
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """Gives a connection for plain questions."""
+        """Gives a connection for SQL queries."""
         with self._plain_errors(), self._engine.connect() as connection:
             yield connection
 
     def close(self) -> None:
-        """Gives back every connection."""
+        """Closes every connection."""
         self._engine.dispose()
 
     def _plain_errors(self) -> AbstractContextManager[None]:

@@ -1,4 +1,4 @@
-"""A SQLite file that is deleted or replaced under a running tuner: what the connection still has is kept."""
+"""Detects that a SQLite file was deleted or replaced while it is open, and saves its content."""
 
 import contextlib
 import itertools
@@ -15,19 +15,20 @@ from tuner.db.opening import copy_pages
 
 @final
 class FileInPlace:
-    """Knows which file a connected engine writes to."""
+    """Remembers the identity (device, inode) of the file that a connected engine writes to."""
 
     def __init__(self, engine: Engine, path: Path, shown: str) -> None:
-        """Takes the engine, whose connections are to the file that is there now."""
+        """Takes an engine whose connections are to the file that exists now."""
         self._engine = engine
         self._path = path
         self._shown = shown
         self._identity = _identity_of(path)
 
     def require(self) -> None:
-        """Raises UsageError where the file is gone or another; all that was written is in a new one then.
+        """Raises UsageError where the file was deleted or replaced, after copying its content to a new file.
 
-        To be called with no connection in use: the pool's knows the old file, a new one would make another.
+        To be called while no connection is in use: the pooled connection has the old file open, a new
+        connection would create another file.
         """
         if _identity_of(self._path) == self._identity:
             return
@@ -38,7 +39,7 @@ class FileInPlace:
         raise UsageError(f"database {self._shown}: its file was deleted or replaced; {rescued}")
 
     def _rescue(self) -> Path:
-        """Copies the old file, which lives as long as it is open, to a new one beside its place."""
+        """Copies the old file, which exists as long as it is open, to a new file in the same folder."""
         file = self._new_file()
         with self._engine.connect() as connection:
             copy_pages(connection, file)

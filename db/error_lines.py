@@ -1,4 +1,4 @@
-"""What a database says when it cannot do its work, as one line for people."""
+"""Errors of a database as messages of one line."""
 
 import json
 import sqlite3
@@ -46,9 +46,9 @@ POSTGRES_SENTENCES = (
 
 @contextmanager
 def plain_errors(shown: str, address: str = "") -> Iterator[None]:
-    """Turns what the machine or the server refuses into UsageError; our own mistakes pass as they are.
+    """Turns errors of the file system or server into UsageError; other errors pass unchanged.
 
-    What a driver says may repeat the address: its secrets are not repeated.
+    ``address`` is the database's URL: its secrets are removed from messages, since drivers may quote the URL.
     """
     try:
         yield
@@ -70,8 +70,10 @@ def _sentence(error: DBAPIError) -> str | None:
     if state is not None:
         return _matching(state, POSTGRES_SENTENCES)
     line = " ".join(str(error.orig).split())
-    is_of_address = isinstance(error, ProgrammingError) and "connection" in line  # libpq knows no such option
-    if isinstance(error, OperationalError) or is_of_address:  # no answer from a server: libpq's words are all
+    # libpq refuses an option of the address
+    is_of_address = isinstance(error, ProgrammingError) and "connection" in line
+    # no reply from a server: libpq's message is all there is
+    if isinstance(error, OperationalError) or is_of_address:
         return line
     return None
 

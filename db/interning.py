@@ -1,4 +1,4 @@
-"""Rows that many others point to, each stored once under what makes it unique."""
+"""Rows that many other rows refer to, each stored once under its unique key."""
 
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ UNIQUE = {
 
 
 def interned(session: Session, row: Shared) -> Shared:
-    """Returns the stored row that equals this one, storing it when there is none."""
+    """Returns the stored row with the same key as ``row``; stores ``row`` where there is none."""
     name = UNIQUE[type(row)]
     same = select(type(row)).filter_by(**{name: getattr(row, name)})
     found = session.scalars(same).one_or_none()
@@ -29,6 +29,6 @@ def interned(session: Session, row: Shared) -> Shared:
     try:
         with session.begin_nested():
             session.add(row)
-    except IntegrityError:  # another process was quicker (PostgreSQL: SQLite has one writer)
+    except IntegrityError:  # another process stored it first (PostgreSQL only: SQLite has one writer)
         return session.scalars(same).one()
     return row

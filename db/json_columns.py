@@ -1,4 +1,4 @@
-"""Columns of JSON: values by their fields, candidates and first points of a run."""
+"""JSON columns: dataclasses by their fields, candidates, and the first points of a run."""
 
 import json
 from typing import Any, TypeVar
@@ -11,11 +11,11 @@ from tuner.core.runs import FirstPoint
 
 Kind = TypeVar("Kind")
 
-FOUND_LIMIT = 80  # characters of what is quoted
+FOUND_LIMIT = 80  # characters of a quoted value
 
 
 def stored_candidate(strategy: str, knobs: object) -> Candidate:
-    """Reads a candidate back. Raises UsageError for knobs that no tuner wrote."""
+    """Reads a candidate from its columns. Raises UsageError for knobs that are damaged."""
     if not isinstance(knobs, dict) or not all(type(value) in (int, str) for value in knobs.values()):
         found = json.dumps(knobs)[:FOUND_LIMIT]
         raise UsageError(f"database: found knobs {found}, allowed names with numbers or texts; it is damaged")
@@ -23,16 +23,19 @@ def stored_candidate(strategy: str, knobs: object) -> Candidate:
 
 
 def stored_point(point: FirstPoint) -> dict[str, Any]:
-    """Returns the fields of a point."""
+    """Returns a first point as a JSON object."""
     return {**candidate_document(point.candidate), "origin": point.origin, "source": point.source}
 
 
 def point_of(stored: dict[str, Any]) -> FirstPoint:
-    """Reads a point back."""
+    """Reads a first point from its JSON object."""
     candidate = stored_candidate(stored["strategy"], stored["knobs"])
     return FirstPoint(candidate, stored["origin"], stored["source"])
 
 
 def value_of(kind: type[Kind], stored: object) -> Kind | None:
-    """Reads back a value that ``encode`` wrote; None for none. Raises UsageError for what no tuner wrote."""
+    """Reads a value of type ``kind`` that ``encode`` wrote; None for NULL.
+
+    Raises UsageError for a damaged value.
+    """
     return None if stored is None else decode(kind, stored, f"database: {kind.__name__}")

@@ -1,4 +1,4 @@
-"""Times that come after the trials: rounds of finalists, each kept beside the others, and the baseline."""
+"""Times measured after the search: rounds of the final re-measurement, and the baseline."""
 
 import datetime
 from typing import Any
@@ -18,10 +18,10 @@ from tuner.db.trial_writes import Owner, put_measurement
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a round beside the earlier ones of its run; the quietest of the last search answers."""
+    """Stores a timing round of a run, selects the round whose times count, and ranks the trials anew."""
     number = 1 + max((each.number for each in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
-    of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # some may be pruned since
+    of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # trials may have been pruned since
     quality, baseline = timed.quality, timed.baseline
     run.rounds.append(
         TimingRoundRow(
@@ -50,18 +50,18 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
 
 
 def choose_answering(run: RunRow) -> None:
-    """Lets the quietest of a run's rounds answer; of equally quiet ones the earliest.
+    """Selects the round whose times count: the least disturbed one; of equal rounds the earliest.
 
-    A round that was timed before the run was extended answers only until a later one gives times.
+    A round that was timed before the run was extended counts only until a later round gives times.
     """
     if not run.rounds:
         return
     quietest = min(run.rounds, key=_preference)
-    if quietest.is_lost:  # the first times stand, with a badge
+    if quietest.is_lost:  # the first times count, with a badge
         run.round, run.noise, run.unreliable = 0, None, quietest.unreliable
         return
     run.round, run.noise, run.unreliable = quietest.number, quietest.noise, quietest.unreliable
-    if quietest.number:  # before there were rounds, the run had the names
+    if quietest.number:  # round 0, of older databases: the run has the baseline's name
         run.baseline_name, run.baseline_threads = quietest.baseline_name, quietest.baseline_threads
 
 
@@ -71,18 +71,18 @@ def _preference(row: TimingRoundRow) -> tuple[Any, ...]:
 
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:
-    """Reads how quiet a round was."""
+    """Reads how disturbed a round was."""
     host = value_of(HostConditions, row.host)
     return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
 
 
 def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
-    """Reads a round back."""
+    """Reads a round; ``answering`` is the number of the selected round of its run."""
     return StoredRound(row.number, row.started, quality_of(row), row.number == answering, row.of_trials)
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
-    """Stores a second timing that another machine sent."""
+    """Stores a final time of a trial that was measured on another machine."""
     _put_final(session, trial_id, measurement, 0)
     trial = session.get_one(TrialRow, trial_id)
     if trial.stale is None:
@@ -90,7 +90,7 @@ def put_final(session: Session, trial_id: int, measurement: Measurement) -> None
 
 
 def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
-    """Stores the time of the baseline beside a run that has no round yet, in place of an earlier one."""
+    """Stores the baseline's time of a run that has no round yet, in place of an earlier one."""
     run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
     _put_baseline(session, run, baseline, 0)
 

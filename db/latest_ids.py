@@ -1,4 +1,4 @@
-"""The latest runs and trials of a SQLite file, for a shell to offer: read without SQLAlchemy."""
+"""The latest runs and trials of a SQLite file, for shell completion: read without SQLAlchemy."""
 
 import contextlib
 import sqlite3
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-LISTED = 50  # of the latest: nobody reads more
+LISTED = 50  # largest number of ids offered
 BUSY_LIMIT_S = 0.2  # a shell waits while its user types
 RUNS = """
     select run.id, problem.key || ', ' || run.target || ', ' || run.status
@@ -20,12 +20,12 @@ TRIALS = """
 
 
 def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
-    """Yields the ids of runs that begin with these digits, the latest first, each with what it was."""
+    """Yields (id, description) of runs whose id begins with the digits ``start``, the latest first."""
     return _asked(file, RUNS, start)
 
 
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
-    """Yields the ids of trials that begin with these digits, the latest first, each with what it was."""
+    """Yields (id, description) of trials whose id begins with the digits ``start``, the latest first."""
     return _asked(file, TRIALS, start)
 
 

@@ -1,4 +1,4 @@
-"""One database's runs and trials into another: ids change, the uuids of runs do not."""
+"""Copies one database's runs and trials into another: ids change, uuids of runs do not."""
 
 import datetime
 import math
@@ -34,12 +34,12 @@ PROPOSAL = ("number", "row", "strategy", "knobs", "proposed")
 
 @final
 class Merge:
-    """One merge: a second one of the same databases adds nothing.
+    """One merge of two databases; a repeated merge adds nothing.
 
-    A run known on both sides takes the trials and outcomes that it lacks. Where both have one, what is kept
-    does not depend on the side that it is on, so several databases give the same in any order: the outcome
-    that came first, of its timings again the one with the narrowest interval, the progress of the copy that
-    ran longest.
+    A run in both databases takes over the trials and outcomes that it lacks. Where both have one, the choice
+    does not depend on the direction, so several databases give the same result in any order: the earlier
+    outcome; of timings of one outcome the one with the narrowest interval; the progress of the copy that ran
+    longest.
     """
 
     def __init__(self, ours: Session, theirs: Session) -> None:
@@ -47,15 +47,16 @@ class Merge:
         self._theirs = theirs
         self._runs_added = 0
         self._trials_added = 0
-        self._trials: dict[int, TrialRow] = {}  # their id -> our row
-        self._reuses: list[tuple[TrialRow, int]] = []  # our row, their id of the trial whose outcome it is
+        self._trials: dict[int, TrialRow] = {}  # id in their database -> row in ours
+        # (row in ours, id in theirs of the trial whose outcome it reuses)
+        self._reuses: list[tuple[TrialRow, int]] = []
 
     def do(self) -> tuple[int, int]:
-        """Returns (runs added, trials added)."""
+        """Merges, and returns (runs added, trials added)."""
         for their_run in self._theirs.scalars(run_select().order_by(RunRow.id)):
             run = self._run(their_run)
             self._merge_trials(run, their_run)
-        self._ours.flush()  # gives the rows their ids
+        self._ours.flush()  # assigns ids to new rows
         for trial, their_id in self._reuses:
             trial.reused_from_id = self._trials[their_id].id
         return self._runs_added, self._trials_added
@@ -93,14 +94,17 @@ class Merge:
             run.baselines.append(_copy(theirs))
 
     def _merge_rounds(self, run: RunRow, their_run: RunRow) -> dict[int, int]:
-        """Adds the rounds of timing that a run lacks; returns our numbers of theirs."""
+        """Adds the timing rounds that a run lacks.
+
+        Returns {number of a round in their run: its number in ours}.
+        """
         numbers = {0: 0}
         known = {each.started: each.number for each in run.rounds}
         baselines = {each.round: each for each in _possible(their_run.baselines, their_run)}
         for theirs in their_run.rounds:
             if theirs.started not in known:
                 copy = _copy(theirs)
-                if theirs.number:  # 0 is that of an older tuner, here as there
+                if theirs.number:  # 0: of an older version of the tuner, in both databases
                     copy.number = 1 + max((each.number for each in run.rounds), default=0)
                 run.rounds.append(copy)
                 known[theirs.started] = copy.number
@@ -122,7 +126,8 @@ class Merge:
                 self._ours.add(trial)
             elif _precedence(their_trial) < _precedence(trial):
                 self._take_trial(trial, their_trial, their_run, rounds)
-            elif _precedence(their_trial) == _precedence(trial):  # since then it may have been timed again
+            # the same outcome: it may have been timed again since
+            elif _precedence(their_trial) == _precedence(trial):
                 trial.stale = max(filter(None, (trial.stale, their_trial.stale)), default=None)
                 timings = filter(None, (trial.compile_s, their_trial.compile_s))
                 trial.compile_s = min(timings, key=str, default=None)
@@ -135,7 +140,7 @@ class Merge:
     def _take_trial(
         self, trial: TrialRow, their_trial: TrialRow, their_run: RunRow, rounds: dict[int, int]
     ) -> None:
-        """Copies a trial whole, over what may be there; an outcome that cannot be becomes a failure."""
+        """Copies a trial, in place of an earlier copy; an impossible outcome becomes a failure."""
         if their_trial.script is not None:
             interned(self._ours, ScriptRow(sha256=their_trial.script.sha256, text=their_trial.script.text))
         self._take_program(their_trial.artifact_sha256)
@@ -159,7 +164,7 @@ class Merge:
         trial.measurements += [_of_round(each, rounds[each.round]) for each in theirs.values()]
 
     def _take_program(self, sha256: str | None) -> None:
-        """Copies a GPU program unless it is here; code for processors is in no database."""
+        """Copies a GPU program unless it is stored here; CPU code is stored in no database."""
         for key, program in stored_programs(self._theirs, [sha256]).items():
             interned(self._ours, artifact_row(str(key), program))
 
@@ -172,17 +177,17 @@ def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:
 
 
 def _progress(run: RunRow) -> tuple[float, str]:
-    """Returns what orders the copies of a run: how long each ran, and for want of a difference anything."""
+    """Returns the sort key of copies of a run: the seconds that each ran, then its columns, to break ties."""
     return run.seconds or 0.0, repr([getattr(run, name) for name in PROGRESS])
 
 
 def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:
-    """Returns what orders the copies of a trial: the smallest is kept."""
+    """Returns the sort key of copies of a trial: the smallest copy is kept."""
     return trial.status is None, trial.finished or trial.proposed, f"{trial.strategy} {trial.knobs}"
 
 
 def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:
-    """Returns why the outcome of a trial cannot be one; "" where it can, and where there is none."""
+    """Returns why the outcome of a trial is impossible; "" for a possible one, and for no outcome."""
     if trial.elements is not None:
         verdict = Verdict(trial.max_error or 0.0, trial.elements)
         why = why_no_verdict(verdict, problem_of(run.problem))
@@ -193,17 +198,17 @@ def _why_impossible_trial(trial: TrialRow, run: RunRow) -> str:
 
 
 def _why_impossible_time(row: MeasurementRow, run: RunRow) -> str:
-    """Returns why a measurement cannot be one of a run's problem on its machine; "" where it can."""
+    """Returns why a measurement is impossible for a run's problem and machine; "" for a possible one."""
     problem = problem_of(run.problem)
     limit_flop_per_s = most_flop_per_s(problem.dtype, machine_of(run.machine), run.threads)
     try:
         return why_impossible(measurement_of(row), problem, limit_flop_per_s)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # columns of another kind
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # columns of another type
         return f"found a measurement that cannot be read ({type(error).__name__})"
 
 
 def _possible(measurements: list[MeasurementRow], run: RunRow) -> tuple[MeasurementRow, ...]:
-    """Returns the measurements of a run or of its trials that can be true."""
+    """Returns the measurements of a run or of its trials that are possible."""
     return tuple(each for each in measurements if not _why_impossible_time(each, run))
 
 
@@ -219,13 +224,16 @@ def _take_better_times(trial: TrialRow, theirs: tuple[MeasurementRow, ...], roun
 
 
 def _key(measurement: MeasurementRow, rounds: dict[int, int]) -> tuple[str, int]:
-    """Returns what a measurement of theirs is told by here; ``rounds`` are our numbers of their rounds."""
+    """Returns the kind of a measurement and our number of its round.
+
+    ``rounds`` maps their numbers to ours.
+    """
     return measurement.kind, rounds[measurement.round]
 
 
 def _width(measurement: MeasurementRow) -> tuple[float, float]:
-    """Returns the interval of a median relative to it, and the median, where that is equal."""
-    if not measurement.median_s > 0:  # of an older database
+    """Returns the sort key of measurements: width of the interval relative to the median, then the median."""
+    if not measurement.median_s > 0:  # in an older database
         return math.inf, 0.0
     return (measurement.high_s - measurement.low_s) / measurement.median_s, measurement.median_s
 
@@ -237,7 +245,7 @@ def _of_round(measurement: MeasurementRow, number: int) -> MeasurementRow:
 
 
 def _copy(row: Row) -> Row:
-    """Returns a row of the same content that belongs to no database yet."""
+    """Returns a row of the same content that is in no database yet."""
     copy = type(row)()
     _assign(copy, row, _names(row))
     return copy
@@ -249,7 +257,7 @@ def _assign(row: Base, source: Base, names: tuple[str, ...]) -> None:
 
 
 def _names(row: Base) -> tuple[str, ...]:
-    """Returns the columns that hold content: keys are another database's."""
+    """Returns the columns that hold content: all but ids, which differ between databases."""
     columns: Any = inspect(type(row)).columns
     keys = {column.key for column in columns if column.key == "id" or column.key.endswith("_id")}
     return tuple(column.key for column in columns if column.key not in keys)

@@ -1,10 +1,10 @@
-"""The tables. Rows stay inside this package; the store gives and takes values.
+"""The tables. Rows stay inside this package; the store takes and returns values.
 
-problem, machine, environment, script   what runs and trials share, each stored once
-run ─< trial ─< measurement             a run also owns measurements, the baseline's
-run ─< timing_round                     a measurement names the round that it is of by its number
-artifact ─< resources                   a GPU program under the hash that its trials name, and its kernels
-fleet_...                               what passes between runs and the nodes of a fleet: tuner.fleet
+problem, machine, environment, script   shared by runs and trials, each stored once
+run ─< trial ─< measurement             a run also owns the measurements of its baseline
+run ─< timing_round                     a measurement refers to its round by the round's number
+artifact ─< resources                   a GPU program under its hash, which trials refer to, and its kernels
+fleet_...                               exchanged between runs and the nodes of a fleet: tuner.fleet
 """
 
 import datetime
@@ -16,15 +16,15 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from tuner.db.columns import Compressed, PlainText, UtcDateTime
 
-ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite counts up INTEGER keys only
+ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite increments INTEGER keys only
 
 FIRST = "first"  # kinds of measurement: when a trial ran,
-FINAL = "final"  # again among the finalists, interleaved,
-BASELINE = "baseline"  # and of the baseline beside a run
+FINAL = "final"  # in the final re-measurement, interleaved,
+BASELINE = "baseline"  # and of the baseline of a run
 
 
 class Base(DeclarativeBase):
-    """Names every constraint, so that a migration can change it by name."""
+    """Names every constraint, so that a migration can change a constraint by its name."""
 
     metadata = sa.MetaData(
         naming_convention={
@@ -59,7 +59,7 @@ class ProblemRow(Base):
 
 
 class MachineRow(Base):
-    """A machine as it described itself; the columns are the fields of Machine."""
+    """A machine; the columns are the fields of Machine."""
 
     __tablename__ = "machine"
 
@@ -79,7 +79,7 @@ class MachineRow(Base):
 
 
 class EnvironmentRow(Base):
-    """What made the code: the fields of Compiler."""
+    """The compiler build; the columns are the fields of Compiler."""
 
     __tablename__ = "environment"
 
@@ -101,7 +101,7 @@ class ScriptRow(Base):
 
 
 class ArtifactRow(Base):
-    """A compiled GPU program, stored once under its hash; code for processors is not kept."""
+    """A compiled GPU program, stored once under its hash; CPU code is not stored."""
 
     __tablename__ = "artifact"
 
@@ -116,7 +116,7 @@ class ArtifactRow(Base):
 
 
 class ResourcesRow(Base):
-    """What ptxas told of one kernel of an artifact; the columns are the fields of Resources."""
+    """What ptxas reported of one kernel of an artifact; the columns are the fields of Resources."""
 
     __tablename__ = "resources"
     __table_args__ = (UniqueConstraint("artifact_sha256", "place"),)
@@ -137,12 +137,12 @@ class ResourcesRow(Base):
 
 
 class RunRow(Base):
-    """One run: its settings, where it ran, how it went."""
+    """One run: its settings, its machine, and its progress."""
 
     __tablename__ = "run"
 
     id: Mapped[int] = mapped_column(ID, primary_key=True)
-    uuid: Mapped[str] = mapped_column(unique=True)  # the same run in every database it is merged into
+    uuid: Mapped[str] = mapped_column(unique=True)  # the same in every database that the run is merged into
     created: Mapped[datetime.datetime] = mapped_column(index=True)
     problem_id: Mapped[int] = mapped_column(ForeignKey("problem.id"), index=True)
     machine_id: Mapped[int] = mapped_column(ForeignKey("machine.id"), index=True)
@@ -161,7 +161,8 @@ class RunRow(Base):
     warm_files: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # [path, ...]
     first: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # fields of FirstPoint
     recording: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")
-    elsewhere: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Elsewhere
+    # of RemoteMeasurement
+    elsewhere: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     tuner_version: Mapped[str]
     load_average: Mapped[float | None]
     status: Mapped[str]
@@ -172,18 +173,18 @@ class RunRow(Base):
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
     roofline: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Roofline
-    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # that answers
+    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # the round whose times count
     unreliable: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # of that round
 
     problem: Mapped[ProblemRow] = relationship(lazy="raise")
     machine: Mapped[MachineRow] = relationship(lazy="raise")
     environment: Mapped[EnvironmentRow] = relationship(lazy="raise")
-    baselines: Mapped[list["MeasurementRow"]] = relationship(lazy="raise")  # one of a round
+    baselines: Mapped[list["MeasurementRow"]] = relationship(lazy="raise")  # one per round
     rounds: Mapped[list["TimingRoundRow"]] = relationship(lazy="raise", order_by="TimingRoundRow.number")
 
 
 class TrialRow(Base):
-    """One proposal and what became of it; ``status`` is NULL until the outcome arrives."""
+    """One proposal and its outcome; ``status`` is NULL until the outcome is stored."""
 
     __tablename__ = "trial"
     __table_args__ = (UniqueConstraint("run_id", "number"), sa.Index(None, "run_id", "ranked_s"))
@@ -217,32 +218,33 @@ class TrialRow(Base):
         lazy="raise",
         primaryjoin=lambda: TrialRow.artifact_sha256 == sa.orm.foreign(ResourcesRow.artifact_sha256),
         order_by=ResourcesRow.place,
-        viewonly=True,  # trials name the code of processors as well, of which nothing is kept
+        viewonly=True,  # trials of CPUs have a hash as well, but no stored artifact
     )
 
 
 class TimingRoundRow(Base):
-    """A round of timing of a run's finalists; its times are the measurements of its number."""
+    """A round of the final re-measurement of a run; its times are the measurements with its number."""
 
     __tablename__ = "timing_round"
     __table_args__ = (UniqueConstraint("run_id", "number"),)
 
     id: Mapped[int] = mapped_column(ID, primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))
-    number: Mapped[int]  # 0: of an older tuner
+    number: Mapped[int]  # 0: of an older version of the tuner
     started: Mapped[datetime.datetime]
-    of_trials: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # that the run had then
+    # number of trials that the run had then
+    of_trials: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)
     noise: Mapped[float | None]
     disturbance: Mapped[float]
-    unreliable: Mapped[str]  # why; "" where it can be relied on
-    is_lost: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # it gave no times
+    unreliable: Mapped[str]  # why; "" for a reliable round
+    is_lost: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # the round gave no times
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
 
 
 class MeasurementRow(Base):
-    """Times of one trial, or of the baseline beside one run."""
+    """Times of one trial, or of the baseline of one run."""
 
     __tablename__ = "measurement"
     __table_args__ = (
@@ -263,13 +265,13 @@ class MeasurementRow(Base):
     is_complete: Mapped[bool]
     cold_median_s: Mapped[float | None]  # of single calls after a flush of the GPU's cache
     conditions: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Conditions
-    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: of the trial itself
-    is_interleaved: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # a baseline's
+    round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: the first time of a trial
+    is_interleaved: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # for baselines
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
 
 
 class FleetSettingRow(Base):
-    """What all drivers and nodes of a fleet must agree on."""
+    """A setting that all drivers and nodes of a fleet share."""
 
     __tablename__ = "fleet_setting"
 
@@ -278,14 +280,17 @@ class FleetSettingRow(Base):
 
 
 class FleetNodeRow(Base):
-    """A process that works for runs of others; ``tuner.fleet`` reads and writes it without SQLAlchemy."""
+    """A process that does work for runs of other processes.
+
+    ``tuner.fleet`` accesses the table without SQLAlchemy.
+    """
 
     __tablename__ = "fleet_node"
 
     name: Mapped[str] = mapped_column(primary_key=True)
     host: Mapped[str]
     process: Mapped[int]  # id on its host
-    target: Mapped[str]  # that it works for
+    target: Mapped[str]  # for which the node works
     seats: Mapped[int]  # candidates compiled at once; 0: it compiles nothing
     device: Mapped[str]  # that it alone measures on; "": it measures nothing
     machine: Mapped[dict[str, Any]] = mapped_column(sa.JSON)  # fields of Machine
@@ -293,18 +298,18 @@ class FleetNodeRow(Base):
     tuner_version: Mapped[str]
     started: Mapped[datetime.datetime]
     seen: Mapped[datetime.datetime]  # its last heartbeat
-    drains: Mapped[bool]  # it was asked to end after what it has
-    cpu_share: Mapped[float | None]  # of one processor, that its engine used since the heartbeat before
-    wakeups_per_s: Mapped[float | None]  # of its engine
+    drains: Mapped[bool]  # it was asked to end after its current work
+    cpu_share: Mapped[float | None]  # of one processor, used by its own process since the previous heartbeat
+    wakeups_per_s: Mapped[float | None]  # of its own process
 
 
 class FleetOutcomeRow(Base):
-    """What became of one piece of work; the first one that is told stays."""
+    """The outcome of one piece of work; the first report is kept."""
 
     __tablename__ = "fleet_outcome"
 
     run: Mapped[str] = mapped_column(primary_key=True)  # uuid
-    number: Mapped[int] = mapped_column(primary_key=True)  # of the trial; below 0: no trial's
+    number: Mapped[int] = mapped_column(primary_key=True)  # of the trial; negative: work outside of trials
     stage: Mapped[str] = mapped_column(primary_key=True)
     body: Mapped[dict[str, Any]] = mapped_column(sa.JSON)
     node: Mapped[str]
@@ -322,7 +327,7 @@ class FleetBlobRow(Base):
 
 
 class FleetWorkRow(Base):
-    """One execution of a piece of work: as many as there are attempts, of which one gives the outcome."""
+    """One attempt at a piece of work; one of the attempts gives the outcome."""
 
     __tablename__ = "fleet_work"
 
@@ -331,7 +336,7 @@ class FleetWorkRow(Base):
     number: Mapped[int]
     stage: Mapped[str]
     node: Mapped[str]
-    device: Mapped[str]  # "" of work that needs none
+    device: Mapped[str]  # "" for work that needs no device
     began: Mapped[datetime.datetime] = mapped_column(index=True)
     ended: Mapped[datetime.datetime]
     timed_from: Mapped[datetime.datetime | None]  # while nothing else ran on the device

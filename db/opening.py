@@ -1,4 +1,4 @@
-"""Address -> engine: how a file or a server is connected to."""
+"""SQLAlchemy engines for addresses: how a file or a server is connected to."""
 
 import contextlib
 import os
@@ -22,21 +22,24 @@ WRITES = "tuner_writes"  # execution option: the transaction will write
 
 
 def open_engine(address: FileAddress | ServerAddress) -> Engine:
-    """Returns an engine that connects on first use. Raises UsageError when that cannot be tried."""
+    """Returns an engine that connects on first use. Raises UsageError where no connection can be tried."""
     if isinstance(address, ServerAddress):
         return _server_engine(address)
     return _file_engine(address.path)
 
 
 def empty_engine() -> Engine:
-    """Returns an engine on an empty database in memory, which ends with the engine."""
+    """Returns an engine on an empty database in memory, which is lost with the engine."""
     engine = sa.create_engine("sqlite://", creator=lambda: _connect(":memory:"), poolclass=sa.StaticPool)
     event.listen(engine, "begin", _begin)
     return engine
 
 
 def prepare_file(address: FileAddress) -> None:
-    """Creates the directories above the file. Raises UsageError for a path that cannot hold one."""
+    """Creates the folders of the file.
+
+    Raises UsageError for a path at which no database file can be created.
+    """
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
         exists = address.path.exists()
@@ -51,7 +54,7 @@ def prepare_file(address: FileAddress) -> None:
 
 
 def require_file(address: FileAddress) -> None:
-    """Raises UsageError unless there is a file that may be read."""
+    """Raises UsageError unless the address is a regular, readable file."""
     try:
         mode = address.path.stat().st_mode
     except OSError as error:
@@ -66,13 +69,16 @@ def require_file(address: FileAddress) -> None:
 
 
 def copy_pages(connection: Connection, file: Path, at_once: int = -1) -> None:
-    """Copies a SQLite database to a file; others may write between so many pages."""
+    """Copies a SQLite database to a file, ``at_once`` pages per step (-1: all in one step).
+
+    Other processes may write between two steps.
+    """
     with contextlib.closing(sqlite3.connect(file)) as copy:
         source = connection.connection.driver_connection
         assert isinstance(source, sqlite3.Connection)
-        source.rollback()  # the engine began a transaction; sqlite's backup takes one of its own
+        source.rollback()  # ends SQLAlchemy's transaction; SQLite's backup begins one itself
         source.backup(copy, pages=at_once)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, which can be moved
+        copy.execute("PRAGMA journal_mode = DELETE")  # so that the copy is one file
 
 
 def _server_engine(address: ServerAddress) -> Engine:
@@ -109,9 +115,9 @@ def _connect_to_write(path: Path) -> sqlite3.Connection:
 
 
 def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """Reads beside a writer if it can: for WAL there must be two more files, a log and its index."""
+    """Connects read-only, next to a writer where possible: WAL needs two more files, a log and its index."""
     has_log = Path(f"{path}-wal").exists() or os.access(path.parent, os.W_OK)
-    # without a log nobody writes: SQLite need not look for one where it cannot make it
+    # without a log there is no writer: SQLite need not create a log where it cannot
     return _connect(f"file:{quote(str(path))}?{'mode=ro' if has_log else 'immutable=1'}", uri=True)
 
 
@@ -122,7 +128,7 @@ def _connect(database: str, uri: bool = False) -> sqlite3.Connection:
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:
-    """Waits by itself: SQLite does not when two processes switch a new file to WAL at once."""
+    """Switches to WAL, with a timeout: SQLite does not wait when two processes switch a new file at once."""
     give_up = time.monotonic() + BUSY_LIMIT_S
     while True:
         try:
@@ -135,6 +141,9 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Takes a writer's lock at once: SQLite lets no reader turn writer after another one wrote."""
+    """Takes the lock of a writer at the begin of a transaction that will write.
+
+    SQLite lets no reader become a writer after another process wrote.
+    """
     writes = connection.get_execution_options().get(WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,4 +1,4 @@
-"""Which compiled trials no GPU has judged yet."""
+"""Compiled trials that no GPU has verified and timed yet."""
 
 from dataclasses import replace
 
@@ -21,9 +21,10 @@ SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
-    """Returns what a query asks for of what is compiled and has not been on a GPU, verified ones first.
+    """Returns the trials of a query that are compiled and were not run on a GPU, verified trials first.
 
-    Of trials of one problem with equal code only the first. ``query.limit`` counts what is returned.
+    Of trials of one problem with equal code only the first is returned. ``query.limit`` counts returned
+    trials.
     """
     chosen = queried(replace(query, limit=None)).where(_has_code(), _is_right_or_unknown(), ~_is_evaluated())
     found = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]
@@ -42,7 +43,7 @@ def _has_code() -> ColumnElement[bool]:
 
 
 def _is_right_or_unknown() -> ColumnElement[bool]:
-    """Selects what the simulator verified, or was compiled for CUDA where there was no GPU."""
+    """Selects trials that the simulator verified, and trials compiled for CUDA on a machine without a GPU."""
     return or_(
         and_(RunRow.target.startswith(SIMULATED), TrialRow.status == "verified"),
         and_(
@@ -54,7 +55,7 @@ def _is_right_or_unknown() -> ColumnElement[bool]:
 
 
 def _is_evaluated() -> ColumnElement[bool]:
-    """Selects what, by code or by script, was timed on a GPU of the chip, or failed for good there."""
+    """Selects trials whose code or script was timed, or failed repeatably, on a GPU of the chip."""
     trial, run, machine = aliased(TrialRow), aliased(RunRow), aliased(MachineRow)
     return exists(
         select(trial.id)

@@ -1,4 +1,4 @@
-"""Compiled GPU programs <-> rows."""
+"""Compiled GPU programs to rows and back."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -17,7 +17,7 @@ FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes
 
 
 def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
-    """Returns the program's row with those of its kernels."""
+    """Returns the row of a program, with the rows of its kernels' resources."""
     return ArtifactRow(
         sha256=sha256,
         chip=program.chip,
@@ -30,7 +30,7 @@ def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
 
 
 def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelProgram]:
-    """Returns the programs of these hashes that are stored: none is kept of code for processors."""
+    """Returns {hash: program} of those hashes whose program is stored; CPU code is not stored."""
     found: dict[str | None, KernelProgram] = {}
     for some in in_parts(hashes):
         chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
@@ -51,7 +51,7 @@ def _program_of(row: ArtifactRow) -> KernelProgram:
 
 
 def resources_of(row: ResourcesRow) -> Resources:
-    """Reads the resources of one kernel back."""
+    """Reads the resources of one kernel from its row."""
     return Resources(**{name: getattr(row, name) for name in FIELDS}, notes=tuple(row.notes))
 
 

@@ -1,4 +1,4 @@
-"""Deletes trials that no answer needs: of finished runs all but what they were decided by."""
+"""Deletes trials of finished runs, except the trials that decide the run's result."""
 
 import datetime
 
@@ -15,10 +15,11 @@ from tuner.db.ranking import is_ranked
 
 
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
-    """Deletes the trials of runs that were done before a moment, and what only they used.
+    """Deletes trials of finished runs begun before ``before`` (None: all), and what only they refer to.
 
-    Kept are a run's finalists, its fastest trial, what was verified where nothing is timed, and any trial
-    whose outcome another one reuses. One transaction per run, the latest first: those reuse earlier ones.
+    Kept are a run's re-measured and fastest trials, verified trials where nothing is timed, and every trial
+    whose outcome another trial reuses. One transaction per run, the latest run first: later runs reuse
+    earlier ones.
     """
     with database.connected() as connection:
         runs = connection.scalars(_done_before(before)).all()
@@ -36,14 +37,14 @@ def _done_before(before: datetime.datetime | None) -> "sa.Select[int]":
 
 
 def _prune_run(connection: Connection, run: int) -> int:
-    """Returns how many trials of a run were deleted."""
+    """Deletes trials of a run; returns how many."""
     doomed = set(connection.scalars(select(TrialRow.id).where(TrialRow.run_id == run, _is_not_needed(run))))
     while reused := _reused(connection, doomed):
         doomed -= reused
     parts = tuple(in_parts(sorted(doomed)))
     for ids in parts:
         connection.execute(sa.delete(MeasurementRow).where(MeasurementRow.trial_id.in_(ids)))
-    for ids in parts:  # those that reuse one another are deleted together
+    for ids in parts:  # trials that reuse one another are deleted together
         reusing = TrialRow.reused_from_id
         connection.execute(sa.update(TrialRow).where(TrialRow.id.in_(ids)).values({reusing: None}))
     for ids in parts:
@@ -69,7 +70,7 @@ def _is_not_needed(run: int) -> ColumnElement[bool]:
 
 
 def _reused(connection: Connection, doomed: set[int]) -> set[int]:
-    """Returns those of which a trial that stays has its outcome."""
+    """Returns the ids among ``doomed`` whose outcome a kept trial reuses."""
     found: set[int] = set()
     for ids in in_parts(sorted(doomed)):
         asked = select(TrialRow.id, TrialRow.reused_from_id).where(TrialRow.reused_from_id.in_(ids))
@@ -80,10 +81,10 @@ def _reused(connection: Connection, doomed: set[int]) -> set[int]:
 
 
 def _delete_unused(connection: Connection) -> tuple[int, int]:
-    """Returns how many scripts and programs were deleted, which no trial names any more."""
+    """Deletes scripts and programs that no trial refers to; returns how many of each."""
     if (
         connection.dialect.name == "postgresql"
-    ):  # who stores a script beside us waits: its trial comes after it
+    ):  # another process that stores a script waits: its trial is stored after the script
         connection.execute(sa.text("LOCK TABLE script, artifact, resources IN SHARE ROW EXCLUSIVE MODE"))
     trial = aliased(TrialRow)
     names_script = select(trial.id).where(trial.script_sha256 == ScriptRow.sha256).exists()

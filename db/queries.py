@@ -1,4 +1,4 @@
-"""The questions put to the database, as SQL."""
+"""The queries of the database, as SQLAlchemy statements."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,7 @@ from tuner.db.ranking import is_ranked
 
 Item = TypeVar("Item")
 
-AT_ONCE = 500  # ids or hashes in one question: SQLite takes 32766, PostgreSQL 65535
+AT_ONCE = 500  # ids or hashes in one statement: SQLite takes 32766, PostgreSQL 65535
 STATUSES = ("measured", "verified", "failed")
 RUNNING = "running"
 RUN_STATUSES = (RUNNING, "done", "interrupted")
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 
 def trial_select() -> "AnySelect":
-    """Selects trials whose outcome arrived, with their first and final measurement.
+    """Selects trials whose outcome is stored, with their first and final measurement.
 
-    Run, problem, machine and script come along.
+    Run, problem, machine, script and resources are loaded with them.
     """
     return _with_tables(select(TrialRow, First, Final).where(TrialRow.status.is_not(None))).options(
         selectinload(TrialRow.run).options(joinedload(RunRow.problem), joinedload(RunRow.machine)),
@@ -62,7 +62,7 @@ def proposal_select(run_id: int) -> "AnySelect":
 
 
 def run_select() -> "Select[RunRow]":
-    """Selects runs with all that belongs to their value."""
+    """Selects runs with everything that their values contain."""
     return select(RunRow).options(
         joinedload(RunRow.problem),
         joinedload(RunRow.machine),
@@ -73,9 +73,9 @@ def run_select() -> "Select[RunRow]":
 
 
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
-    """Selects the runs that a query asks for, the latest first. Raises UsageError for an unknown word.
+    """Selects the runs of a query, the latest first. Raises UsageError for an unknown status.
 
-    Of a run before which the clock of its machine was set back, the moment is that of the run before.
+    A run counts as no earlier than the runs stored before it on its machine, also if the clock was set back.
     """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise UsageError(f"status: found {query.status!r}, allowed {', '.join(RUN_STATUSES)}")
@@ -90,9 +90,9 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def queried(query: TrialQuery) -> "AnySelect":
-    """Selects the trials that a query asks for.
+    """Selects the trials of a query.
 
-    Raises UsageError for a word that is not known, ValueError for ``best``, which takes more than SQL.
+    Raises UsageError for an unknown status or sort, ValueError for ``best``, which SQL alone cannot select.
     """
     if query.best:
         raise ValueError("best: found True, allowed in tuner.run_history.best_trials")
@@ -100,15 +100,18 @@ def queried(query: TrialQuery) -> "AnySelect":
 
 
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
-    """Selects trials by their ids, in the order and up to the number that a query says. Raises UsageError."""
+    """Selects trials by their ids, sorted and limited as the query says.
+
+    Raises UsageError for an unknown sort.
+    """
     return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Selects the runs with times that a query asks for, each with the least: an index gives it of a run.
+    """Selects the runs of a query that have times, with the least time of each run, which an index finds.
 
-    Where finalists of the round that answers are among those asked for, only these count.
-    Columns: run, problem, target, threads, machine, whether it is unreliable, least seconds.
+    Where trials of the query were re-measured in the run's selected round, only these trials count.
+    Columns: run, problem, target, threads, machine, whether the run is unreliable, least seconds.
     """
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
@@ -127,7 +130,7 @@ def bounds(query: TrialQuery) -> "AnySelect":
 
 
 def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
-    """Selects any trial of the same script or code, on whatever machine."""
+    """Selects any trial of the same script or code, of any machine."""
     return select(TrialRow.id).where(*_of_code(script_sha256, artifact_sha256)).limit(1)
 
 
@@ -163,7 +166,7 @@ def _of_code(script_sha256: str | None, artifact_sha256: str | None) -> Iterator
 
 
 def count_select(run_id: int) -> "AnySelect":
-    """Selects how many trials a run has: all, measured, verified, failed, reused."""
+    """Selects the number of trials of a run: all, measured, verified, failed, reused."""
     measured, verified, failed = (sa.func.count().filter(TrialRow.status == status) for status in STATUSES)
     counts = select(sa.func.count(), measured, verified, failed, sa.func.count(TrialRow.reused_from_id))
     return counts.select_from(TrialRow).where(TrialRow.run_id == run_id)
@@ -190,7 +193,7 @@ def _run_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
 
 
 def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
-    """Yields what a run's problem, target and machine must be."""
+    """Yields the conditions on a run's problem, target and machine."""
     yield from _equal(
         (ProblemRow.operation, task.operation),
         (ProblemRow.shape, task.shape),
@@ -219,7 +222,7 @@ def _equal(*pairs: tuple[SQLColumnExpression[Any], object]) -> Iterator[ColumnEl
 
 
 def _least(query: TrialQuery, *conditions: ColumnElement[bool]) -> "sa.ScalarSelect[float | None]":
-    """Selects the least time of a run: the first of an index that fulfils the conditions."""
+    """Selects the least time of a run: the first entry of an index that fulfils the conditions."""
     return (
         select(TrialRow.ranked_s)
         .where(TrialRow.run_id == RunRow.id, is_ranked(), *_trial_conditions(query), *conditions)
@@ -250,5 +253,5 @@ def _limit(limit: int | None) -> int | None:
 
 
 def in_parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Yields as many items as one question takes, until all had their turn."""
+    """Yields the items in slices of AT_ONCE, the largest number in one statement."""
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

@@ -1,4 +1,4 @@
-"""Results of another machine into the database, as runs of that machine."""
+"""Imports the results of a remote measurement, as runs of the machine that measured."""
 
 import uuid
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.queries import run_select
 from tuner.db.trial_writes import add_outcome, add_proposal
 
-NAMESPACE: Final = uuid.UUID("6d7f3a52-8f0e-5c11-9b1e-2f6a74756e65")  # of the runs made here
-# What a run takes from the one whose candidates it times.
+NAMESPACE: Final = uuid.UUID("6d7f3a52-8f0e-5c11-9b1e-2f6a74756e65")  # of the uuids of imported runs
+# Columns that an imported run copies from the run whose candidates it times.
 SETTINGS: Final = (
     *("problem_id", "environment_id", "tuner_version"),
     *("strategies", "warm_files", "first", *rows.OF_SETTINGS),
@@ -42,16 +42,22 @@ SETTINGS: Final = (
 
 @final
 class ResultsImport:
-    """One import. A run belongs to a measuring and the run that its candidates came from: both are uuids."""
+    """One import.
+
+    A run is identified by the uuids of the measurement and of the run that its candidates come from.
+    """
 
     def __init__(self, session: Session, provenance: MeasuringProvenance) -> None:
         self._session = session
         self._provenance = provenance
-        self._runs: dict[str, RunRow] = {}  # by the uuid of their source
+        self._runs: dict[str, RunRow] = {}  # by the uuid of the source run
         self._counts = Imported(0, 0, 0)
 
     def do(self, results: RemoteResults) -> Imported:
-        """Stores all of it. Raises UsageError for the first trial that is none of ours."""
+        """Stores all results.
+
+        Raises UsageError for the first trial that was not exported from this database.
+        """
         for trial in results.trials:
             self._take(trial)
         for final_time in results.finals:
@@ -78,7 +84,7 @@ class ResultsImport:
         self._counts = replace(self._counts, trials=self._counts.trials + 1)
 
     def _source(self, trial: MeasuredTrial) -> TrialRow:
-        """Returns our trial whose candidate it is, by its place in a run, or else by its code."""
+        """Returns the exported trial: by its run and number, or else by its code."""
         of_run = (
             select(TrialRow)
             .join(TrialRow.run)
@@ -114,7 +120,10 @@ class ResultsImport:
         return problem.key == trial.problem.key and rows.candidate_of(found) == trial.candidate
 
     def _run(self, trial: MeasuredTrial, source: TrialRow) -> RunRow:
-        """Returns the run of this measuring that takes a source's trials, storing it when there is none."""
+        """Returns the run of this measurement for the candidates of a source run.
+
+        Stores it where there is none.
+        """
         key = trial.origin.run
         if key not in self._runs:
             name = str(uuid.uuid5(NAMESPACE, f"{self._provenance.session} {key}"))
@@ -154,7 +163,7 @@ class ResultsImport:
         )
 
     def _artifact(self, trial: MeasuredTrial) -> str:
-        """Returns the hash of what ran: of the PTX alone where the driver did not take the machine code."""
+        """Returns the hash of the code that ran: of the PTX alone where the driver refused machine code."""
         stored = stored_programs(self._session, [trial.artifact_sha256]).get(trial.artifact_sha256)
         if trial.code != PTX or stored is None or not stored.cubin:
             return trial.artifact_sha256
@@ -174,7 +183,7 @@ class ResultsImport:
         return self._session.scalar(select(TrialRow).filter_by(run_id=run.id, number=origin.number))
 
     def _take_baseline(self, baseline_time: BaselineTime) -> None:
-        """Stores the library's time beside every run of the problem; the last one, as of the finals."""
+        """Stores the baseline's time for every run of the problem; of several times the last one is kept."""
         for run in self._runs_of(baseline_time.problem):
             put_baseline(self._session, run, baseline_time.baseline)
 

@@ -1,4 +1,4 @@
-"""The revision of the stored schema, and its upgrade to ours."""
+"""The revision of the stored schema, and its upgrade to the revision of this version."""
 
 from importlib.resources import files
 
@@ -10,9 +10,9 @@ from tuner.db.models import Base
 from tuner.db.opening import WRITES
 
 MIGRATIONS = files("tuner.db") / "migrations"
-REVISIONS = ("0015", "0016")  # of its versions, oldest first; alembic itself is loaded only to upgrade
+REVISIONS = ("0015", "0016")  # of its versions, oldest first; alembic is imported only to upgrade
 BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 15))  # no migration leads from them any more
-LAST_TO_UPGRADE = "2ce3d7c"  # commit whose tuner upgrades them
+LAST_TO_UPGRADE = "2ce3d7c"  # commit of the tuner that upgrades them
 VERSION_TABLE = "alembic_version"
 VERSION = sa.Table(  # as alembic makes it
     VERSION_TABLE,
@@ -24,9 +24,9 @@ UPGRADE_LOCK = 0x74756E6572  # PostgreSQL advisory lock: "tuner"
 
 
 def bring_to_head(engine: Engine, shown: str) -> None:
-    """Fills an empty database or upgrades an older one in one transaction.
+    """Creates the tables of an empty database, or upgrades an older one, in one transaction.
 
-    Raises UsageError for one not ours.
+    Raises UsageError for a database of another program, and for a revision that cannot be upgraded.
     """
     with engine.connect() as connection:
         if _revision_to_upgrade(connection, shown) == REVISIONS[-1]:
@@ -42,21 +42,21 @@ def bring_to_head(engine: Engine, shown: str) -> None:
 
 
 def stored_revision(connection: Connection) -> str | None:
-    """Returns what the database says; None for one that alembic never touched."""
+    """Returns the stored revision; None for a database without one."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     return ", ".join(connection.execute(sa.select(VERSION.c.version_num)).scalars()) or None
 
 
 def create(connection: Connection) -> None:
-    """Makes the tables of an empty database as the models say: the migrations make the same, slower."""
+    """Creates the tables of an empty database from the models, which is faster than by the migrations."""
     Base.metadata.create_all(connection)
     VERSION.create(connection, checkfirst=True)
     connection.execute(sa.insert(VERSION), {"version_num": REVISIONS[-1]})
 
 
 def upgrade(connection: Connection) -> None:
-    """Runs the migrations that the database lacks inside the caller's transaction."""
+    """Runs the missing migrations inside the caller's transaction."""
     from alembic import command
     from alembic.config import Config
 
@@ -67,7 +67,8 @@ def upgrade(connection: Connection) -> None:
 
 
 def _revision_to_upgrade(connection: Connection, shown: str) -> str | None:
-    tables = set(sa.inspect(connection).get_table_names())  # first: another process may be making both
+    # read before the revision: another process may be creating both
+    tables = set(sa.inspect(connection).get_table_names())
     revision = stored_revision(connection)
     if revision is None and tables - {VERSION_TABLE}:
         raise UsageError(

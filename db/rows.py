@@ -1,4 +1,4 @@
-"""Values <-> rows."""
+"""Values to rows and back."""
 
 import datetime
 import hashlib
@@ -26,7 +26,7 @@ from tuner.db.programs import resources_of
 
 
 def _same_named(kind: type, *others: str) -> tuple[str, ...]:
-    """Returns the fields that columns of the same name hold as they are: all but some others."""
+    """Returns the names of a dataclass's fields that have a column of the same name, without ``others``."""
     return tuple(field.name for field in fields(kind) if field.name not in others)
 
 
@@ -42,41 +42,41 @@ def _copied(source: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def problem_row(problem: Problem) -> ProblemRow:
-    """Returns the problem's row."""
+    """Returns a problem as a row."""
     return ProblemRow(key=problem.key, shape=problem.shape, **_copied(problem, OF_PROBLEM))
 
 
 def problem_of(row: ProblemRow) -> Problem:
-    """Reads a problem back."""
+    """Reads a problem from its row."""
     batch, sizes = split_extents(row.operation, tuple(int(size) for size in row.shape.split("x")))
     return Problem(sizes=sizes, batch=batch, **_copied(row, OF_PROBLEM))
 
 
 def machine_row(machine: Machine) -> MachineRow:
-    """Returns the machine's row."""
+    """Returns a machine as a row."""
     return MachineRow(content_sha256=_content_sha256(machine), **asdict(machine))
 
 
 def machine_of(row: MachineRow) -> Machine:
-    """Reads a machine back."""
+    """Reads a machine from its row."""
     return Machine(**_copied(row, OF_MACHINE))
 
 
 def environment_row(compiler: Compiler) -> EnvironmentRow:
-    """Returns the compiler's row."""
+    """Returns a compiler as a row."""
     return EnvironmentRow(
         content_sha256=_content_sha256(compiler), fingerprint=compiler.fingerprint, **asdict(compiler)
     )
 
 
 def compiler_of(row: EnvironmentRow) -> Compiler:
-    """Reads a compiler back."""
+    """Reads a compiler from its row."""
     packages = tuple((name, version) for name, version in row.packages)
     return Compiler(row.mlir, packages, row.pipeline_sha256)
 
 
 def settings_columns(settings: RunSettings) -> dict[str, Any]:
-    """Returns the columns of a run's settings, its problem left out."""
+    """Returns the columns of a run's settings, without its problem."""
     return _copied(settings, OF_SETTINGS) | {
         "target": settings.target.text,
         "strategies": [each.text for each in settings.strategies],
@@ -86,7 +86,7 @@ def settings_columns(settings: RunSettings) -> dict[str, Any]:
 
 
 def settings_of(row: RunRow) -> RunSettings:
-    """Reads a run's settings back."""
+    """Reads the settings of a run from its row."""
     return RunSettings(
         problem=problem_of(row.problem),
         target=TargetName.parse(row.target),
@@ -98,7 +98,7 @@ def settings_of(row: RunRow) -> RunSettings:
 
 
 def run_of(row: RunRow) -> Run:
-    """Reads a run back."""
+    """Reads a run from its row."""
     return Run(
         settings=settings_of(row),
         machine=machine_of(row.machine),
@@ -111,9 +111,9 @@ def run_of(row: RunRow) -> Run:
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
-    """Returns the columns of a measurement, its kind and owner left out.
+    """Returns the columns of a measurement, without its kind and owner.
 
-    Raises ValueError for a time that is no number.
+    Raises ValueError for a time that is infinite or NaN.
     """
     low_s, high_s = measurement.interval_s
     cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
@@ -129,7 +129,7 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
 
 
 def measurement_of(row: MeasurementRow) -> Measurement:
-    """Reads a measurement back."""
+    """Reads a measurement from its row."""
     return Measurement(
         samples_s=tuple(row.samples_s),
         interval_s=(row.low_s, row.high_s),
@@ -140,14 +140,14 @@ def measurement_of(row: MeasurementRow) -> Measurement:
 
 
 def time_of(row: MeasurementRow) -> Measurement | Failure:
-    """Reads a measurement back; a Failure for what can be no times, which older databases may hold."""
+    """Reads a measurement from its row; a Failure for impossible times, which older databases may hold."""
     measurement = measurement_of(row)
     why = why_no_times(measurement)
     return Failure(Stage.MEASURE, why) if why else measurement
 
 
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
-    """Returns the columns of what became of a trial; a measurement has a row of its own, a script as well."""
+    """Returns the columns of a trial's outcome; measurement and script have rows of their own."""
     verdict = record.correct_verdict
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
@@ -166,7 +166,7 @@ def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, An
 
 
 def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> StoredTrial:
-    """Reads a trial back whose outcome arrived."""
+    """Reads a trial whose outcome is stored, with its first and final measurement."""
     final_time = None if final is None else time_of(final)
     return StoredTrial(
         id=row.id,
@@ -186,16 +186,16 @@ def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow 
 
 
 def _badge(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> str:
-    """Returns why the time that counts cannot be relied on; '' where it can, or no round was tried.
+    """Returns why the time that counts is unreliable; '' for a reliable time, and where no round was tried.
 
-    A run with a badge and no noise floor, of no round: all its rounds were lost, so its first times stand.
+    A run with a badge, without a noise floor and without a round lost all its rounds: its first times count.
     """
     is_lost = row.run.round == 0 and row.run.noise is None
     return row.run.unreliable if final is not None or (first is not None and is_lost) else ""
 
 
 def candidate_of(row: TrialRow) -> Candidate:
-    """Reads a candidate back."""
+    """Reads the candidate of a trial from its row."""
     return stored_candidate(row.strategy, row.knobs)
 
 
@@ -248,6 +248,9 @@ def _roofline_of(row: RunRow) -> Roofline | None:
 
 
 def _content_sha256(value: Machine | Compiler) -> str:
-    """Hashes all fields; one that came later counts only where it says something, so old hashes hold."""
+    """Returns the hash of all fields.
+
+    A field that was added later counts only if it is not empty: old hashes hold.
+    """
     content = {name: field for name, field in asdict(value).items() if (name, field) != ("chip", "")}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The results database as the tuner sees it: values in, values out, one short transaction per call."""
+"""The results database of the tuner: values in, values out, one short transaction per call."""
 
 import datetime
 import hashlib
@@ -77,9 +77,9 @@ Row = TypeVar("Row", RunRow, TrialRow)
 
 @final
 class Store:
-    """An open database. What a call stored is committed when it returns: no kill can lose it.
+    """An open database. A call that returns has committed what it stored: no kill can lose it.
 
-    Every method raises UsageError when the file or server refuses: full disk, lock, damage, lost connection.
+    Every method raises UsageError when the file or server fails: full disk, lock, damage, lost connection.
     """
 
     def __init__(self, database: Database, url: str) -> None:
@@ -89,21 +89,21 @@ class Store:
 
     @classmethod
     def open(cls, url: str) -> Self:
-        """Opens or creates a database, upgrading an older one. Raises UsageError when it cannot."""
+        """Opens or creates a database; upgrades an older one. Raises UsageError where that fails."""
         return cls(Database.open(url), url)
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
-        """Opens a database, upgrading an older one. Raises UsageError where there is none."""
+        """Opens a database; upgrades an older one. Raises UsageError where there is none."""
         return cls(Database.open_existing(url), url)
 
     @classmethod
     def open_or_empty(cls, url: str) -> Self:
-        """Opens a database; one without a file is empty, in memory, and no file is made."""
+        """Opens a database; for a missing file returns an empty database in memory, and creates no file."""
         return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
     def close(self) -> None:
-        """Gives back every connection."""
+        """Closes every connection."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -124,7 +124,7 @@ class Store:
         tuner_version: str,
         load_average: float | None,
     ) -> int:
-        """Stores a run as running and returns its id."""
+        """Stores a run with status "running" and returns its id."""
         with self._database.writing() as session:
             run = RunRow(
                 uuid=str(uuid.uuid4()),
@@ -142,18 +142,18 @@ class Store:
             return run.id
 
     def resume_run(self, run_id: int) -> None:
-        """Marks a run as running again."""
+        """Sets the status of a run to "running" again."""
         with self._database.writing() as session:
             _known(session, RunRow, run_id).status = RUNNING
 
     def extend_run(self, run_id: int, trials: int | None, budget_s: float | None) -> None:
-        """Stores another limit of a run, in place of those that it has."""
+        """Stores new limits of a run in place of the old ones."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.trials, run.budget_s = trials, budget_s
 
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
-        """Stores how a session of the run ended; its seconds add to those of earlier sessions."""
+        """Stores the status with which a session of a run ended; adds the session's seconds to the run's."""
         if status not in RUN_STATUSES:
             raise ValueError(f"status of a run: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
         with self._database.writing() as session:
@@ -162,26 +162,26 @@ class Store:
             run.seconds = (run.seconds or 0.0) + seconds
 
     def add_search(self, run_id: int, search_s: float, idle_s: float) -> None:
-        """Adds the seconds of a session's search, and of those the ones in which nothing was measured."""
+        """Adds the seconds of a session's search, and those of its seconds in which nothing was measured."""
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.search_s = (run.search_s or 0.0) + search_s
             run.idle_s = (run.idle_s or 0.0) + idle_s
 
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
-        """Stores the baseline's time beside a run that has no round yet, in place of an earlier one."""
+        """Stores the baseline's time of a run that has no round yet, in place of an earlier one."""
         with self._database.writing() as session:
             put_baseline(session, _known(session, RunRow, run_id), baseline)
 
     def set_roofline(self, run_id: int, roofline: Roofline) -> None:
-        """Stores what the machine can do at most beside a run, in place of what was measured earlier."""
+        """Stores the peak rates of a run's machine, in place of earlier ones."""
         with self._database.writing() as session:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def propose(
         self, run_id: int, number: int, row: int, candidate: Candidate, run_seconds: float | None = None
     ) -> int:
-        """Stores a proposal before it runs, and how long the run has taken by then; returns the trial's id.
+        """Stores a proposal before it runs, and the seconds of the run until then; returns the trial's id.
 
         Raises UsageError for a number that the run has: another process is running it as well.
         """
@@ -190,7 +190,7 @@ class Store:
             if latest is None:
                 raise _unknown(connection, RunRow, run_id)
             try:
-                moment = max(_now(), latest)  # where the clock was set back: trials stay in their order
+                moment = max(_now(), latest)  # the clock may have been set back: trials stay in order
                 trial_id = add_proposal(connection, run_id, number, row, candidate, moment)
             except IntegrityError as error:
                 raise UsageError(
@@ -203,7 +203,7 @@ class Store:
     def record(
         self, trial_id: int, record: Record, script_text: str, run_seconds: float | None = None
     ) -> None:
-        """Stores what became of a proposal, and how long the run has taken by then, all sessions.
+        """Stores the outcome of a proposal, and the seconds of the run until then, over all sessions.
 
         Raises UsageError when the outcome is stored already.
         """
@@ -225,7 +225,7 @@ class Store:
                 set_seconds(connection, run_id, run_seconds)
 
     def add_round(self, run_id: int, timed: TimedRound) -> None:
-        """Stores a round of timing beside the earlier ones; the quietest one answers from now on."""
+        """Stores a timing round; from then on the times of the least disturbed round count."""
         with self._database.writing() as session:
             _known(session, RunRow, run_id)
             for trial_id, _ in timed.times:
@@ -234,7 +234,7 @@ class Store:
             add_round(session, run, timed, _now())
 
     def rounds(self, run_id: int) -> tuple[StoredRound, ...]:
-        """Returns the rounds of timing of a run, the first one first. Raises UsageError for an unknown id."""
+        """Returns the timing rounds of a run, oldest first. Raises UsageError for an unknown id."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             run = session.scalars(run_select().where(RunRow.id == run_id)).one()
@@ -251,12 +251,12 @@ class Store:
         return self.runs_asked(RunQuery(limit=limit))
 
     def runs_asked(self, query: RunQuery) -> tuple[Run, ...]:
-        """Returns the runs that a query asks for, the latest first."""
+        """Returns the runs of a query, the latest first."""
         with self._database.reading() as session:
             return tuple(rows.run_of(row) for row in session.scalars(queried_runs(query)))
 
     def trial(self, trial_id: int) -> StoredTrial:
-        """Returns a trial. Raises UsageError for an unknown id, and for one whose outcome never arrived."""
+        """Returns a trial. Raises UsageError for an unknown id, and for a trial without an outcome."""
         with self._database.reading() as session:
             row = _known(session, TrialRow, trial_id)
             if row.status is None:
@@ -265,7 +265,7 @@ class Store:
             return _trials(session, trial_select().where(TrialRow.id == trial_id))[0]
 
     def program(self, trial_id: int) -> KernelProgram | None:
-        """Returns the compiled GPU program of a trial; None for one that was not compiled to one.
+        """Returns the compiled GPU program of a trial; None for a trial without one.
 
         Raises UsageError for an unknown id.
         """
@@ -274,12 +274,15 @@ class Store:
             return stored_programs(session, [sha256]).get(sha256)
 
     def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
-        """Returns the finished trials asked for. Raises UsageError for a word that is not known."""
+        """Returns the trials of a query that have an outcome.
+
+        Raises UsageError for an unknown status or sort.
+        """
         with self._database.reading() as session:
             return _trials(session, queried(query))
 
     def proposals(self, run_id: int) -> tuple[Proposal, ...]:
-        """Returns all that a run has proposed, by number."""
+        """Returns all proposals of a run, by number."""
         with self._database.reading() as session:
             trials = {trial.id: trial for trial in _trials(session, queried(TrialQuery(run=run_id)))}
             return tuple(
@@ -288,12 +291,15 @@ class Store:
             )
 
     def named_trials(self, ids: Collection[int], query: TrialQuery) -> tuple[StoredTrial, ...]:
-        """Returns trials by their ids, sorted and limited as a query says. Raises UsageError."""
+        """Returns trials by their ids, sorted and limited as a query says.
+
+        Raises UsageError for an unknown sort.
+        """
         with self._database.reading() as session:
             return _trials(session, named(ids, query))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
-        """Returns the runs that have times of what a query asks for. Raises UsageError."""
+        """Returns the runs of a query that have times, each with its least time. Raises UsageError."""
         with self._database.reading() as session:
             return tuple(
                 RunBound(run, BestGroup(*group), is_unreliable, least_s)
@@ -301,7 +307,10 @@ class Store:
             )
 
     def counts(self, run_id: int) -> Counts:
-        """Returns what became of a run's trials; a reused outcome counts under its status and as reused."""
+        """Returns how many trials of a run have each status.
+
+        A reused outcome counts under its status and as reused.
+        """
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             return Counts(*session.execute(count_select(run_id)).one())
@@ -309,35 +318,37 @@ class Store:
     def recall(
         self, key: ReuseKey, script_sha256: str | None = None, artifact_sha256: str | None = None
     ) -> StoredTrial | None:
-        """Returns the latest trial whose outcome holds for this script or code as well, or None.
+        """Returns the latest trial whose outcome also holds for this script or code.
 
-        Such are complete measurements, verdicts where nothing is timed, and failures that would repeat,
-        unless reused themselves.
+        None where there is none.
+
+        Outcomes that can be reused are complete measurements, verdicts where nothing is timed, and failures
+        that would repeat, unless they are reused themselves.
         """
         if not script_sha256 and not artifact_sha256:
             return None
         with self._database.connected() as connection:
             if connection.scalar(same_code(script_sha256, artifact_sha256)) is None:
-                return None  # what most are: the question with all its joins costs many times as much
+                return None  # the usual case: the query with all its joins takes many times as long
         with self._database.reading() as session:
             found = _trials(session, recalled(key, script_sha256, artifact_sha256))
             return found[0] if found else None
 
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
-        """Returns the compiled trials of a query that no GPU has judged, one for equal code of a problem."""
+        """Returns the compiled trials of a query that never ran on a GPU; one for equal code of a problem."""
         with self._database.reading() as session:
             return pending_trials(session, query)
 
     def import_results(self, results: RemoteResults) -> Imported:
-        """Stores what another machine found out, as runs of target cuda there; again adds nothing.
+        """Stores the results of a remote measurement, as runs of target cuda; a repeated import adds nothing.
 
-        Raises UsageError for results of trials that are not here, and stores none of the others then.
+        Raises UsageError for results of a trial that is not in this database, and then stores no results.
         """
         with self._database.writing() as session:
             return ResultsImport(session, results.provenance).do(results)
 
     def info(self) -> DatabaseInfo:
-        """Returns what the database is and how much it holds."""
+        """Returns the address, revision and size of the database."""
         with self._database.reading() as session:
             return DatabaseInfo(
                 url=self._database.shown,
@@ -348,27 +359,33 @@ class Store:
             )
 
     def mark_stale(self, trial_id: int, reason: str) -> None:
-        """Stores why the time of a trial no longer holds, nor of those that reuse it: the best of nothing."""
+        """Stores why the time of a trial no longer holds, and removes its rank.
+
+        Also for trials that reuse it.
+        """
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id)
             its = sa.or_(TrialRow.id == trial_id, TrialRow.reused_from_id == trial_id)
             session.execute(sa.update(TrialRow).where(its).values(stale=reason, ranked_s=None))
 
     def set_compile_seconds(self, trial_id: int, seconds: CompileSeconds) -> None:
-        """Stores how long the passes of a trial's compiler took, in place of what was timed earlier."""
+        """Stores how long the compiler passes of a trial took, in place of earlier times."""
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id).compile_s = encode(seconds)
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
-        """Deletes the trials of finished runs, begun before a moment, that no answer needs."""
+        """Deletes trials of finished runs that began before ``before``, except those that decide a result."""
         return prune(self._database, before)
 
     def backup(self, file: Path) -> None:
-        """Writes one state of the database to a new SQLite file, while others may write."""
+        """Writes one state of the database to a new SQLite file, while other processes may write."""
         backup(self._database, self._url, file)
 
     def merge(self, other_url: str) -> tuple[int, int]:
-        """Adds another database's runs and returns (runs added, trials added); again adds nothing."""
+        """Adds another database's runs and returns (runs added, trials added).
+
+        A repeated merge adds nothing.
+        """
         other = Database.open_existing(other_url)
         try:
             with other.reading() as theirs, self._database.writing() as ours:
@@ -378,7 +395,7 @@ class Store:
 
 
 def _known(session: Session, table: type[Row], row_id: int) -> Row:
-    """Returns a row by its id. Raises UsageError that tells which ids there are."""
+    """Returns a row by its id. Raises UsageError with the range of ids that there are."""
     found = session.get(table, row_id) if _is_id(row_id) else None
     if found is None:
         raise _unknown(session.connection(), table, row_id)
@@ -386,7 +403,7 @@ def _known(session: Session, table: type[Row], row_id: int) -> Row:
 
 
 def _is_id(row_id: int) -> bool:
-    """Says whether a database could hold such an id at all."""
+    """Returns whether a database could hold such an id at all."""
     return abs(row_id) < 2**63
 
 
@@ -413,7 +430,7 @@ def _require_same_candidate(trial_id: int, proposed: Candidate, record: Record) 
 
 
 def _require_same_script(record: Record, script_text: str) -> None:
-    """Raises ValueError for a hash that is not the text's; what was not bound has neither."""
+    """Raises ValueError for a hash that is not that of the text; a record that was not bound has neither."""
     expected = _sha256(script_text) if record.script_sha256 or script_text else ""
     if record.script_sha256 != expected:
         raise ValueError(

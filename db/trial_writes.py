@@ -1,4 +1,4 @@
-"""What every trial writes, as plain statements: an object for each row would cost several times as much."""
+"""What every trial writes, as SQL statements: ORM objects for each row would take several times as long."""
 
 import datetime
 
@@ -17,14 +17,14 @@ Owner = dict[str, int | str]  # columns: the trial or run of a measurement, its 
 RUN, TRIAL, SCRIPT, MEASUREMENT = (
     Base.metadata.tables[name] for name in ("run", "trial", "script", "measurement")
 )
-# SQLAlchemy knows this clause per database only; SQLite and PostgreSQL spell it alike
+# SQLAlchemy has this clause per dialect only; SQLite and PostgreSQL spell it alike
 ADD_SCRIPT = sa.text(
     "INSERT INTO script (sha256, text) VALUES (:sha256, :text) ON CONFLICT DO NOTHING"
 ).bindparams(sa.bindparam("text", type_=SCRIPT.c.text.type))
 
 
 def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | None:
-    """Returns when a run was last proposed something, or began; None for no such run."""
+    """Returns when the run's latest proposal was stored, or the run began; None for no such run."""
     last = (
         sa.select(TRIAL.c.proposed).where(TRIAL.c.run_id == run_id).order_by(TRIAL.c.number.desc()).limit(1)
     )
@@ -35,7 +35,10 @@ def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | No
 def add_proposal(
     connection: Connection, run_id: int, number: int, row: int, candidate: Candidate, now: datetime.datetime
 ) -> int:
-    """Returns the id of the new trial. Raises IntegrityError for a number that the run has."""
+    """Stores a proposal; returns the id of the new trial.
+
+    Raises IntegrityError for a number that the run has.
+    """
     columns = {
         "run_id": run_id,
         "number": number,
@@ -63,7 +66,7 @@ def add_script(connection: Connection, sha256: str, text: str) -> None:
 
 
 def add_outcome(connection: Connection, trial_id: int, record: Record, now: datetime.datetime) -> None:
-    """Stores what became of a proposal; its script is stored already."""
+    """Stores the outcome of a proposal, whose script is stored already."""
     timed = record.outcome if isinstance(record.outcome, Measurement) else None
     rank = {"ranked_s": None if timed is None else ranked_s(FIRST, timed)}
     connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now) | rank)
@@ -74,7 +77,7 @@ def add_outcome(connection: Connection, trial_id: int, record: Record, now: date
 def put_measurement(
     connection: Connection, owner: Owner, measurement: Measurement, is_interleaved: bool = False
 ) -> None:
-    """Stores times in place of those of the same owner."""
+    """Stores times in place of earlier times of the same owner, kind and round."""
     connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
     _add_measurement(connection, owner | {"is_interleaved": is_interleaved}, measurement)
 
@@ -84,5 +87,5 @@ def _add_measurement(connection: Connection, columns: Owner, measurement: Measur
 
 
 def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
-    """Stores how long a run has taken."""
+    """Stores how many seconds a run has taken."""
     connection.execute(sa.update(RUN).where(RUN.c.id == run_id), {"seconds": seconds})

@@ -1,4 +1,4 @@
-"""Alembic's entry: migrates over the connection that ``tuner.db.revision`` hands in."""
+"""Alembic's entry point: migrates over the connection that ``tuner.db.revision`` passes."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The path of a replay's recording is a column of its own; it was JSON in that of the search space."""
+"""Gives the path of a replay's recording a column; before, it was JSON in the column of the search space."""
 
 import json
 
@@ -25,7 +25,7 @@ def downgrade() -> None:
 
 
 def _replays(column: sa.ColumnClause[str], is_replay: sa.ColumnElement[bool]) -> list[tuple[int, str]]:
-    """Returns the ids of all replays, each with a column."""
+    """Returns (id, value of ``column``) of all replays."""
     rows = op.get_bind().execute(sa.select(RUN.c.id, column).where(is_replay))
     return [(run, text) for run, text in rows]
 
