@@ -39,15 +39,48 @@ def tune(
     observe: "Observer | None" = None,
     progress: bool = False,
 ) -> "TunedRun":
-    """Tunes a problem and returns the run with its ``best`` trial (None when no candidate worked).
+    """Tunes a problem and returns the run, whose ``best`` is the selected trial.
 
-    All is named as on the command line. Ends after ``trials`` or a ``budget`` of seconds (or "5m"),
-    whichever is first; 100 trials when neither is given. ``strategy`` is one or several, names or files.
-    Begins with what was best for the nearest problems in the database, unless ``fresh`` or not
-    ``warm_start``, which may also be one or several files of ``tuner record-space`` to learn from.
-    ``db`` is a file or URL; without it ``TUNER_DB`` of the environment, as on the command line.
-    ``progress`` tells on stderr how far the run is; ``observe`` gets every event.
-    Raises UsageError for wrong words, KeyboardInterrupt when interrupted: what was measured is stored.
+    The run ends after ``trials`` or ``budget``, whichever is reached first. The fastest trials are then timed
+    again, interleaved, and the best trial is selected. Every trial is stored in the results database.
+
+    Args:
+        problem: what to compute, of ``tuner.Matmul`` or ``tuner.BatchMatmul``.
+        target: "auto" (the first that gives times here), "cpu", "cuda", "cuda:sm_90", "simulator",
+            "replay:FILE".
+        trials: number of candidates; 100 where neither ``trials`` nor ``budget`` is given.
+        budget: seconds, or a text such as "60s", "5m" or "1h".
+        chip: chip to generate code for, such as "sm_90", for a GPU target without one.
+        threads: threads of a CPU kernel, 1 or more.
+        strategy: names of strategies, or paths of ``.mlir`` and ``.mlir.j2`` scripts, one or several; all
+            strategies of the search space where none is given.
+        space: path of a search space file; None: the shipped ``search_space.yaml``.
+        sampler: search method, such as "tpe" or "exhaustive"; None: one that suits the target.
+        seed: seed of the sampler and of the random inputs, 0 or more.
+        workers: candidates compiled at once; None: the number of cores, at most 4.
+        fresh: compile and time again what the database has already, without a warm start.
+        warm_start: whether to begin with the best candidates of the nearest problems in the database; or
+            paths of files of ``tuner record-space`` to take warm-start points from as well.
+        db: path or URL of the results database; None: ``TUNER_DB`` of the environment, else the file in the
+            user's data directory.
+        observe: called with each event of the run (``tuner.tuning.events``).
+        progress: whether to print progress on stderr.
+
+    Returns:
+        The run with its trials' counts; ``best`` is None where no candidate has a time.
+
+    Raises:
+        UsageError: an argument or a file is wrong.
+        KeyboardInterrupt: the run was interrupted; its trials are stored, and ``resume`` goes on with the
+            run.
+
+    Example:
+        >>> import tuner
+        >>> run = tuner.tune(tuner.Matmul(64, 64, 64), target="cpu", trials=4)
+        >>> run.counts.proposed
+        4
+        >>> print(f"best: {run.best.time_s * 1e6:.1f} us, {run.best.knobs}")
+        best: ... us, {...}
     """
     from tuner.run_history.opened_store import open_or_create
     from tuner.tuning.parts.real import real_composition
@@ -84,10 +117,29 @@ def resume(
     budget: float | str | None = None,
     progress: bool = False,
 ) -> "TunedRun":
-    """Goes on with an unfinished run by its stored settings. Returns and raises as ``tune`` does.
+    """Continues an unfinished run by its stored settings, extends a finished one, or times its best again.
 
-    A finished one stays as it is; ``retime`` times its best again, and the quietest round of timing answers.
-    ``trials`` or ``budget``, in all, replace its limits: a finished run goes on as if it had begun with them.
+    Args:
+        run: number of the run, as in ``TunedRun.run.id``.
+        db: path or URL of the results database; None: as for ``tune``.
+        observe: called with each event of the run.
+        retime: time the best trials of a finished run again; of all timing rounds the quietest counts.
+        trials: new limit of candidates, those tried before included; None: as stored.
+        budget: new limit of time, the time spent before included, in seconds or as "5m"; None: as stored.
+        progress: whether to print progress on stderr.
+
+    Returns:
+        The run. A finished run without ``retime``, ``trials`` or ``budget`` is returned unchanged.
+
+    Raises:
+        UsageError: there is no such run or database, or a limit is below what was tried already.
+        KeyboardInterrupt: the run was interrupted again; its trials are stored.
+
+    Example:
+        >>> import tuner
+        >>> run = tuner.resume(1, trials=6)
+        >>> run.counts.proposed
+        6
     """
     if type(run) is not int:
         raise UsageError(f"run: found {run!r}, allowed the number of a run")
@@ -104,7 +156,7 @@ def resume(
 
 
 def _several(words: Any) -> Any:
-    """Returns one name or file as the only one of several."""
+    """Returns a single name or path as a tuple of one; a tuple unchanged."""
     return (words,) if isinstance(words, Path | str) else words
 
 
@@ -115,7 +167,7 @@ def _session(
     observe: "Observer | None",
     progress: bool,
 ) -> "TunedRun":
-    """Does the work of one session of a run on the database meant. Raises KeyboardInterrupt."""
+    """Runs one session of a run on the database ``db``. Raises KeyboardInterrupt where interrupted."""
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.parts.real import real_composition
 
@@ -130,7 +182,7 @@ def _session(
 
 @contextlib.contextmanager
 def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
-    """Gives the observer of a session: the caller's own, and one that tells on stderr where he asks."""
+    """Context manager: gives the caller's observer, combined with one that prints where ``progress``."""
     from tuner.output.progress import progress as telling
     from tuner.tuning.events import ignore
 
@@ -148,12 +200,29 @@ def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
 
 
 def history(db: str | Path | None = None, **conditions: Any) -> Trials:
-    """Returns past trials with an outcome: ``history(shape="64x64x64", best=True)``.
+    """Returns past trials that have an outcome, the earliest first unless ``sort`` says otherwise.
 
-    Conditions are fields of ``TaskQuery`` and ``TrialQuery``.
-    ``history(...).to_frame()`` is a table of pandas; ``op`` is ``operation``, as on the command line.
+    Args:
+        db: path or URL of the results database; None: as for ``tune``.
+        conditions: fields of ``TaskQuery`` and ``TrialQuery`` (``tuner.core.runs``); a trial has to meet all.
+            Of the problem: ``op`` ("matmul", "batch_matmul"), ``shape`` ("64x64x64"), ``dtype`` (a name or a
+            numpy type), ``layout``, ``epilogue``, ``output``. Of the machine: ``target``, ``machine``,
+            ``threads``. Of the trial: ``strategy``, ``status`` ("measured", "verified", "failed"), ``run``,
+            ``since`` (a datetime, UTC where it has no zone, or a text such as "2026-01-31"), ``best`` (only
+            the best trial per problem, target, threads and machine), ``limit``, ``sort`` ("created",
+            "median", "number"; "-" in front reverses).
 
-    ``since`` may be a text as on the command line, or a datetime, in UTC where it has no zone.
+    Returns:
+        A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.
+
+    Raises:
+        UsageError: an unknown condition or value, or a database that does not exist.
+
+    Example:
+        >>> import tuner
+        >>> best = tuner.history(op="matmul", shape="64x64x64", best=True)
+        >>> [trial.record.problem.key for trial in best]
+        ['matmul 64x64x64 f32 nn none']
     """
     from tuner.run_history.opened_store import open_known
 
@@ -163,9 +232,24 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
 
 
 def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ...]":
-    """Returns runs with their answers, the latest first: ``runs(status="done")``.
+    """Returns past runs with their selected results, the latest first.
 
-    Conditions are fields of ``TaskQuery`` and ``RunQuery``.
+    Args:
+        db: path or URL of the results database; None: as for ``tune``.
+        conditions: fields of ``TaskQuery`` and ``RunQuery`` (``tuner.core.runs``); a run has to meet all. Of
+            problem and machine: as for ``history``. Of the run: ``status`` ("running", "done",
+            "interrupted"), ``since``, ``limit``.
+
+    Returns:
+        A tuple of runs, each with its counts and its best trial.
+
+    Raises:
+        UsageError: an unknown condition or value, or a database that does not exist.
+
+    Example:
+        >>> import tuner
+        >>> [run.run.id for run in tuner.runs(status="done", shape="64x64x64")][-1]
+        1
     """
     from tuner.run_history.opened_store import open_known
 
@@ -185,12 +269,32 @@ def export(
     machine: str | None = None,
     stock: bool = False,
 ) -> bytes:
-    """Returns the best known schedule of a problem, or a trial's, as ``format``.
+    """Returns the script of a trial or of a problem's best trial, its payload, or its GPU code.
 
-    It is one of this machine, or of the ``machine`` named. ``format``: "script" with its header, "source" and
-    "payload" (the payload before and after it), "ptx", "cubin", "t4". ``stock``: the best that stock mlir-opt
-    runs. With ``file`` it is written there too, and a script's payload beside it, as on the command line.
-    Raises UsageError where there is none.
+    Args:
+        what: a problem (its best trial is exported), a trial, or the number of a trial.
+        file: path to write the bytes to; for a script, the payload is written to ``FILE.source.mlir`` as
+            well.
+        format: "script" (the transform script with a header), "source" (the payload), "payload" (the payload
+            after the script), "ptx", "cubin", "t4" (JSON of Kernel Tuner's T4 format).
+        db: path or URL of the results database; None: as for ``tune``.
+        threads: for a problem: threads of the kernel; None: any.
+        target: for a problem: as for ``tune``.
+        machine: for a problem: name of the machine that measured; None: this machine.
+        stock: export the best script that stock ``mlir-opt`` runs, without tuner's transform ops.
+
+    Returns:
+        The content in the chosen format.
+
+    Raises:
+        UsageError: an unknown format, nothing measured for the problem, no such trial, or a trial that has no
+            content in this format.
+
+    Example:
+        >>> import tuner
+        >>> script = tuner.export(tuner.Matmul(64, 64, 64), "best.mlir", target="cpu")
+        >>> script.decode().splitlines()[0]
+        '// Transform script of matmul 64x64x64 f32 nn none'
     """
     from tuner.core.runs import StoredTrial
     from tuner.output.atomic_write import write_atomically
@@ -220,11 +324,30 @@ def export(
 def load_best(
     problem: Problem, db: str | Path | None = None, threads: int | None = None, target: str = "auto"
 ) -> Callable[..., Any]:
-    """Returns the best kernel known for a problem on this machine: ``c = kernel(a, b[, bias], out=None)``.
+    """Returns the best known kernel of a problem on this machine as a Python function.
 
-    Takes numpy arrays, C-contiguous, of the problem's shapes and dtypes; that of a GPU also arrays on the
-    device (DLPack, ``__cuda_array_interface__``) with ``out`` and ``stream``. ``auto`` is the first target
-    that gives times here and has some of the problem. Raises UsageError when nothing was measured yet.
+    Args:
+        problem: the problem that was tuned.
+        db: path or URL of the results database; None: as for ``tune``.
+        threads: threads of the kernel; None: any.
+        target: as for ``tune``; "auto" is the first target that gives times here and has a trial.
+
+    Returns:
+        ``kernel(a, b[, bias], out=None)``, which returns C. It takes C-contiguous numpy arrays of the
+        problem's shapes and dtypes (``Problem.a_shape``, ``b_shape``, ``c_shape``; the bias is of shape
+        (n,)). A kernel of a GPU also takes arrays in device memory (DLPack, ``__cuda_array_interface__``) and
+        ``stream``.
+
+    Raises:
+        UsageError: nothing was measured for the problem on this machine.
+
+    Example:
+        >>> import numpy as np
+        >>> import tuner
+        >>> kernel = tuner.load_best(tuner.Matmul(64, 64, 64), target="cpu")
+        >>> a, b = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)
+        >>> float(kernel(a, b)[0, 0])
+        64.0
     """
     from tuner.run_history.best_known import best_here
     from tuner.run_history.opened_store import open_known

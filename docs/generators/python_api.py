@@ -1,14 +1,33 @@
-"""The Python API: Sphinx reads the docstrings of the public names."""
+"""The Python API: Sphinx reads the docstrings of the public names, and of the classes that they return."""
 
 import inspect
+from typing import Final
 
 import tuner
 from docs.generators.markdown import fenced
+from tuner.core.problem import Problem
+from tuner.core.runs import StoredTrial
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.host_function import HostFunction
+from tuner.run_history.trials import Trials
+from tuner.targets.cpu.callable import CpuCallable
+from tuner.tuning.tuned_run import TunedRun
+
+RETURNED: Final[tuple[type, ...]] = (
+    Problem,
+    TunedRun,
+    StoredTrial,
+    Trials,
+    CpuCallable,
+    HostFunction,
+    DeviceFunction,
+)
 
 
 def python_api() -> str:
-    """Returns a directive of Sphinx's autodoc for each public name."""
-    return "\n".join(_directive(name) for name in tuner.__all__ if not name.startswith("_"))
+    """Returns a directive of Sphinx's autodoc for each public name, then for each class that is returned."""
+    names = (name for name in tuner.__all__ if not name.startswith("_"))
+    return "\n".join((*map(_directive, names), "## What is returned\n", *map(_class_directive, RETURNED)))
 
 
 def _directive(name: str) -> str:
@@ -18,3 +37,8 @@ def _directive(name: str) -> str:
     kind = "class" if isinstance(found, type) else "function"
     assert kind == "class" or inspect.isfunction(inspect.unwrap(found)), name
     return fenced("{eval-rst}", f".. auto{kind}:: tuner.{name}")
+
+
+def _class_directive(kind: type) -> str:
+    members = "   :members:\n   :special-members: __call__\n   :exclude-members: __init__, __new__"
+    return fenced("{eval-rst}", f".. autoclass:: {kind.__module__}.{kind.__qualname__}\n{members}")

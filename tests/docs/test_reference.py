@@ -14,7 +14,7 @@ from docs.generators import GENERATORS, REQUEST, with_generated_parts
 from docs.generators.commands import all_commands, commands
 from docs.generators.documents import PRINTED, command_documents, json_type, stored_documents
 from docs.generators.navigation import with_menu
-from docs.generators.python_api import python_api
+from docs.generators.python_api import RETURNED, python_api
 from docs.generators.template_comments import documented_comments
 from docs.generators.transform_ops import transform_ops
 from tests.cli.conftest import Tuner
@@ -62,8 +62,13 @@ def test_every_command_is_listed_with_its_options() -> None:
 
 
 def test_every_public_name_is_listed() -> None:
-    listed = re.findall(r"auto\w+:: tuner\.(\w+)", python_api())
+    listed = re.findall(r"auto\w+:: tuner\.(\w+)$", python_api(), re.MULTILINE)
     assert {*listed, "__version__"} == set(tuner.__all__)
+
+
+def test_every_class_that_is_returned_is_listed() -> None:
+    listed = re.findall(r"autoclass:: (tuner\.[\w.]+\.\w+)$", python_api(), re.MULTILINE)
+    assert listed == [f"{kind.__module__}.{kind.__name__}" for kind in RETURNED]
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: str(op.OPERATION_NAME))

@@ -57,7 +57,20 @@ class TunerError(Exception):
 
 
 class UsageError(TunerError):
-    """Arguments or files of the user are wrong. Exit code 2."""
+    """The user's arguments or files are wrong. One line: what, found, allowed. Exit code 2.
+
+    Args:
+        message: one line that says what is wrong.
+        hint: what to do or type, printed after the message; "" for none.
+
+    Example:
+        >>> import tuner
+        >>> try:
+        ...     tuner.Matmul(0, 64, 64)
+        ... except tuner.UsageError as error:
+        ...     print(error)
+        size m: found 0, allowed 1..2147483647
+    """
 
 
 class MachineError(TunerError):

@@ -155,7 +155,19 @@ class Problem:
         return self.batch * matrices + self.output_bytes * bias
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
-        """Returns the (name, value) pairs of the problem that constraints may use."""
+        """Returns the (name, value) pairs of the problem that constraints may use.
+
+        Returns:
+            Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue.
+
+        Raises:
+            Nothing: a problem is checked when it is built.
+
+        Example:
+            >>> import tuner
+            >>> dict(tuner.Matmul(64, 32, 16).variables())["k"]
+            16
+        """
         m, n, k = self.sizes
         return (
             ("m", m),
@@ -180,10 +192,33 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     epilogue: str = "none",
     output: object = "",
 ) -> Problem:
-    """Returns the matmul C[m, n] = A[m, k] B[k, n]. Raises UsageError for a bad word or size.
+    """Returns the problem C = A B, with A of m x k, B of k x n and C of m x n elements.
 
-    Sizes may be numpy's integers, such as ``np.int64(7)``. Types are words, as on the command line, or
-    numpy's: ``np.float32``, ``a.dtype``, "float32".
+    Args:
+        m: rows of A and C, 1 to 2**31 - 1; numpy's integers are allowed for each size.
+        n: columns of B and C.
+        k: columns of A, rows of B; at most 2**17 - 1 for "i8".
+        dtype: type of A and B: "f32", "f64", "bf16", "f16", "tf32", "i8", "e4m3", "e5m2", or a numpy type
+            (``np.float32``, ``a.dtype``, "float32").
+        layout: storage of A, then of B: "nn", "nt" or "tn"; t is transposed in memory (B as n x k, A as k x
+            m).
+        epilogue: "none", or "bias_relu" for max(A B + bias[n], 0).
+        output: type of C; "": the type of the sums, which is f32, for f64 f64, for i8 i32. Other types: "f16"
+            for f16 and 8-bit floats, "bf16" for bf16 and 8-bit floats.
+
+    Returns:
+        The problem, a frozen value.
+
+    Raises:
+        UsageError: an unknown type, layout or epilogue, or a size that is not allowed.
+
+    Example:
+        >>> import tuner
+        >>> problem = tuner.Matmul(512, 256, 128, dtype="bf16", layout="nt")
+        >>> problem.b_shape
+        (256, 128)
+        >>> problem.key
+        'matmul 512x256x128 bf16 nt none'
     """
     sizes, word = (_plain(m), _plain(n), _plain(k)), dtype_name(dtype)
     return Problem("matmul", sizes, word, layout, epilogue, narrow_output(word, dtype_name(output)))
@@ -199,7 +234,29 @@ def BatchMatmul(  # noqa: N802 - as Matmul
     epilogue: str = "none",
     output: object = "",
 ) -> Problem:
-    """Returns the matmuls C[b, m, n] = A[b, m, k] B[b, k, n], with one bias for all. Raises as Matmul."""
+    """Returns the problem C[b] = A[b] B[b] for each b of a batch; all matrices share one bias.
+
+    Args:
+        batch: number of matrices of A, of B and of C, 1 to 65535.
+        m: rows of each matrix of A and C.
+        n: columns of each matrix of B and C.
+        k: columns of each matrix of A, rows of each matrix of B.
+        dtype: type of A and B, as for ``Matmul``.
+        layout: storage of each matrix of A and B, as for ``Matmul``.
+        epilogue: "none" or "bias_relu".
+        output: type of C, as for ``Matmul``.
+
+    Returns:
+        The problem, a frozen value.
+
+    Raises:
+        UsageError: as for ``Matmul``, or a batch that is not allowed.
+
+    Example:
+        >>> import tuner
+        >>> tuner.BatchMatmul(8, 128, 64, 32).c_shape
+        (8, 128, 64)
+    """
     one = Matmul(m, n, k, dtype, layout, epilogue, output)
     return replace(one, operation=BATCH_MATMUL, batch=_plain(batch))
 

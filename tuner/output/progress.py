@@ -35,7 +35,23 @@ PLAIN_EVERY_S = 5.0  # a line; a log of a long run stays readable
 
 @contextlib.contextmanager
 def progress() -> Iterator[Observer]:
-    """Gives an observer that suits stderr."""
+    """Context manager: gives an observer that prints a run's progress on stderr.
+
+    On a terminal one line is updated in place; elsewhere a line is printed at most every 5 s.
+
+    Returns:
+        An observer for ``observe`` of ``tune`` and ``resume``, valid inside the ``with`` block.
+
+    Raises:
+        OSError: stderr cannot be written to.
+
+    Example:
+        >>> import tuner
+        >>> with tuner.progress() as show:
+        ...     run = tuner.tune(tuner.Matmul(64, 64, 64), target="cpu", trials=2, observe=show)
+        >>> run.run.status
+        'done'
+    """
     if not sys.stderr.isatty():
         yield PlainProgress()
         return

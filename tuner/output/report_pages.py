@@ -60,9 +60,26 @@ def report(
     limit: int = RUNS_SHOWN,
     compile_time: bool = False,
 ) -> str:
-    """Returns one HTML page that stands alone, of the latest runs or of one; ``file`` gets it too.
+    """Returns a self-contained HTML page: the latest runs and the best trial of each problem, or one run.
 
-    All is named as on the command line. Raises UsageError.
+    Args:
+        file: path to write the page to; None: only returned.
+        db: path or URL of the results database; None: as for ``tune``.
+        run: number of the one run to show; None: the latest runs.
+        limit: number of runs to show at most, 1 or more.
+        compile_time: whether to show the compiler's passes, too: the best trials are compiled again.
+
+    Returns:
+        The HTML text.
+
+    Raises:
+        UsageError: a limit below 1, or a run or database that does not exist.
+
+    Example:
+        >>> import tuner
+        >>> page = tuner.report("report.html", run=1)
+        >>> "64x64x64" in page
+        True
     """
     from tuner.tuning.parts.real import real_composition
 

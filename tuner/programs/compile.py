@@ -26,32 +26,46 @@ def compile_program(
     order: str = "fifo",
     seed: int = 0,
 ) -> "DeviceFunction | HostFunction":
-    """Compiles MLIR text, or a file with MLIR text, into ``program(*arrays, stream=None)``.
+    """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
-    Compilation runs in a child process, so that a compiler crash is a CandidateError. All errors
-    are subclasses of TunerError.
+    The compiler runs in a child process, so that its crash becomes a CandidateError.
 
     Args:
-        payload: MLIR text, or the path of a file with MLIR text.
-        target: name of a target; "auto": the first target that can time candidates on this machine.
-        entry: the function to compile; None: ``main``, or the only public function.
-        scripts: bound transform scripts of the payload's matmuls, such as ``run.best.script_text``. A matmul
-            without a script gets the first point of its search space.
-        form: how device work is issued; see ``DeviceOptions``.
-        device_arguments: True: the function takes arrays in device memory, by DLPack or
-            ``__cuda_array_interface__``. False: numpy arrays, or other arrays in host memory by DLPack.
-        pinned: whether the program's host memory that is copied to or from the device is page-locked.
-        chip: name of the GPU architecture, such as "sm_90"; "": this machine's GPU, or the target's default.
-        order: order in which the simulator runs work that is ready.
-        seed: of the simulator's random order.
+        payload: MLIR text, or the path of a file with one function to run.
+        target: "auto", "cpu" (for comparison), "cuda", "cuda:sm_90", "simulator".
+        entry: name of the function; None: the public one, or ``main`` where there are several.
+        scripts: bound transform scripts by problem, as ``run.best.script``, for matmuls of the payload; a
+            matmul without one gets the first configuration of the search space.
+        form: for GPUs, how work is ordered: "streams", "tokens" (asynchronous, each call with its own
+            streams) or "sync".
+        device_arguments: take arrays in device memory (DLPack, ``__cuda_array_interface__``), not numpy
+            arrays.
+        pinned: whether host buffers that are copied are pinned.
+        chip: chip to generate code for, such as "sm_90"; "": the target's.
+        order: for the simulator: order in which work of several streams runs, "fifo", "lifo" or "random".
+        seed: for the simulator: seed of a random order.
 
     Returns:
-        The compiled function. On a GPU, ``program.as_graph(*arrays)`` captures one call as a CUDA graph.
+        The function. On the CPU it runs in the caller's thread; on a GPU ``as_graph(*arrays)`` captures one
+        call as a CUDA graph. Close it with ``close()``.
 
     Raises:
-        UsageError: an argument or the payload is invalid.
-        CandidateError: the payload does not compile.
-        DeviceError: the GPU or its driver fails.
+        UsageError: an argument does not fit, or the payload is not MLIR that can be lowered.
+        CandidateError: the compiler failed or crashed.
+        DeviceError: the GPU or its driver refused.
+
+    Example:
+        >>> import numpy as np
+        >>> import tuner
+        >>> payload = '''
+        ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+        ...   %y = arith.addf %x, %x : tensor<4xf32>
+        ...   return %y : tensor<4xf32>
+        ... }
+        ... '''
+        >>> program = tuner.compile_program(payload, target="cpu")
+        >>> program(np.ones(4, np.float32))
+        array([2., 2., 2., 2.], dtype=float32)
     """
     from tuner.programs.compile_child import compile_in_child
     from tuner.programs.compiler import payload_text

@@ -13,7 +13,20 @@ class Trials(tuple[StoredTrial, ...]):
     """Trials whose outcome arrived."""
 
     def to_frame(self) -> Any:
-        """Returns a pandas.DataFrame: rows are trials, knobs columns. Raises UsageError without pandas."""
+        """Returns the trials as a pandas.DataFrame: a row per trial, a column ``knob.NAME`` per knob.
+
+        Returns:
+            The table; the columns are the keys of ``rows()``.
+
+        Raises:
+            UsageError: pandas is not installed.
+
+        Example:
+            >>> import tuner
+            >>> trials = tuner.history(run=1)
+            >>> len(trials.to_frame()) == len(trials)
+            True
+        """
         try:
             pandas = importlib.import_module("pandas")
         except ImportError as error:
@@ -21,7 +34,20 @@ class Trials(tuple[StoredTrial, ...]):
         return pandas.DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the trials as records; a knob that a strategy does not have is missing."""
+        """Returns the trials as dictionaries; a knob that a strategy does not have is missing from its rows.
+
+        Returns:
+            One dictionary per trial: problem, target, machine, strategy, status, ``median_s`` in seconds per
+            call, and ``knob.NAME`` per knob.
+
+        Raises:
+            Nothing: each trial has all keys, apart from those of knobs.
+
+        Example:
+            >>> import tuner
+            >>> tuner.history(run=1).rows()[0]["shape"]
+            '64x64x64'
+        """
         return [_row(trial) for trial in self]
 
 

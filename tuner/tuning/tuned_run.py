@@ -1,4 +1,4 @@
-"""The result of a run."""
+"""A run with its selected result."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class TunedRun:
-    """A run, the counts of its trials, and its selected result."""
+    """A run, the numbers of its trials by outcome, and its selected result."""
 
     run: Run
     counts: Counts
     answer: SelectedResult | None  # None: no candidate has a time
-    seconds: float  # of all sessions
-    rounds: tuple[StoredRound, ...] = ()  # of timing, oldest first
+    seconds: float  # wall time of all sessions
+    rounds: tuple[StoredRound, ...] = ()  # timing rounds, the earliest first
 
     def __repr__(self) -> str:
-        """Returns one line: what was tuned, status, counts, and the best trial."""
+        """Returns one line: problem, target, status, numbers of trials, best trial."""
         run, counts = self.run, self.counts
         return (
             f"TunedRun({run.id}: {run.settings.problem.key}, {run.settings.target}, {run.status}, "
@@ -31,28 +31,28 @@ class TunedRun:
 
     @property
     def best(self) -> StoredTrial | None:
-        """Returns the best trial, which is the one to use; None where no candidate has a time."""
+        """Returns the selected trial, the one to use; None where no candidate has a time."""
         return None if self.answer is None else self.answer.best
 
     @property
     def has_worked(self) -> bool:
-        """Returns whether any candidate was correct: timed, or verified on an untimed target."""
+        """True if a candidate was correct: timed, or verified on a target that times nothing."""
         return self.answer is not None or self.counts.verified > 0
 
     @property
     def lost(self) -> str:
-        """Returns why the latest round of timing gave no times; '' where it did, or no round was tried."""
+        """Returns why the latest timing round gave no times; '' where it gave times, or there was none."""
         latest = self.rounds[-1].quality if self.rounds else None
         return latest.unreliable if latest is not None and latest.is_lost else ""
 
     @property
     def is_interrupted(self) -> bool:
-        """Returns whether the run was interrupted, and so can be resumed."""
+        """True if the run was interrupted: ``tuner.resume`` goes on with it."""
         return self.run.status == "interrupted"
 
 
 def tuned_run(store: "Store", run_id: int) -> TunedRun:
-    """Returns a stored run with its selected result."""
+    """Returns a stored run with its selected result. Raises UsageError for an unknown run."""
     run = store.run(run_id)
     answer = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0, store.rounds(run_id))

@@ -69,16 +69,37 @@ class DeviceFunction(LoadedCode):
             raise
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
-        """Calls the function; returns its result, a tuple of several results, or None.
+        """Calls the function on the device.
 
-        Returns when host memory is in its final state. A program on device memory without results only
-        enqueues its work on ``stream``.
+        The call returns when host memory is as the function leaves it. A program on device memory without
+        results only enqueues its work on ``stream``.
 
         Args:
-            arguments: one value per argument of the entry function.
-            stream: a stream handle, or an object with one; None: the program's first stream.
+            arguments: numpy arrays, or other arrays in host memory (DLPack), of the function's shapes and
+                types; arrays in device memory where the program was compiled with ``device_arguments``;
+                numbers for scalars.
+            stream: handle of a stream, or an object that has one; None: a stream of the program.
 
-        Raises UsageError for arguments that do not fit, DeviceError for errors of the device.
+        Returns:
+            The result; a tuple of several results; None without a result.
+
+        Raises:
+            UsageError: arguments of another number, shape or type, a closed program, or a stream that the
+                program cannot take.
+            DeviceError: the device or its driver refused.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="simulator")
+            >>> program(np.ones(4, np.float32))
+            array([2., 2., 2., 2.], dtype=float32)
         """
         with self._turn:
             slots = self._slots(stream)
@@ -88,10 +109,24 @@ class DeviceFunction(LoadedCode):
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *arguments: object) -> ProgramGraph:
-        """Captures one call as a CUDA graph, whose launches read the same arguments again.
+        """Captures one call as a CUDA graph; a launch of the graph reads the same argument arrays anew.
 
-        Raises UsageError for a program that creates its own streams, or that waits for the device during the
-        call.
+        Args:
+            arguments: as of a call.
+
+        Returns:
+            The graph: ``graph.launch(stream=None)`` runs the call again.
+
+        Raises:
+            UsageError: the program creates its own streams, or waits for the device in the middle of the
+                call.
+            DeviceError: the device or its driver refused; the simulator has no graphs.
+
+        Example:
+            With a GPU::
+
+                program = tuner.compile_program("examples/two_matmuls.mlir", target="cuda")
+                graph = program.as_graph(a, b, c, d)
         """
         entry = self.program.entry
         with self._turn:
@@ -119,7 +154,26 @@ class DeviceFunction(LoadedCode):
         )
 
     def close(self) -> None:
-        """Unloads the kernels and destroys the program's streams."""
+        """Unloads the kernels and destroys the program's streams, once their work is done.
+
+        Returns:
+            None.
+
+        Raises:
+            DeviceError: the device or its driver refused; everything else is released nevertheless.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="simulator")
+            >>> program.close()
+        """
         with self._turn:
             code, self._code = self._code, None
             if code is None:
@@ -140,7 +194,7 @@ class DeviceFunction(LoadedCode):
 
     @property
     def is_synchronous(self) -> bool:
-        """Returns whether a call returns when its work is done, because it reads or writes host memory."""
+        """True if a call returns only when its work is done, because it reads or writes host memory."""
         program = self.program
         has_results = any(isinstance(each, BufferType) for each in program.results)
         return not program.stream_slots or not program.device_arguments or has_results

@@ -31,10 +31,32 @@ class HostFunction(LoadedCode):
         self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
-        """Calls the function; returns its result, a tuple of several results, or None.
+        """Calls the function in the caller's thread.
 
-        Raises UsageError for arguments that do not fit, CandidateError(RUN) where an interpreted kernel or an
-        assertion fails.
+        Args:
+            arguments: numpy arrays, or other arrays in host memory (DLPack), of the function's shapes and
+                types; numbers for its scalars.
+            stream: None; a program on the host takes no stream.
+
+        Returns:
+            The result; a tuple of several results; None without a result.
+
+        Raises:
+            UsageError: arguments of another number, shape or type, or a stream.
+            CandidateError: an interpreted kernel faulted (stage RUN).
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program(np.ones(4, np.float32))
+            array([2., 2., 2., 2.], dtype=float32)
         """
         if stream is not None:
             raise UsageError(f"{self.program.entry}: found a stream, allowed none for a program on the host")
@@ -46,13 +68,58 @@ class HostFunction(LoadedCode):
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *_arguments: object) -> Never:
-        """Raises UsageError: only programs on a GPU have graphs."""
+        """Always raises: only a program on a GPU can be captured as a graph.
+
+        Args:
+            _arguments: not used.
+
+        Returns:
+            Never.
+
+        Raises:
+            UsageError: always.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> try:
+            ...     program.as_graph(np.ones(4, np.float32))
+            ... except tuner.UsageError as error:
+            ...     print(error)
+            twice: found a program on the host, allowed one on a GPU for a graph
+        """
         raise UsageError(
             f"{self.program.entry}: found a program on the host, allowed one on a GPU for a graph"
         )
 
     def close(self) -> None:
-        """Does nothing: the code is freed with this object. Exists for symmetry with ``DeviceFunction``."""
+        """Does nothing, unlike ``DeviceFunction.close``: the code is freed with this object.
+
+        Returns:
+            None.
+
+        Raises:
+            Nothing: there is nothing to free.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program.close()
+        """
 
     @property
     def allocations(self) -> int:
@@ -60,12 +127,60 @@ class HostFunction(LoadedCode):
         return self._heap.in_use
 
     def prepare(self, *arguments: object) -> "PreparedHostCall":
-        """Checks arguments and lays them out in memory for calls. Raises UsageError."""
+        """Checks the arguments of a call and lays them out in memory, for ``repeat``.
+
+        Args:
+            arguments: as of a call.
+
+        Returns:
+            The prepared call, which keeps the arguments alive.
+
+        Raises:
+            UsageError: arguments of another number, shape or type.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> call = program.prepare(np.ones(4, np.float32))
+            >>> program.repeat(call, 3)
+        """
         passed = pass_arguments(self.program, arguments, 0)
         return PreparedHostCall(passed, CallFrame(passed, (), self.program.results))
 
     def repeat(self, call: "PreparedHostCall", times: int) -> None:
-        """Calls the function ``times`` times on the same arguments and frees its results."""
+        """Calls the function several times on the same arguments and drops the results, for timing.
+
+        Args:
+            call: of ``prepare``.
+            times: number of calls.
+
+        Returns:
+            None.
+
+        Raises:
+            CandidateError: an interpreted kernel faulted (stage RUN).
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> program.repeat(program.prepare(np.ones(4, np.float32)), 3)
+            >>> program.allocations
+            0
+        """
         for _ in range(times):
             self._code(call.frame.address)
             self._kernels.error.raise_it()

@@ -37,10 +37,26 @@ class CpuCallable(LoadedCode):
         self._team = ThreadTeam(len(kernel.panels))
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
-        """Computes C from (a, b[, bias]), C-contiguous arrays shaped as the problem's layout stores them.
+        """Multiplies: returns C of the problem for (a, b[, bias]).
 
-        Returns ``out``, or a new array. Raises UsageError for a wrong number, shape, dtype or element order
-        of the inputs, and for an ``out`` that is read-only or shares memory with an input.
+        Args:
+            inputs: C-contiguous numpy arrays of the problem's shapes and dtypes, as the layout stores them.
+            out: array for the result, which shares no memory with an input; None: a new array.
+
+        Returns:
+            ``out``, or a new array.
+
+        Raises:
+            UsageError: a wrong number, shape, dtype or memory order, or an ``out`` that cannot be written or
+                shares memory with an input.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> kernel = tuner.load_best(tuner.Matmul(64, 64, 64), target="cpu")
+            >>> a, b, c = (np.ones((64, 64), np.float32) for _ in range(3))
+            >>> kernel(a, b, out=c) is c
+            True
         """
         require_inputs(self.problem, len(inputs))
         expected, output = expected_inputs(self.problem), expected_output(self.problem)

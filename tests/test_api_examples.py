@@ -1,0 +1,130 @@
+"""The public API is documented in four parts: arguments, result, errors, an example that runs as printed."""
+
+import ast
+import doctest
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tuner
+from docs.generators.python_api import RETURNED
+from tests.cli.real import brief_remeasurement, real_candidates
+
+NEEDS_GPU = ("DeviceFunction.as_graph",)  # its example is compiled, and not run: a CPU has no graphs
+FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
+EXCEPTIONS = {"UsageError": tuner.UsageError}
+METHODS = {
+    f"{kind.__name__}.{name}": found
+    for kind in RETURNED
+    for name, found in vars(kind).items()
+    if inspect.isfunction(found) and (name == "__call__" or not name.startswith("_"))
+}
+DOCUMENTED: dict[str, Any] = FUNCTIONS | METHODS | EXCEPTIONS
+RUN = [name for name in DOCUMENTED if name not in NEEDS_GPU]
+
+
+def section(documented: Any, title: str) -> str:
+    """Returns the lines below a title of a docstring; "" where there is no such title."""
+    text = inspect.getdoc(documented) or ""
+    found = re.search(rf"^{title}:\n((?:(?: +.*)?\n)*)", f"{text}\n", re.MULTILINE)
+    return "" if found is None else found.group(1).strip("\n")
+
+
+def parameters(documented: Callable[..., object]) -> list[str]:
+    """Returns the names of a function's parameters, without ``self``."""
+    return [name for name in inspect.signature(documented).parameters if name != "self"]
+
+
+def failures_of(name: str) -> str:
+    """Runs the example of a public name; returns what was printed in another way than the docstring says."""
+    source = inspect.cleandoc(section(DOCUMENTED[name], "Example")) + "\n"
+    test = doctest.DocTestParser().get_doctest(source, {}, name, None, 0)
+    report = StringIO()
+    with redirect_stderr(StringIO()):
+        done = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.write)
+    assert done.attempted > 0, name
+    return report.getvalue()
+
+
+@pytest.fixture(scope="module")
+def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Runs the example of ``tune`` on a new database, which the other examples read; gives its failures."""
+    composition = real_candidates()
+    with pytest.MonkeyPatch.context() as patch, brief_remeasurement():
+        patch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+        patch.chdir(tmp_path_factory.mktemp("examples"))
+        patch.setenv("TUNER_DB", str(Path.cwd() / "results.db"))
+        patch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))  # which is optional
+        yield failures_of("tune")
+
+
+def test_every_public_name_is_documented_here() -> None:
+    problems = {"Matmul", "BatchMatmul"}
+    assert problems <= FUNCTIONS.keys()
+    assert FUNCTIONS.keys() | EXCEPTIONS.keys() | {"__version__"} == set(tuner.__all__)
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *METHODS])
+def test_a_public_function_has_all_four_parts(name: str) -> None:
+    documented = DOCUMENTED[name]
+    named = re.findall(r"^    (\w+): ", section(documented, "Args"), re.MULTILINE)
+    assert named == parameters(documented)
+    for title in ("Returns", "Raises", "Example"):
+        assert section(documented, title), title
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_a_public_exception_has_arguments_and_an_example(name: str) -> None:
+    documented = EXCEPTIONS[name]
+    named = re.findall(r"^    (\w+): ", section(documented, "Args"), re.MULTILINE)
+    assert named == parameters(documented.__init__)
+    assert section(documented, "Example")
+
+
+@pytest.mark.parametrize("kind", RETURNED)
+def test_a_property_of_what_is_returned_says_what_it_is(kind: type) -> None:
+    properties = {name: found for name, found in vars(kind).items() if isinstance(found, property)}
+    wrong = [
+        name for name, each in properties.items() if not re.match("Returns |True if", each.__doc__ or "")
+    ]
+    assert wrong == []
+
+
+def test_an_example_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong() -> None:
+        """Returns nothing.
+
+        Example:
+            >>> 1 + 1
+            3
+        """
+
+    monkeypatch.setitem(DOCUMENTED, "wrong", wrong)
+    assert "Expected:\n    3\nGot:\n    2\n" in failures_of("wrong")
+
+
+@pytest.mark.mlir
+def test_the_example_of_tune_runs_as_printed(failures_of_tune: str) -> None:
+    assert failures_of_tune == ""
+
+
+@pytest.mark.mlir
+@pytest.mark.usefixtures("failures_of_tune")
+@pytest.mark.parametrize("name", [name for name in RUN if name != "tune"])
+def test_an_example_runs_as_printed(name: str) -> None:
+    assert failures_of(name) == ""
+
+
+@pytest.mark.parametrize("name", NEEDS_GPU)
+def test_an_example_for_a_gpu_is_python(name: str) -> None:
+    _, code = section(DOCUMENTED[name], "Example").split("::\n", 1)
+    called = [node.func for node in ast.walk(ast.parse(inspect.cleandoc(code))) if isinstance(node, ast.Call)]
+    assert name.split(".")[1] in [each.attr for each in called if isinstance(each, ast.Attribute)]
