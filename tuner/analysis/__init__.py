@@ -1,1 +1,1 @@
-"""Pure functions over finished trials: the answer, ablation, mining, the nearest tasks."""
+"""Pure functions over finished trials: selected result, ablation, constraint mining, nearest tasks."""

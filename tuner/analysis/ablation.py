@@ -1,8 +1,8 @@
-"""What each knob and each strategy gave a run: the best time with the choice free, and with it held.
+"""Ablation of a run: how much slower its best time is with one knob held, or with one strategy only.
 
-A knob is held at its value in the first measured trial of the strategy, where the search began; and it is
-kept from its best value. The best of few trials is slower than the best of many: ``chance`` says how likely a
-knob without any effect is to show as much.
+Two ablations per knob: the knob is held at its value in the first measured trial of the strategy, where the
+search began; and its best value is excluded. The best of few trials is slower than the best of many:
+``chance`` is the probability that a knob without any effect shows as large a slowdown.
 """
 
 from collections.abc import Iterable
@@ -16,64 +16,64 @@ from tuner.core.record import Measurement, Record
 from tuner.core.runs import StoredTrial
 
 MEASURED_MIN = 20  # trials of a strategy: with fewer, nearly any knob looks important
-HELD_MIN = 3  # trials that hold a value, for a figure
+HELD_MIN = 3  # trials with the value held, for a figure
 
 
 @dataclass(frozen=True)
 class Gain:
-    """How much slower the best of some trials is than the best of all."""
+    """How much slower the best of some trials is than the best of all trials."""
 
     slower: float  # 0.2: 20 % more time
     interval: tuple[float, float]  # from the 95 % intervals of both times
-    trials: int  # measured, of which it is the best
-    chance: float  # that as many trials drawn from all would be as slow or slower
+    trials: int  # number of these trials, measured
+    chance: float  # probability that as many trials, drawn from all, are as slow or slower
 
 
 @dataclass(frozen=True)
 class KnobAblation:
-    """What it gave to leave one knob free."""
+    """The ablation of one knob."""
 
     knob: str
-    is_structural: bool  # its values are texts: other code, not other numbers
+    is_structural: bool  # its values are texts: they select other code, not other numbers
     best: Value
     held: Value
-    gain: Gain | None  # of leaving it free, over holding it; None: too few trials hold it
-    without_best: Gain | None  # of its best value, over all others; None: too few trials have another
-    importance: float  # share of PED-ANOVA over the knobs
+    gain: Gain | None  # slowdown with the knob held; None: too few trials have the held value
+    without_best: Gain | None  # slowdown without the best value; None: too few trials have another value
+    importance: float  # PED-ANOVA importance, as a share of the sum over the knobs
 
 
 @dataclass(frozen=True)
 class StrategyAblation:
-    """What became of one strategy."""
+    """Trials, failures and best time of one strategy, against the best strategy."""
 
     strategy: str
     trials: int
     failed: int
-    best_s: float | None  # None: none was timed
-    gain: Gain | None  # of the best strategy over this one; None: too few timed
+    best_s: float | None  # None: no trial was timed
+    gain: Gain | None  # slowdown against the best strategy; None: too few trials were timed
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """What the choices of a run gave."""
+    """The ablation of a run, by knobs of the best trial's strategy and by strategies."""
 
     strategy: str  # of the best trial
-    measured: int  # trials of it
-    knobs: tuple[KnobAblation, ...]  # those that took more than one value, the largest gain first
+    measured: int  # measured trials of ``strategy``
+    knobs: tuple[KnobAblation, ...]  # knobs with more than one value tried, the largest gain first
     strategies: tuple[StrategyAblation, ...]  # fastest first
 
 
 @dataclass(frozen=True)
 class TooFew:
-    """Why there is no ablation of knobs."""
+    """The result where a run has too few measured trials for an ablation of knobs."""
 
-    strategy: str  # of the best trial; "" where none was measured
+    strategy: str  # of the best trial; "" where no trial was measured
     measured: int
     strategies: tuple[StrategyAblation, ...] = ()  # fastest first
 
     @property
     def reason(self) -> str:
-        """Returns what was found and what is allowed."""
+        """Returns the message: how many trials were found, how many are needed."""
         of = f" of {self.strategy}" if self.strategy else ""
         return f"ablation: found {self.measured} measured trials{of}, allowed {MEASURED_MIN} or more"
 
@@ -94,7 +94,10 @@ class _Timed:
 
 
 def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
-    """Returns what the choices of a run's trials gave, by first timings: finals are of other minutes."""
+    """Returns the ablation of a run's trials by their times during the search.
+
+    Times of the final re-measurement are not used: they were taken in other minutes.
+    """
     timed = sorted(_timed(trials), key=lambda each: each.time.median_s)
     if not timed:
         return TooFew("", 0)
@@ -112,7 +115,7 @@ def _timed(trials: Iterable[StoredTrial]) -> Iterable[_Timed]:
 
 
 def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
-    """Returns the ablation of each knob; ``own`` are the trials of one strategy, fastest first."""
+    """Returns the ablation of each knob; ``own`` are the timed trials of one strategy, fastest first."""
     importance = importances([each.knobs for each in own], [each.time.median_s for each in own])
     names = [name for name in own[0].knobs if len({each.knobs[name] for each in own}) > 1]
     found = [_knob(name, own, importance[name]) for name in names]
@@ -120,7 +123,7 @@ def _knobs(own: list[_Timed]) -> tuple[KnobAblation, ...]:
 
 
 def _rank(knob: KnobAblation) -> tuple[float, float]:
-    """Sorts by the larger of both gains, the largest first."""
+    """Returns the sort key of a knob: the larger of its two gains, the largest first; then importance."""
     gains = [gain.slower for gain in (knob.gain, knob.without_best) if gain is not None]
     return -max(gains, default=0.0), -knob.importance
 
@@ -140,7 +143,7 @@ def _knob(name: str, own: list[_Timed], importance: float) -> KnobAblation:
 
 
 def _strategies(trials: tuple[StoredTrial, ...], timed: list[_Timed]) -> tuple[StrategyAblation, ...]:
-    """Returns what became of each strategy; ``timed`` are the trials of all, fastest first."""
+    """Returns the ablation of each strategy; ``timed`` has all timed trials, fastest first."""
     records = [trial.record for trial in trials]
     every = (*(each.record for each in timed), *records)
     names = dict.fromkeys(record.candidate.strategy for record in every)
@@ -160,16 +163,16 @@ def _strategy(name: str, records: list[Record], timed: list[_Timed]) -> Strategy
 
 
 def _gain(every: list[_Timed], places: list[int], never: int = 0) -> Gain | None:
-    """Compares the best of some trials with the best of all; ``every`` is sorted, fastest first.
+    """Compares the best of the trials at ``places`` with the best of ``every`` (sorted, fastest first).
 
-    ``never`` of the fastest cannot be among them, by how they were chosen.
+    ``never`` of the fastest cannot be among the chosen trials, by how these were chosen.
     """
     if len(places) < HELD_MIN:
         return None
     some, best = every[places[0]].time, every[0].time
     faster = sum(
         each.time.median_s < some.median_s for each in every
-    )  # trials of equal code are equally fast
+    )  # trials of equal code have equal times
     chance = _chance(faster=max(0, faster - never), held=len(places), every=len(every) - never)
     if places[0] == 0:
         return Gain(0.0, (0.0, 0.0), len(places), chance)
@@ -179,7 +182,7 @@ def _gain(every: list[_Timed], places: list[int], never: int = 0) -> Gain | None
 
 
 def _chance(faster: int, held: int, every: int) -> float:
-    """Returns how likely ``held`` trials drawn from all have none among the ``faster`` fastest."""
+    """Returns the probability that ``held`` trials, drawn from ``every``, miss the ``faster`` fastest."""
     if held + faster > every:
         return 0.0
     return exp(log_chance_of_one_kind(held, every - faster, every))

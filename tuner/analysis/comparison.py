@@ -1,4 +1,4 @@
-"""What may be said about the ratio of two times: a number with its interval, or why there is none."""
+"""The ratio of two times with its confidence interval, or the reason why no ratio may be printed."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from tuner.analysis.reliability import DRIFT_LIMIT, NO_NOISE_FLOOR, NOISE_LIMIT
 from tuner.analysis.slowdown import slowdown
 from tuner.core.record import Measurement
 
-LEAST_SAMPLES = 6  # the range of fewer holds their median with less than 95 %: 1 - 2 (1/2)^6 = 0.97
+LEAST_SAMPLES = 6  # the range of 6 samples contains the median with 1 - 2 (1/2)^6 = 97 %, of 5 with 94 %
 WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines show between parts of a round
 
 
@@ -16,20 +16,20 @@ class Evidence:
 
     is_interleaved: bool  # sample by sample, in one round
     noise: float | None  # A/A noise floor of that round, relative; None: not known
-    unreliable: str = ""  # why the times of that round cannot be relied on; "" where they can
+    unreliable: str = ""  # why the round's times cannot be relied on; "" where they can
 
 
 @dataclass(frozen=True)
 class Comparable:
-    """The ratio of two times that were taken together while the machine was quiet."""
+    """The ratio of two times that were taken interleaved while the machine was quiet."""
 
-    ratio: float  # of the medians, ours over the reference: 1.02 takes 2 % longer
+    ratio: float  # of the medians, measured over reference: 1.02 takes 2 % longer
     interval: tuple[float, float]  # 95 %, by the bootstrap
-    noise: float  # relative difference that means nothing
+    noise: float  # A/A noise floor: relative differences below it mean nothing
 
     @property
     def speed(self) -> float:
-        """Returns how many times as fast as the reference ours is: 0.98 is 98 % of its speed."""
+        """Returns the speed relative to the reference: 0.98 is 98 % of the reference's speed."""
         return 1 / self.ratio
 
     @property
@@ -39,7 +39,7 @@ class Comparable:
 
     @property
     def longer(self) -> float:
-        """Returns the relative difference of the times: 0.02 takes 2 % longer, -0.02 is 2 % faster."""
+        """Returns the relative difference of the times: 0.02 takes 2 % longer, -0.02 takes 2 % less."""
         return self.ratio - 1
 
     @property
@@ -49,23 +49,23 @@ class Comparable:
 
     @property
     def is_different(self) -> bool:
-        """Returns True where the interval excludes equal times and the difference is above the noise."""
+        """True if the interval excludes equal times and the difference is above the noise."""
         low, high = self.longer_interval
         return (low > 0 or high < 0) and abs(self.longer) > self.noise
 
 
 @dataclass(frozen=True)
 class NotComparable:
-    """Two times of which no ratio may be printed."""
+    """The reason why no ratio of two times may be printed."""
 
-    reason: str  # one clause, for people
+    reason: str  # one clause, to print
 
 
 def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
     """Returns the ratio of two times with its interval, or the reason why no ratio may be printed.
 
-    Every output that prints a ratio of measured times asks this function. An unknown noise floor is no
-    evidence of a quiet machine, and samples of an early-stopped measurement are no basis.
+    Every output that prints a ratio of measured times calls this function. There is no ratio where the noise
+    floor is unknown (no evidence of a quiet machine) or a measurement was early-stopped.
     """
     reason = objection((ours, reference), evidence)
     if reason:
@@ -80,7 +80,7 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 
 
 def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
-    """Returns why no ratio of these times may be printed, whatever they are; '' where one may."""
+    """Returns why no ratio of these measurements may be printed, whatever its value; '' where one may."""
     if evidence.unreliable:
         return evidence.unreliable
     if not all(each.is_complete for each in times):

@@ -1,4 +1,4 @@
-"""The candidate for several machines: on none of them much slower than the best there."""
+"""One candidate for several machines: the one with the least worst-case slowdown."""
 
 from dataclasses import dataclass
 
@@ -9,22 +9,23 @@ from tuner.core.runs import StoredTrial
 
 @dataclass(frozen=True)
 class Compromise:
-    """A candidate that was timed on every machine."""
+    """A candidate that was timed on every machine, with its slowdown on each."""
 
     trials: tuple[StoredTrial, ...]  # of the same candidate, one per machine
-    slowdowns: tuple[float, ...]  # beside the fastest there: 0.1 is 10 % slower
-    fastest: tuple[StoredTrial, ...]  # on each machine
+    slowdowns: tuple[float, ...]  # against the machine's fastest trial: 0.1 is 10 % slower
+    fastest: tuple[StoredTrial, ...]  # one per machine
 
     @property
     def worst(self) -> float:
-        """Returns the slowdown on the machine that it suits least."""
+        """Returns the largest of the slowdowns."""
         return max(self.slowdowns)
 
 
 def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
-    """Returns the candidate whose worst slowdown is the least, of the trials of one run per machine.
+    """Returns the candidate with the least worst-case slowdown; ``machines`` has the trials of one run each.
 
-    None where no candidate has a time on each machine. Times of finalists count before first ones.
+    None where no candidate has a time on each machine. A time of the final re-measurement takes precedence
+    over a time of the search.
     """
     by_candidate = [_by_candidate(trials) for trials in machines]
     if not all(by_candidate):

@@ -1,8 +1,8 @@
-"""Failed trials -> constraints that would have saved them: the smallest conjunctions that no success meets.
+"""Failed trials -> constraints that exclude them: the smallest conjunctions that no success satisfies.
 
-A conjunction is believed where chance does not explain it. That a rule meets ``f`` of ``F`` failures and none
-of ``S`` successes has the probability C(F, f) / C(F + S, f) when failing has nothing to do with the knobs;
-this (Fisher's exact test) times the number of rules that were tried (Bonferroni's correction) must stay below
+A conjunction is accepted where chance does not explain it. A rule matches ``f`` of ``F`` failures and none of
+``S`` successes with probability C(F, f) / C(F + S, f) if failing has nothing to do with the knobs; this
+p-value (Fisher's exact test) times the number of rules tried (Bonferroni correction) must not exceed
 CHANCE_LIMIT.
 """
 
@@ -21,39 +21,39 @@ from tuner.core.candidate import Value
 from tuner.core.errors import Failure, Stage
 from tuner.space.expression import parse
 
-MIN_SUPPORT = 5  # failed points that a suggestion explains, unless asked for otherwise
+MIN_SUPPORT = 5  # failed points that a suggestion explains at least, by default
 CHANCE_LIMIT = 0.01  # over all rules tried: one search for suggestions in a hundred may find a false one
 MOST_CONDITIONS = 3  # in a conjunction
-KEPT = 500  # rules, and conditions to join them with: those that tell failures from successes best
-ENOUGH = 0.9  # of the failures that the best rule explains: a simpler rule that explains so many is preferred
+KEPT = 500  # rules, and conditions to join them with: those that separate failures from successes best
+ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains as many is preferred
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A point that was tried, and what became of it."""
+    """A point of the search space that was tried, and its outcome."""
 
     values: tuple[tuple[str, Value], ...]  # knobs, sizes, device limits
-    failure: Failure | None  # None: it worked, in one trial at least
+    failure: Failure | None  # None: the point worked, in one trial at least
     trials: int
-    problem: str  # and where: what is told of it
+    problem: str  # problem and target, as printed
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A constraint that every success satisfies, and the failures that it explains."""
+    """A constraint that every success satisfies, and the failures that the constraint excludes."""
 
     constraint: str
-    stage: Stage  # of the failures that it was made for
-    reason: str  # of one of them
-    trials: int  # failed ones that it would have saved, at any stage
-    problems: tuple[tuple[str, int], ...]  # that these were of, and how many of each
-    chance: float  # at most: that it is an accident, all rules tried counted
+    stage: Stage  # of the failures that the constraint was mined from
+    reason: str  # the most frequent of these failures
+    trials: int  # failed trials that the constraint excludes, at any stage
+    problems: tuple[tuple[str, int], ...]  # (problem and target, number of excluded trials)
+    chance: float  # upper bound of the p-value, corrected for all rules tried
 
 
 @dataclass(frozen=True, eq=False)
 class _Rule:
     conditions: tuple[Condition, ...]
-    truth: Truth  # all of them hold
+    truth: Truth  # per point: all conditions hold
 
     @property
     def cost(self) -> int:
@@ -73,10 +73,10 @@ class _Found:
 def mine(
     observations: tuple[Observation, ...], knobs: tuple[str, ...], min_support: int = MIN_SUPPORT
 ) -> tuple[Suggestion, ...]:
-    """Returns constraints for one strategy, those that save most trials first.
+    """Returns constraints for one strategy, those that exclude most failed trials first.
 
-    Each explains ``min_support`` failures or more that no suggestion before it explains, and excludes no
-    observation that worked.
+    Each constraint explains ``min_support`` failures or more that no constraint found before explains, and
+    excludes no observation that worked.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)
@@ -94,7 +94,7 @@ def mine(
 def _mined(
     columns: PointColumns, failed: Truth, worked: Truth, min_support: int, log_kinds: float
 ) -> Iterator[_Found]:
-    """Yields rules for failures of one kind, the shortest first; each explains what those before leave."""
+    """Yields rules for failures of one kind, the shortest first; each explains failures that are left."""
     left = failed.copy()
     tried = list(_distinct(conditions(columns, failed), failed, worked, min_support))
     rules = [_Rule((each,), each.truth) for each in tried if each.is_alone]
@@ -115,7 +115,7 @@ def _mined(
 def _distinct(
     every: Iterator[Condition], failed: Truth, worked: Truth, min_support: int
 ) -> Iterator[Condition]:
-    """Yields one condition, the simplest, of those that say the same of every point."""
+    """Yields the simplest condition of each set of conditions with equal truth at every point."""
     known: dict[bytes, Condition] = {}
     evaluated = failed | worked
     for each in every:
@@ -135,7 +135,7 @@ def _simplicity(condition: Condition) -> tuple[bool, bool, int]:
 def _longer(
     rules: list[_Rule], partners: list[Condition], left: Truth, worked: Truth, min_support: int
 ) -> list[_Rule]:
-    """Returns rules of one condition more: the best that meet no success, and the best of the others."""
+    """Returns rules with one condition more: the best that match no success, and the best that match some."""
     rules = _sharpest([rule for rule in rules if rule.conditions[-1].is_partner], left, worked)
     others = _sharpest([_Rule((each,), each.truth) for each in partners], left, worked)
     if not rules or not others:
@@ -151,7 +151,7 @@ def _longer(
 
 
 def _sharpest(rules: list[_Rule], left: Truth, worked: Truth) -> list[_Rule]:
-    """Returns the rules that tell failures from successes best, at most KEPT."""
+    """Returns the rules that separate failures from successes best, at most KEPT."""
     failures, successes = max(1, _count(left)), max(1, _count(worked))
 
     def sharpness(rule: _Rule) -> float:
@@ -161,7 +161,7 @@ def _sharpest(rules: list[_Rule], left: Truth, worked: Truth) -> list[_Rule]:
 
 
 def _largest(score: npt.NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Returns the places of the largest positive scores, at most KEPT."""
+    """Returns the (row, column) indices of the largest positive scores, at most KEPT."""
     flat = score.ravel()
     places = np.argpartition(-flat, KEPT)[:KEPT] if len(flat) > KEPT else np.arange(len(flat))
     positive = np.sort(places[flat[places] > 0])
@@ -169,7 +169,7 @@ def _largest(score: npt.NDArray[np.float32]) -> list[tuple[int, int]]:
 
 
 def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_tried: float) -> _Found | None:
-    """Returns the simplest of the rules that explain most; None when chance explains them as well."""
+    """Returns the simplest of the rules that explain most failures; None where chance explains the rule."""
     support = [_count(rule.truth & left) for rule in pure]
     most = max(support, default=0)
     if most < min_support:
@@ -185,7 +185,7 @@ def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_t
 
 
 def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tuple[Stage, Truth]]:
-    """Groups the failures by stage and reason; those of rare reasons by stage alone."""
+    """Groups the failures by stage and reason; failures of rare reasons by stage alone."""
     failures = [each.failure for each in observations]
     kinds = [None if each is None else (each.stage, _kind_of(each.reason)) for each in failures]
     counted = Counter(kind for kind in kinds if kind is not None)
@@ -196,7 +196,7 @@ def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tupl
 
 
 def _kind_of(reason: str) -> str:
-    """Returns a reason without its numbers."""
+    """Returns a failure's reason with # in place of its numbers."""
     return re.sub(r"0x[0-9a-fA-F]+|\d+(\.\d+)?", "#", reason)
 
 
@@ -207,7 +207,7 @@ def _suggestion(
     stage: Stage,
     failed: Truth,
 ) -> Suggestion:
-    """Reads the constraint as a search would, and counts what it rejects."""
+    """Parses the constraint as a search would, and counts the trials that the constraint rejects."""
     text = found.rule.constraint
     rejects = ~_holds(text, points)
     assert not any(no and each.failure is None for no, each in zip(rejects, observations, strict=True)), text
@@ -235,14 +235,14 @@ def _trials_by_problem(observations: list[Observation]) -> Counter[str]:
 
 
 def _holds(text: str, points: tuple[dict[str, Value], ...]) -> Truth:
-    """Evaluates a constraint at every point."""
+    """Returns, per point, whether a constraint holds."""
     expression = parse(text, "suggestion")
     columns = {name: np.array([point[name] for point in points]) for name in expression.names}
     return np.broadcast_to(np.asarray(expression.evaluate(columns)) != 0, (len(points),))
 
 
 def _common(observations: tuple[Observation, ...]) -> tuple[dict[str, Value], ...]:
-    """Returns the values by name; only names that every observation has."""
+    """Returns each observation's values by name, only of names that every observation has."""
     points = [dict(each.values) for each in observations]
     names = set.intersection(*(set(point) for point in points)) if points else set()
     return tuple({name: point[name] for name in point if name in names} for point in points)

@@ -1,4 +1,4 @@
-"""The hypergeometric distribution: the chance to draw things of one kind only, without replacement."""
+"""The hypergeometric distribution: the probability to draw items of one kind only, without replacement."""
 
 from math import lgamma
 

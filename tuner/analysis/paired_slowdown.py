@@ -1,33 +1,33 @@
-"""Whether code is slower than earlier code, from sessions in which both took turns."""
+"""Whether code is slower than earlier code, from sessions in which both were timed interleaved."""
 
 import enum
 from dataclasses import dataclass
 
 RESAMPLES = 2000  # of the bootstrap
 SEED = 0  # fixed: equal samples give equal intervals
-PERCENTILES = (0.5, 99.5)  # of the interval: a look after each session, so 99 % in place of 95 %
+PERCENTILES = (0.5, 99.5)  # of the interval: tested after each session, so 99 % in place of 95 %
 QUARTILE = 0.25
-LEAST_SESSIONS = 5  # below which a bootstrap over sessions says little
+LEAST_SESSIONS = 5  # a bootstrap over fewer sessions says little
 
 
 class Finding(enum.Enum):
-    """What the sessions show."""
+    """The conclusion from some sessions."""
 
     SLOWER = "slower"  # beyond the noise
     NOT_SLOWER = "not slower"  # a slowdown that matters is ruled out
-    UNCLEAR = "unclear"  # more sessions may tell
+    UNCLEAR = "unclear"  # more sessions may show one of both
 
 
 @dataclass(frozen=True)
 class InterleavedSession:
-    """Seconds per call of code loaded anew, one sample of each per round, all three of equal length."""
+    """Seconds per call of code loaded anew: one sample per round of each of the three, of equal length."""
 
-    then_s: tuple[float, ...]
-    again_s: tuple[float, ...]  # the code of then loaded a second time
-    now_s: tuple[float, ...]
+    then_s: tuple[float, ...]  # the earlier code
+    again_s: tuple[float, ...]  # the earlier code, loaded a second time
+    now_s: tuple[float, ...]  # the current code
 
     def __post_init__(self) -> None:
-        """Raises ValueError for samples that are not of the same rounds, or none."""
+        """Raises ValueError for samples of unequal length, or without any sample."""
         lengths = {len(self.then_s), len(self.again_s), len(self.now_s)}
         if len(lengths) != 1 or 0 in lengths:
             raise ValueError(f"session: found {sorted(lengths)} samples, allowed equally many of each")
@@ -37,25 +37,25 @@ class InterleavedSession:
 class PairedSlowdown:
     """A relative difference of times: 0.02 is 2 % longer."""
 
-    median: float  # over sessions, of what their quartiles differ by
+    median: float  # over sessions, of the relative difference of the lower quartiles
     interval: tuple[float, float]  # 99 %
-    noise: float  # what the same code loaded twice differs by, at the end of its own interval
+    noise: float  # relative difference of the same code loaded twice, the upper end of its interval
 
 
 @dataclass(frozen=True)
 class SlowdownLimits:
-    """Which slowdowns matter."""
+    """The limits by which a slowdown is reported or excluded."""
 
-    tolerated: float = 0.02  # code that is laid out otherwise differs by so much
-    excluded: float = 0.05  # once a slowdown of so much is ruled out, no more sessions are needed
+    tolerated: float = 0.02  # relative: another layout of equal code in memory makes such a difference
+    excluded: float = 0.05  # relative: once such a slowdown is excluded, no more sessions are needed
 
 
 def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
     """Returns how much longer the current code takes, with a percentile-bootstrap interval (Efron, 1979).
 
-    Sessions are drawn first and then their rounds: where code and arrays lie in memory is drawn anew by each
-    session, and what slows a whole round down does not count. Of a session the lower quartiles are compared:
-    other work on the machine only adds, and may well be in every second sample.
+    Resamples sessions first and then their rounds (hierarchical bootstrap): each session loads code and
+    arrays at new addresses, and a disturbance of a whole round cancels. Lower quartiles of a session are
+    compared: other work on the machine only adds time, and may be in every second sample.
     """
     import numpy as np
 
@@ -80,14 +80,14 @@ def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
 
 
 def lower_quartile(samples_s: tuple[float, ...]) -> float:
-    """Returns the seconds that ``paired_slowdown`` takes for those of all samples of a session."""
+    """Returns the lower quartile of samples in seconds, by which ``paired_slowdown`` compares sessions."""
     import numpy as np
 
     return float(np.quantile(np.array(samples_s), QUARTILE))
 
 
 def finding_of(slowdown: PairedSlowdown, sessions: int, limits: SlowdownLimits) -> Finding:
-    """Returns what is shown after so many sessions."""
+    """Returns the conclusion from a slowdown after so many sessions."""
     if sessions < LEAST_SESSIONS:
         return Finding.UNCLEAR
     if slowdown.interval[0] > max(limits.tolerated, slowdown.noise):

@@ -1,7 +1,7 @@
-"""PED-ANOVA: how much the distribution of each knob among the fastest differs from that among all.
+"""PED-ANOVA: how much the distribution of each knob among the fastest points differs from that among all.
 
 Watanabe et al., 2023, https://arxiv.org/abs/2304.10255, for knobs of few values: the Pearson divergence
-between the values of the best share and those of all, each knob by itself, as a share of the sum over knobs.
+between the values of the fastest points and of all points, per knob, as a share of the sum over knobs.
 """
 
 import math
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 
 from tuner.core.candidate import Value
 
-TOP_SHARE = 0.1  # the fastest, as in the paper
+TOP_SHARE = 0.1  # share of the fastest points, as in the paper
 TOP_MIN = 5
-PRIOR = 1.0  # pseudo-observations, spread over the values: one value met by accident is no certainty
+PRIOR = 1.0  # pseudo-observations, spread over the values: a value seen by accident is no certainty
 
 
 def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) -> dict[str, float]:
-    """Returns per knob its share of what tells the fastest points from all.
+    """Returns each knob's importance, its share of the divergence of the fastest points from all points.
 
-    Shares add up to 1, or are all 0 where nothing differs. Every point has the same knobs; points of equal
+    Shares sum to 1, or are all 0 where nothing differs. Every point has the same knobs; points of equal
     times are taken in the order given.
     """
     if not points:

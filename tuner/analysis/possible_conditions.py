@@ -18,13 +18,13 @@ SIZES = ("m", "n", "k")
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """One comparison: where it is true, points may fail."""
+    """One comparison: points for which the comparison is true may fail."""
 
-    allowed: str  # the opposite, as a constraint says it: what must hold
+    allowed: str  # the negation, as the text of a constraint
     truth: Truth
-    cost: int  # names in it: the fewer, the simpler
-    is_partner: bool  # simple enough to be joined with others
-    is_alone: bool  # says something of knobs, so that it is a constraint by itself
+    cost: int  # number of names: the fewer, the simpler
+    is_partner: bool  # simple enough to be joined with other conditions
+    is_alone: bool  # involves knobs, so that its negation is a constraint by itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class _Term:
 
 
 class PointColumns:
-    """What is known of every point, by name; only names that take more than one value tell anything."""
+    """The points' values as columns, by name; names with one value only are left out."""
 
     def __init__(self, points: tuple[dict[str, Value], ...], knobs: tuple[str, ...]) -> None:
         columns = {name: np.array([point[name] for point in points]) for name in points[0]} if points else {}
@@ -49,12 +49,12 @@ class PointColumns:
         self.texts = tuple(name for name in self.columns if name not in self.numbers)
 
     def number(self, name: str) -> npt.NDArray[np.int64]:
-        """Returns a column of integers."""
+        """Returns the column of an integer name."""
         return self.columns[name].astype(np.int64)
 
 
 def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
-    """Yields the conditions worth trying; thresholds are values that were met where points failed."""
+    """Yields the conditions worth trying; thresholds are values that failed points have."""
     for term in _terms(columns):
         yield from _thresholds(term, failed)
     yield from _equalities(columns)
@@ -63,7 +63,7 @@ def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
 
 
 def _terms(columns: PointColumns) -> Iterator[_Term]:
-    """Yields every number, and the products of two and of three knobs."""
+    """Yields every integer name, and the products of two and of three knobs."""
     for name in columns.numbers:
         yield _Term(name, columns.number(name), 1, name in columns.knobs)
     for count in (2, 3):
@@ -91,14 +91,14 @@ def _equalities(columns: PointColumns) -> Iterator[Condition]:
 
 
 def _comparisons(columns: PointColumns) -> Iterator[Condition]:
-    """Compares knobs with one another, and products of two knobs with knobs, sizes and limits that vary."""
+    """Compares knobs with knobs, and products of two knobs with knobs, sizes and limits that vary."""
     for left, right in itertools.permutations(columns.number_knobs, 2):
         above = columns.number(left) > columns.number(right)
         yield Condition(f"{left} <= {right}", above, 2, is_partner=True, is_alone=True)
     for term in (term for term in _terms(columns) if term.is_of_knobs and term.names <= 2):
         for other in (name for name in columns.numbers if name not in term.text.split(" * ")):
             if term.names == 1 and other in columns.knobs:
-                continue  # said above
+                continue  # the loop above yields these
             is_partner = term.names == 1
             above, below = term.values > columns.number(other), term.values < columns.number(other)
             yield Condition(f"{term.text} <= {other}", above, term.names + 1, is_partner, is_alone=True)
@@ -106,7 +106,7 @@ def _comparisons(columns: PointColumns) -> Iterator[Condition]:
 
 
 def _divisions(columns: PointColumns) -> Iterator[Condition]:
-    """Divides knobs and sizes by knobs and by products of two."""
+    """Yields divisibility conditions of knobs and sizes by knobs and by products of two knobs."""
     for part in (term for term in _terms(columns) if term.is_of_knobs and term.names <= 2):
         divisor = np.where(part.values == 0, 1, part.values)
         text = part.text if part.names == 1 else f"({part.text})"

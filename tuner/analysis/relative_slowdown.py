@@ -1,18 +1,18 @@
-"""How much longer code takes than on another day, relative to references timed in the same rounds."""
+"""How much longer code takes today than recorded, relative to references timed in the same rounds."""
 
 from dataclasses import dataclass, replace
 
 from tuner.analysis.paired_slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
 from tuner.core.recorded_round import RecordedRound
 
-LIBRARY = "the baseline library"  # drifts with the clock, caches and memory, as a kernel does
-REFERENCE_KERNEL = "the reference kernel"  # a product of small panels: drifts with the clock and first caches
-RECORDED_TIME = "the recorded time"  # of another hour: drift is not cancelled
+LIBRARY = "the baseline library"  # drifts with clock, caches and memory, as a kernel does
+REFERENCE_KERNEL = "the reference kernel"  # small packed panels: drifts with the clock and inner caches
+RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
 
 
 @dataclass(frozen=True)
 class RoundTimes:
-    """Seconds per call of one session of today."""
+    """Seconds per call in one session of today."""
 
     kernel_s: tuple[float, ...]  # one sample per round
     library_s: tuple[float, ...] | None  # in the same rounds; None: no library here, or another one
@@ -21,31 +21,31 @@ class RoundTimes:
 
 @dataclass(frozen=True)
 class RelativeSlowdown:
-    """How much longer code takes than recorded, by each reference that was timed then and now."""
+    """How much longer code takes than recorded, relative to each reference that was timed then and now."""
 
     by_reference: tuple[tuple[str, PairedSlowdown], ...]
     whole: PairedSlowdown  # relative to the geometric mean of the references
 
     @property
     def least(self) -> float:
-        """Returns the smallest slowdown that a reference shows."""
+        """Returns the smallest slowdown relative to a reference."""
         return min(found.median for _name, found in self.by_reference)
 
     @property
     def disagreement(self) -> float:
-        """Returns the difference between the largest and the smallest slowdown that references show."""
+        """Returns the difference between the largest and the smallest slowdown over the references."""
         return max(found.median for _name, found in self.by_reference) - self.least
 
     @property
     def cancels_drift(self) -> bool:
-        """Returns True where the library is among the references: it needs what a kernel needs."""
+        """True if the library is among the references: its time drifts as a kernel's does."""
         return any(name == LIBRARY for name, _slowdown in self.by_reference)
 
 
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:
     """Returns the slowdown relative to each reference that the recorded round and all sessions have.
 
-    Without any reference the recorded time itself is what is compared with.
+    Without any reference, today's times are compared with the recorded time itself.
     """
     named = (
         (LIBRARY, recorded.library_s, [_library_s(each) for each in sessions]),
@@ -70,7 +70,7 @@ def _slowdown(
     by_last: list[tuple[float, ...]],
     sessions: tuple[RoundTimes, ...],
 ) -> PairedSlowdown:
-    """Compares today's times with those that the first and the last reference let expect, of each session."""
+    """Compares each session's times with the times expected from the first and from the last reference."""
     paired = tuple(
         InterleavedSession(first, last, each.kernel_s)
         for first, last, each in zip(by_first, by_last, sessions, strict=True)

@@ -1,4 +1,4 @@
-"""How far the times of a round can be relied on: its noise, the drift of what never changes, the machine."""
+"""How reliable the times of a timing round are: noise, drift of reference codes, load of the machine."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,10 @@ from tuner.core.timing_round import RoundQuality
 
 NOISE_LIMIT = 0.05  # relative: differences that a quiet machine shows between timings of the same code
 DRIFT_LIMIT = 0.1  # relative, between quarters of a round: OpenBLAS on two quiet cores shows up to 9 %
-SHARE_LIMIT = 0.05  # of the time: processors given away or held back
-WAITED_LIMIT = 0.1  # of the time: threads that take turns wait a little for one another on quiet cores
+SHARE_LIMIT = 0.05  # of the time: steal time, throttling
+WAITED_LIMIT = 0.1  # of the time: interleaved threads wait a little for one another on quiet cores
 NO_NOISE_FLOOR = "the noise floor is not known: no code was timed twice"
-OTHERS_LIMIT = 0.2  # processors busy with other programs, where none is left over for them
+OTHERS_LIMIT = 0.2  # processors busy with other programs, where no processor is free for them
 
 
 def round_quality(
@@ -21,10 +21,10 @@ def round_quality(
     baseline: Measurement | None,
     host: HostConditions | None,
     *,
-    quietest_anchor_s: float | None,  # of the whole run; None: the target has no anchor
-    spare_cores: int,  # beside the timed threads
+    quietest_anchor_s: float | None,  # least time of the run's reference kernel; None: a GPU
+    spare_cores: int,  # cores without a timed thread
 ) -> RoundQuality:
-    """Returns how quiet a round was; it is unreliable where something that never changes did."""
+    """Returns how quiet a round was; it is unreliable where code that never changes had other times."""
     drifts = tuple(_drifts(baseline, host, quietest_anchor_s))
     shares = () if host is None else (host.waited_share, host.stolen_share, host.throttled_share)
     disturbance = max((noise or 0.0, *(most for _, most in drifts), *shares))
@@ -48,7 +48,7 @@ def _drifts(
 
 
 def _symptom(noise: float | None, drifts: tuple[tuple[str, float], ...]) -> str:
-    """Returns what went beyond the noise of a quiet machine; '' where nothing did."""
+    """Returns which figure is above that of a quiet machine; '' where none is."""
     if noise is not None and noise > NOISE_LIMIT:
         return f"two timings of the same code differ by {noise:.0%}"
     what, most = max(drifts, key=lambda each: each[1], default=("", 0.0))
@@ -57,7 +57,7 @@ def _symptom(noise: float | None, drifts: tuple[tuple[str, float], ...]) -> str:
 
 
 def _pressed(host: HostConditions | None, spare_cores: int) -> str:
-    """Returns how the machine pressed on the timed threads, all the time alike; '' where it did not."""
+    """Returns how other load slowed the timed threads throughout the round; '' where it did not."""
     if host is None:
         return ""
     if max(host.stolen_share, host.throttled_share) > SHARE_LIMIT or host.waited_share > WAITED_LIMIT:
@@ -68,12 +68,12 @@ def _pressed(host: HostConditions | None, spare_cores: int) -> str:
 
 
 def is_pressed(load: PresentLoad, processors: int, threads: int) -> bool:
-    """Returns True where threads that begin now would not have a processor each to themselves."""
+    """True if threads that start now would not have a processor each to themselves."""
     return load.busy > processors - threads + OTHERS_LIMIT or load.stolen > SHARE_LIMIT * threads
 
 
 def _cause(host: HostConditions | None) -> str:
-    """Returns what the counters of the system say of a disturbance."""
+    """Returns the cause of a disturbance by the system's counters."""
     if host is None:
         return "something else was running"
     if host.throttled_share > SHARE_LIMIT:

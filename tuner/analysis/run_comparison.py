@@ -1,4 +1,4 @@
-"""Which ratios of a run's stored times may be printed, by what is stored with its round of timing."""
+"""Which ratios of a run's stored times may be printed, by the stored quality of its timing round."""
 
 from tuner.analysis.comparison import Comparable, Evidence, NotComparable, comparison, objection
 from tuner.analysis.selected_result import timed
@@ -6,7 +6,7 @@ from tuner.core.runs import Run, StoredTrial
 
 
 def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable | None:
-    """Returns the time of a run's trial over the baseline's, or why no ratio may be printed.
+    """Returns the ratio of a trial's time to its run's baseline, or why no ratio may be printed.
 
     None where the run has no baseline.
     """
@@ -18,16 +18,16 @@ def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable
 
 
 def between_trials(run: Run, ours: StoredTrial, reference: StoredTrial) -> Comparable | NotComparable:
-    """Returns the time of a trial over another's, or why no ratio may be printed; ``run`` is that of ours."""
+    """Returns the ratio of two trials' times, or why none may be printed; ``run`` is that of ``ours``."""
     return comparison(timed(ours), timed(reference), _evidence(run, ours, reference))
 
 
 def distrust(run: Run, trial: StoredTrial) -> str:
-    """Returns why no ratio with the time of a run's trial may be printed, whatever to; '' where one may."""
+    """Returns why no ratio of a trial's time to any other may be printed; '' where a ratio may."""
     return objection((timed(trial),), _evidence(run, trial))
 
 
 def _evidence(run: Run, *trials: StoredTrial) -> Evidence:
-    """Returns how trials were timed: final times of one run are all of the round that its run answers by."""
+    """Returns how trials were timed: final times of one run are all of the same timing round."""
     is_interleaved = all(trial.final is not None and trial.run == run.id for trial in trials)
     return Evidence(is_interleaved, run.noise, run.unreliable)

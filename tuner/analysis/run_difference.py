@@ -1,4 +1,4 @@
-"""What two runs with the same settings did differently, trial by trial. Clocks and ids do not count."""
+"""The differences between two runs with the same settings, trial by trial, apart from clocks and IDs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from tuner.core.runs import StoredTrial
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing about one trial that is not the same in both runs."""
+    """One property of one trial that differs between two runs."""
 
     number: int  # of the trial
     what: str
@@ -17,12 +17,12 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """Returns one line for people."""
+        """Returns the difference as one line to print."""
         return f"trial {self.number}: {self.what}: {self.first} in the first run, {self.second} in the second"
 
 
 def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...]) -> tuple[Difference, ...]:
-    """Returns what differs: at most one thing per trial, the first of proposal, outcome, origin, final."""
+    """Returns at most one difference per trial: the first of proposal, outcome, origin, final time."""
     ours, theirs = _facts(first), _facts(second)
     return tuple(
         Difference(number, name, a, b)
@@ -39,7 +39,7 @@ def _unequal(first: dict[str, object], second: dict[str, object]) -> Iterator[tu
 
 
 def _facts(trials: tuple[StoredTrial, ...]) -> dict[int, dict[str, object]]:
-    """Returns by number what must be the same however often a run was interrupted."""
+    """Returns, by trial number, the properties that do not depend on interruptions of a run."""
     numbers = {trial.id: trial.number for trial in trials}
     return {trial.number: dict(_facts_of(trial, numbers)) for trial in trials}
 

@@ -1,4 +1,4 @@
-"""Trials -> the answer of a run: the best one, or the set that this session cannot tell apart."""
+"""Trials -> the selected result of a run: the best trial, and the trials tied with the fastest."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.record import Measurement
 from tuner.core.runs import StoredTrial
 
-OFF: tuple[Value, ...] = (0, 1, "none")  # values by which knobs leave something out: no block, no unrolling
-SIMPLICITY_LIMIT = 0.05  # slower than the fastest that a simpler script may be, however noisy the session
+OFF: tuple[Value, ...] = (0, 1, "none")  # values that switch a knob's transform off: no block, no unrolling
+SIMPLICITY_LIMIT = 0.05  # relative: how much slower a simpler script may be, however noisy the session
 
 
 @dataclass(frozen=True)
@@ -22,30 +22,30 @@ class Tied:
 
 @dataclass(frozen=True)
 class SelectedResult:
-    """The trial to use, and those whose times mean the same."""
+    """The trial to use, and the trials tied with the fastest."""
 
-    best: StoredTrial  # the simplest of those as fast as the fastest within noise
-    ties: tuple[Tied, ...]  # the best is among them; fastest first
-    floor: float = 0.0  # relative difference that was taken for noise
+    best: StoredTrial  # the simplest of the trials as fast as the fastest within noise
+    ties: tuple[Tied, ...]  # ``best`` included; fastest first
+    floor: float = 0.0  # noise floor: relative difference taken for noise
 
     @property
     def measurement(self) -> Measurement:
-        """Returns the time of the best: the interleaved one when there is one."""
+        """Returns the best trial's measurement: of the final re-measurement if there is one."""
         return timed(self.best)
 
     @property
     def can_separate(self) -> bool:
-        """Tells whether the timing was quiet enough to call what is tied equally fast."""
+        """Returns whether the timing was quiet enough to call the tied trials equally fast."""
         return self.floor <= NOISE_LIMIT
 
     @property
     def tied(self) -> tuple[StoredTrial, ...]:
-        """Returns the trials of the tied set, fastest first."""
+        """Returns the tied trials, fastest first."""
         return tuple(tie.trial for tie in self.ties)
 
 
 def timed(trial: StoredTrial) -> Measurement:
-    """Returns the time that a measured trial is judged by. Raises ValueError when it was not timed."""
+    """Returns the measurement by which a trial is ranked. Raises ValueError for a trial not timed."""
     if trial.final is not None:
         return trial.final
     if isinstance(trial.record.outcome, Measurement):
@@ -54,13 +54,13 @@ def timed(trial: StoredTrial) -> Measurement:
 
 
 def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> SelectedResult | None:
-    """Returns the best of the measured trials and what is tied with it; None when none was measured.
+    """Returns the best of the measured trials and the trials tied with the fastest; None without times.
 
-    Where finalists were timed again, only they count: times of other minutes do not compare.
-    Tied with the fastest are those that the bootstrap does not show to be slower by more than ``noise``, the
-    difference between two timings of the same code; for want of it, by more than half the fastest's interval.
-    The best is the simplest of the tied whose own median is within that noise and SIMPLICITY_LIMIT; of
-    equally simple ones the fastest.
+    Where top trials were timed again, only these count: times of other minutes are not comparable.
+    A trial is tied with the fastest unless the bootstrap shows it to be slower by more than ``noise``, the
+    relative difference between two timings of the same code (None: half the fastest trial's interval).
+    The best is the simplest of the tied trials whose median is within the noise and SIMPLICITY_LIMIT of the
+    fastest; of equally simple trials the fastest.
     """
     by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:
@@ -76,9 +76,9 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
 
 
 def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
-    """Returns the trials timed again together; where none was, all measured ones.
+    """Returns the trials of the final re-measurement; where there was none, all measured trials.
 
-    None is stale or early-stopped: a few samples of what is far too slow are no result.
+    Leaves out stale and early-stopped trials: a few samples of a far too slow candidate are no result.
     """
     trials = tuple(trial for trial in trials if not trial.stale and trial.early_stopped is None)
     finals = tuple(trial for trial in trials if trial.final is not None)
@@ -86,21 +86,21 @@ def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
 
 
 def half_width(measurement: Measurement) -> float:
-    """Returns half the interval of a median, relative to it."""
+    """Returns half the width of a median's interval, relative to the median."""
     low_s, high_s = measurement.interval_s
     return (high_s - low_s) / 2 / measurement.median_s
 
 
 def complexity(trial: StoredTrial) -> tuple[int, int]:
-    """Returns what to compare, the smaller the simpler: lines of the script, then knobs that do something.
+    """Returns a sort key, the smaller the simpler: lines of the script, then knobs that are switched on.
 
-    A script has lines for all that it does: tiles, packing and pipelining that are left out are not in it.
+    A bound script has lines only for the transforms that it applies, such as tiling, packing, pipelining.
     """
     return script_lines(trial.script_text), knobs_on(trial.record.candidate)
 
 
 def script_lines(text: str) -> int:
-    """Returns the lines of a script that are neither blank nor comment."""
+    """Returns the number of lines of a script that are neither blank nor a comment."""
     return sum(1 for line in text.splitlines() if line.strip() and not line.strip().startswith("//"))
 
 

@@ -1,26 +1,26 @@
-"""How much longer one thing takes than another, and how sure that is."""
+"""How much longer one measurement is than another, with a confidence interval."""
 
 from dataclasses import dataclass
 
 from tuner.core.record import Measurement
 
 RESAMPLES = 1000  # of the bootstrap
-SEED = 0  # fixed: equal samples give equal intervals, whenever an answer is asked for
+SEED = 0  # fixed: equal samples give equal intervals
 
 
 @dataclass(frozen=True)
 class Slowdown:
-    """A relative difference of medians: 0.02 is 2 % longer."""
+    """The relative difference of two medians: 0.02 is 2 % longer."""
 
     median: float
     interval: tuple[float, float]  # 95 %
 
 
 def slowdown(measurement: Measurement, fastest: Measurement) -> Slowdown:
-    """Returns how much longer one took than the fastest, with a percentile-bootstrap interval (Efron, 1979).
+    """Returns how much longer a measurement is than the fastest, with a percentile bootstrap (Efron, 1979).
 
-    Samples of finals were taken in rounds, one of each finalist: where both have equally many they are drawn
-    round by round, so that what slowed a whole round down does not count.
+    The final re-measurement takes one sample of each trial per round: where both measurements have equally
+    many samples, rounds are resampled, so that a disturbance of a whole round cancels.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""How unlike two tasks of tuning are: in octaves, as if all that differs were sizes."""
+"""The distance between two tuning tasks, in octaves: as if every difference were one of sizes."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,8 +10,8 @@ from tuner.core.problem import Problem
 
 Item = TypeVar("Item")
 
-# What a difference counts as, in doublings of one extent. They rank what is known, nothing more: at equal
-# sizes another layout is nearer than another type, and what an other machine likes is asked last.
+# Weights of differences, in doublings of one extent. They only rank known tasks: at equal sizes another
+# layout is nearer than another type, and another machine is farthest.
 EPILOGUE = 0.5
 LAYOUT = 1.0
 OUTPUT = 0.5
@@ -23,7 +23,7 @@ OTHER_KIND = 4.0
 
 @dataclass(frozen=True)
 class TuningTask:
-    """What is tuned, and for what."""
+    """A problem, and the machine and number of threads that it is tuned for."""
 
     problem: Problem
     machine: Machine
@@ -33,14 +33,14 @@ class TuningTask:
 def nearest_first(
     task: TuningTask, items: Iterable[Item], task_of: Callable[[Item], TuningTask]
 ) -> list[Item]:
-    """Returns those that something carries over from, the nearest first; equally near ones as given."""
+    """Returns the items whose tasks have a distance to ``task``, the nearest first; a stable sort."""
     apart = ((distance(task, task_of(item)), item) for item in items)
     known = [(far, item) for far, item in apart if far is not None]
     return [item for _, item in sorted(known, key=lambda pair: pair[0])]
 
 
 def distance(task: TuningTask, other: TuningTask) -> float | None:
-    """Returns how far apart two tasks are, 0 for equal ones; None where nothing carries over."""
+    """Returns the distance of two tasks, 0 for equal tasks; None for another operation, or CPU and GPU."""
     ours, theirs = task.problem, other.problem
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
@@ -57,7 +57,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
 
 
 def machine_distance(machine: Machine, other: Machine) -> float:
-    """Returns 0 for machines whose times compare, little for those that run the same code."""
+    """Returns 0 for machines with comparable times, SAME_KIND for equal instruction sets, or OTHER_KIND."""
     if machine.name == other.name:
         return 0.0
     is_same_kind = (machine.isa, machine.chip) == (other.isa, other.chip)

@@ -1,4 +1,4 @@
-"""What was best for the tasks most like this one: where a search begins."""
+"""Warm start: the best candidates of the nearest tasks, proposed first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,28 +9,28 @@ from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 from tuner.core.runs import WARM_START, FirstPoint
 
-TASKS = 4  # that a search learns from, the nearest
-POINTS = 8  # proposed in all
+TASKS = 4  # nearest tasks that warm-start points are taken from
+POINTS = 8  # warm-start points in all
 
 
 @dataclass(frozen=True)
 class Known:
-    """The fastest candidates of one task, by earlier runs or a recording."""
+    """The fastest candidates of one task, from earlier runs or a recording."""
 
     task: TuningTask
     points: tuple[tuple[Candidate, str], ...]  # (candidate, who measured it), the fastest first
 
     def first_points(self, task: TuningTask) -> Iterator[FirstPoint]:
-        """Yields the points as proposals for another task, with where they come from."""
+        """Yields the candidates as warm-start points for another task, with their source."""
         for candidate, who in self.points:
             source = f"{_words(self.task.problem, task.problem)} ({who})"
             yield FirstPoint(candidate, WARM_START, source)
 
 
 def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[FirstPoint, ...]:
-    """Returns what to propose: of each of the nearest tasks in turn its best, then its second, and so on.
+    """Returns the warm-start points: the best candidate of each of the nearest tasks, then each second, etc.
 
-    One task's best is partly luck, and what is good for several is likelier to be good for this one.
+    One task's best is partly luck; a candidate that is good for several tasks is likelier to be good here.
     """
     nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
     chosen: dict[Candidate, FirstPoint] = {}
@@ -42,7 +42,7 @@ def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[FirstPoint,
 
 
 def _words(problem: Problem, ours: Problem) -> str:
-    """Names a problem by its shape and by what else is not as in ours."""
+    """Returns a problem's shape, with its types, layout and epilogue where these differ from ``ours``."""
     pairs = (
         (problem.dtype, ours.dtype),
         (problem.layout, ours.layout),

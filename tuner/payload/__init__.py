@@ -1,1 +1,1 @@
-"""A problem as MLIR text, as random arrays, and its float64 answer."""
+"""A problem as MLIR text, as random arrays, and its expected result in float64."""

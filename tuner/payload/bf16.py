@@ -1,6 +1,6 @@
 """bf16 numbers as bits: the upper half of an f32, with or without the package ml_dtypes.
 
-An element that nobody has written is NaN; of integers, which have no NaN, the least number.
+Unwritten elements are filled with NaN; those of integers, which have no NaN, with the least number.
 """
 
 from typing import Any, Final
@@ -19,7 +19,7 @@ ONE_BITS: Final = 0x3F80
 
 
 def narrowed(numbers: Array) -> Array:
-    """Rounds to bf16, to nearest, ties to even: adds half of the last kept bit and truncates. No NaN."""
+    """Returns numbers rounded to bf16, to nearest, ties to even; wrong for NaN."""
     bits = np.ascontiguousarray(numbers, dtype=np.float32).view(np.uint32)
     odd = bits >> DROPPED_BITS & 1
     rounded = bits + np.uint32((1 << DROPPED_BITS - 1) - 1) + odd
@@ -27,14 +27,14 @@ def narrowed(numbers: Array) -> Array:
 
 
 def widened(array: Array) -> Array:
-    """Returns bf16 numbers as f32, others as they are."""
+    """Returns an array of bf16 as f32; an array of another type unchanged."""
     if array.dtype != BF16:
         return array
     return (array.view(np.uint16).astype(np.uint32) << DROPPED_BITS).view(np.float32)
 
 
 def multiply(array: Array, factors: Array, out: Array) -> None:
-    """Multiplies an array of any type by factors of the same type, into ``out``."""
+    """Writes the product of an array of any type and factors of the same type to ``out``."""
     if array.dtype != BF16:
         np.multiply(array, factors, out=out)
         return
@@ -42,7 +42,7 @@ def multiply(array: Array, factors: Array, out: Array) -> None:
 
 
 def fill_with_nan(array: Array) -> None:
-    """Fills an array of any type with NaN, one of integers with their least number."""
+    """Fills an array of floats with NaN, an array of integers with the type's least number."""
     if array.dtype == BF16:
         array.view(np.uint16).fill(NAN_BITS)
     elif array.dtype.kind == "i":
@@ -60,7 +60,7 @@ def fill_with_one(array: Array) -> None:
 
 
 def is_nan(array: Array) -> npt.NDArray[np.bool_]:
-    """Tells of each element whether it is as ``fill_with_nan`` leaves it."""
+    """Returns, per element, whether it is NaN, or for integers the type's least number."""
     if array.dtype.kind == "i":
         return np.asarray(array == np.iinfo(array.dtype).min)
     return np.asarray(np.isnan(widened(array)))

@@ -1,4 +1,4 @@
-"""The payload: MLIR text of a problem, as one function, or one function per shape of panel."""
+"""The payload of a CPU: MLIR text of a problem, with one function per shape of a thread's partition of C."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ PARTITIONS_COMMENT = (
     "// panels: "  # in a script for several threads: entry row column m n [first matrices]; ...
 )
 PARTITIONS_LIMIT = 1024  # of a script; threads of the largest machines
-ENTRY = "matmul"  # of the whole problem; panel functions append _<rows>x<columns>
+ENTRY = "matmul"  # of the whole problem; functions of partitions append _<rows>x<columns>
 MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
     "nn": ("(m, k)", "(k, n)"),
     "nt": ("(m, k)", "(n, k)"),
@@ -21,10 +21,10 @@ MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
 
 
 def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
-    """Partitions C into at most ``parts`` panels of columns ("n") or rows ("m"), or none ("none").
+    """Partitions C into at most ``parts`` partitions by columns ("n") or rows ("m"), or not ("none").
 
-    A panel's extent is a multiple of ``multiple`` but for the last one's. Equal panels share a function.
-    Whole matrices of a batch ("none") are dealt out, as even as they are; else each is cut, all alike.
+    The extent of each partition but the last is a multiple of ``multiple``. Partitions of equal size share a
+    function. For "none", the matrices of a batch are distributed evenly; else each matrix is partitioned.
     """
     m, n, _ = problem.sizes
     if split == "none" or parts == 1:
@@ -44,14 +44,14 @@ def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[
 
 
 def partitions_comment(panels: tuple[Partition, ...]) -> str:
-    """Returns the line that tells a reader of the script, and ``partitions_in``, what it is written for."""
+    """Returns the comment line of a script that lists its partitions, which ``partitions_in`` parses."""
     return PARTITIONS_COMMENT + "; ".join(map(_partition_text, panels))
 
 
 def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
-    """Reads the panels that a script is written for; the whole problem when it names none.
+    """Parses the partitions of a script; a script that lists none has the whole problem as its partition.
 
-    Raises UsageError for panels that do not cover C exactly once: kernels trust them with every address.
+    Raises UsageError for partitions that do not cover C exactly once: kernels compute addresses from them.
     """
     line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:
@@ -70,21 +70,21 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
 def payload_mlir(problem: Problem, panels: tuple[Partition, ...]) -> str:
     """Returns a module with one function per entry: (A, B[, bias], C) as memrefs; only C is written.
 
-    Of a batch it takes one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each.
+    For a batch, a function takes one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each pair.
 
-    A panel's function takes pointers to its own first elements; strides are those of the whole matrices.
+    A partition's function takes pointers to its first elements; strides are those of the whole matrices.
     """
     functions = {panel.entry: _function(problem, panel) for panel in panels}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
 
 
 def batch_comment(problem: Problem) -> str:
-    """Returns a line that tells a reader how often a payload runs; nothing for a single matmul."""
+    """Returns a comment line with the number of matrices of a batch; "" for a single matmul."""
     return f"// for each of {problem.batch} pairs of matrices\n" if problem.lead else ""
 
 
 def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
-    """Returns the elements between the start of A, B[, bias], C and the panel's part of each."""
+    """Returns the offsets in elements of a partition's parts of A, B[, bias], C from the arrays' starts."""
     m, n, k = problem.sizes
     a = panel.first * m * k + (panel.row if problem.layout == "tn" else panel.row * k)
     b = panel.first * k * n + (panel.column * k if problem.layout == "nt" else panel.column)
@@ -93,7 +93,7 @@ def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
 
 
 def matrix_bytes(problem: Problem) -> tuple[int, ...]:
-    """Returns the bytes from one matrix of a batch to the next, of A, B[, bias], C; one bias is for all."""
+    """Returns the bytes from one matrix of a batch to the next, of A, B[, bias], C; 0 for the shared bias."""
     m, n, k = problem.sizes
     bias = (0,) if problem.epilogue == "bias_relu" else ()
     of_inputs = (m * k * problem.input_bytes, k * n * problem.input_bytes)
@@ -101,12 +101,12 @@ def matrix_bytes(problem: Problem) -> tuple[int, ...]:
 
 
 def zero(element: str) -> str:
-    """Returns the zero of an element type as MLIR spells it, with its type."""
+    """Returns the zero of an element type as an MLIR attribute with its type: ``0.0 : f32``."""
     return f"0 : {element}" if element.startswith("i") else f"0.0 : {element}"
 
 
 def scalar_op(word: str, element: str) -> str:
-    """Returns the arith op of "add" or "max" on an element type."""
+    """Returns the arith op of "add" or "max" for an element type: ``arith.addf``."""
     integer, floating = {"add": ("addi", "addf"), "max": ("maxsi", "maximumf")}[word]
     return "arith." + (integer if element.startswith("i") else floating)
 

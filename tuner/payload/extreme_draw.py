@@ -1,6 +1,6 @@
-"""Inputs that usual draws never have: rows of one sign, zeros of both signs, large and subnormal numbers.
+"""Extreme inputs that usual draws never have: rows of one sign, signed zeros, large and subnormal numbers.
 
-All numbers are small whole ones times powers of two, so that sums are exact in any order.
+All numbers are small integers times powers of two, so that sums are exact in any order.
 """
 
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from tuner.core.problem import Problem
 from tuner.payload.bf16 import widened
 from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, stored_bias
 
-LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, subnormal ones too
-ZERO_SHARE = 0.5  # of the numbers of a row of zeros
+LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, also as subnormal numbers
+ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
 
 
 @dataclass(frozen=True)
 class Exponents:
-    """Of the powers of two that rows of A and columns of B are multiplied by."""
+    """Exponents of the powers of two by which rows of A and columns of B are multiplied."""
 
     large: int  # of a row
-    small: int  # of a row; the numbers are subnormal where the type's arithmetic knows such
-    column: int  # of a column, up or down
-    largest_whole: int = LARGEST_WHOLE  # of the numbers before
+    small: int  # of a row; gives subnormal numbers where the type's arithmetic supports them
+    column: int  # of a column, positive or negative
+    largest_whole: int = LARGEST_WHOLE  # of the integers that are multiplied
 
 
 # Sums of large rows and columns stay below 2**127, f64: 2**1023; numbers of f16 below 2**15. Processors' bf16
-# instructions read subnormal numbers as zeros, as tensor cores do those of tf32.
+# instructions read subnormal numbers as zeros; tensor cores do so for tf32.
 EXPONENTS = {
     "f32": Exponents(60, -145, 30),
     "f64": Exponents(400, -1070, 300),
@@ -42,7 +42,7 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 
 
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
-    """Draws inputs with rows of A and columns of B of each kind, as far as there are enough."""
+    """Draws inputs with rows of A and columns of B of each kind, as far as there are enough rows."""
     m, n, k = problem.sizes
     exponents = EXPONENTS[problem.dtype]
     rows, columns = (
@@ -71,7 +71,7 @@ def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int], largest: in
 
 
 def _zeros(rng: np.random.Generator, shape: tuple[int, int]) -> Float64:
-    """Returns factors, some of them zeros of either sign."""
+    """Returns factors: 1, or for a share of the elements +0 or -0."""
     return np.asarray(np.where(rng.random(shape) < ZERO_SHARE, rng.choice((-0.0, 0.0), shape), 1.0))
 
 

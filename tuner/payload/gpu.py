@@ -1,7 +1,7 @@
 """The payload of a GPU: a problem's MLIR on padded views, with functions that pack before and reduce after.
 
-Tiles divide the padded sizes; true sizes travel as an attribute of each argument, which
-``tuner.mlir.rewrite.padded_views`` reads. What the sizes are depends on the tiles, so a script says them in
+Tiles divide the padded sizes; true sizes are an attribute of each argument, which
+``tuner.mlir.rewrite.padded_views`` reads. The sizes depend on the tiles, so a script states them in
 comments at its top::
 
     // padding: 256 128 96     sizes (m, n, k) of the views
@@ -24,17 +24,17 @@ SLICES_LIMIT = 64
 
 @dataclass(frozen=True)
 class Views:
-    """Sizes and functions that a script asks of its payload beside the problem."""
+    """Padded sizes and additional functions that a script needs in its payload."""
 
     padding: tuple[int, int, int]  # (m, n, k), each at least the problem's
-    slices: int = 1  # of the workspace; 1: there is none
-    packed: tuple[str, ...] = ()  # operands, of "a" and "b"
+    slices: int = 1  # of the workspace (split-K); 1: no workspace
+    packed: tuple[str, ...] = ()  # packed operands: "a", "b", both or none
 
 
 def views_in(script: str, problem: Problem) -> Views:
-    """Reads the comments of a script; the true sizes where it names none.
+    """Parses the comments of a script; returns the problem's sizes where there are none.
 
-    Raises UsageError for sizes below the problem's or words that are not known.
+    Raises UsageError for sizes below the problem's and for other operands than a and b.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     padding = _numbers("padding", found.get("padding", [str(size) for size in problem.sizes]), 3)
@@ -53,24 +53,25 @@ def views_in(script: str, problem: Problem) -> Views:
 
 
 def gpu_payload_mlir(problem: Problem, views: Views) -> str:
-    """Returns a module whose functions run in order: packing, the matmul, adding up of slices.
+    """Returns a module whose functions run in order: packing, the matmul, the sum of the slices.
 
-    Arguments of @matmul: A, B[, bias], C; with a workspace A, B, workspace, and @reduce does the rest.
-    Of a batch it takes one pair of matrices: ``tuner.mlir.gpu.batches`` runs it for all, along z of the grid.
+    Arguments of @matmul: A, B[, bias], C; with a workspace A, B, workspace, and @reduce writes C.
+    For a batch, the functions take one pair of matrices: ``tuner.mlir.gpu.batches`` runs them for all pairs,
+    along z of the grid.
     """
     return batch_comment(problem) + "module {\n" + "".join(_functions(problem, views)) + "}\n"
 
 
 @dataclass(frozen=True)
 class _View:
-    """A memref argument with padded sizes, and the tensor that it is read as."""
+    """A memref argument with padded sizes, and the tensor type that the memref is read as."""
 
     name: str
     true: tuple[int, ...]
     padded: tuple[int, ...]
     pitch: int  # elements from row to row
     element: str
-    buffer: str = ""  # name where it is not that of the argument's position
+    buffer: str = ""  # name, where it is not that of the argument's position
 
     @property
     def tensor(self) -> str:
@@ -103,7 +104,7 @@ def _functions(problem: Problem, views: Views) -> list[str]:
 
 
 def _stored(problem: Problem, views: Views, name: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Returns the true and the padded sizes of A or B as they lie in memory."""
+    """Returns the true and the padded sizes of A or B as stored in memory."""
     letters = MAPS[problem.layout]["ab".index(name)]
     true, padded = (dict(zip("mnk", each, strict=True)) for each in (problem.sizes, views.padding))
     rows, columns = letters[1], letters[4]  # "(m, k)"
@@ -111,7 +112,7 @@ def _stored(problem: Problem, views: Views, name: str) -> tuple[tuple[int, int],
 
 
 def packed_pitch(problem: Problem, columns: int) -> int:
-    """Returns the elements of a packed row."""
+    """Returns the number of elements of a packed row, a multiple of 16 bytes."""
     return _up(columns, PACKED_BYTES // problem.input_bytes)
 
 
@@ -130,7 +131,7 @@ def _output(problem: Problem, views: Views) -> _View:
 
 
 def _bias(problem: Problem, views: Views) -> _View:
-    """Returns the bias, which has C's type in memory."""
+    """Returns the view of the bias, which has C's type in memory."""
     return _View("bias", (problem.sizes[1],), (views.padding[1],), 1, problem.result_dtype, "bias")
 
 
@@ -151,7 +152,7 @@ def _matmul(problem: Problem, views: Views) -> str:
 
 
 def _partial_matmul(problem: Problem, views: Views) -> str:
-    """Returns @matmul for split-K: its C is one slice of the workspace."""
+    """Returns the function @matmul for split-K, whose C is one slice of the workspace."""
     a, b = _operand(problem, views, "a"), _operand(problem, views, "b")
     sums, sizes = problem.accumulator, views.padding[:2]
     c = _View("c", sizes, sizes, sizes[1], sums, "workspace")
@@ -159,7 +160,7 @@ def _partial_matmul(problem: Problem, views: Views) -> str:
 
 
 def _reduce(problem: Problem, views: Views) -> str:
-    """Returns @reduce, which adds the slices of the workspace and applies the epilogue."""
+    """Returns the function @reduce, which adds the slices of the workspace and applies the epilogue."""
     c, sums = _output(problem, views), problem.accumulator
     sizes = (views.slices, *views.padding[:2])
     slices = _View("slices", sizes, sizes, 0, sums, "workspace")
@@ -184,7 +185,7 @@ def _reduce(problem: Problem, views: Views) -> str:
 
 
 def _pack(problem: Problem, views: Views, name: str) -> str:
-    """Returns @pack_a or @pack_b: copies to rows of whole 16 bytes, with zeros behind a row's end."""
+    """Returns @pack_a or @pack_b: a copy to rows of a multiple of 16 bytes, padded with zeros."""
     true, _ = _stored(problem, views, name)
     element, pitch = problem.stored_dtype, packed_pitch(problem, true[1])
     padded = (_up(true[0], PACK_TILE[0]), _up(pitch, PACK_TILE[1]))

@@ -17,25 +17,25 @@ from tuner.payload.float8 import FLOAT8_STEPS, FLOAT8_SUM_ROUNDING
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]
-# Of dtypes, and of what they are in memory; those of a package that is missing are left out.
+# dtype, or MLIR type in memory -> numpy type; types of a package that is not installed are left out.
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     dtype: DTYPES[stored]
     for dtype in dict.fromkeys((*INPUT_DTYPES, "i32", *STORED.values()))
     if (stored := STORED.get(dtype, dtype)) in DTYPES
 }
 # Rounding errors of a dot product of random terms stay below 4 u |a| |b| over millions of elements (measured
-# for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves room to K = 1e5.
+# for K = 64 .. 4096); a missing or doubled term is about |a| |b| / K. 16 leaves a margin up to K = 1e5.
 ERROR_FACTOR = 16.0
-SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # the smallest of the types that sums are of
-SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # positive numbers of the narrow types
+SUBNORMAL = {"f64": 2.0**-1074, "f32": 2.0**-149, "i32": 0.0}  # smallest positive numbers, types of sums
+SMALLEST = {"f16": 2.0**-24, "bf16": 2.0**-133}  # smallest positive numbers, narrow types
 F16_STEPS = np.float32(
     2.0**20
 )  # of 1: inputs are multiples of 2**-20, their halves 16 steps above the smallest
-I8_LARGEST = 63  # of a base: twice as much is a number as well, of either sign
-I8_DEVIATION = 21.0  # of a base: three of these are the largest number
-I8_TOP_BIT = 128.0  # what the highest bit of an i8 takes away
+I8_LARGEST = 63  # of a base: twice this number, of either sign, is an i8 as well
+I8_DEVIATION = 21.0  # standard deviation of a base: a third of the largest number
+I8_TOP_BIT = 128.0  # absolute weight of the highest bit of an i8
 TF32_DROPPED_BITS = 13  # of the mantissa of an f32
-BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 stays in the cache
+BLOCK_ELEMENTS = 2**17  # compared at once: a megabyte in float64 fits in the cache
 FACTORS = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])  # of rows and columns
 I8_FACTORS = np.array([-2.0, -1.0, 1.0, 2.0])
 TINY = 1e-300  # where the tolerance is 0, any difference is wrong
@@ -43,20 +43,20 @@ TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 @dataclass(frozen=True, eq=False)
 class BaseDraw:
-    """Random matrices of which ``Inputs`` are scaled copies: those cost O(mk + kn), and no new product.
+    """Random matrices of which ``Inputs`` are scaled copies: a copy costs O(mk + kn), and no new product.
 
-    Of a batch the arrays are of all matrices, and rows of A and of C are counted through all of them.
+    For a batch, the arrays hold all matrices, and rows of A and of C are numbered through all matrices.
     """
 
-    a: Array  # (m, k), or (k, m) in memory for layout tn; behind the batch, if there is one
-    b: Array  # (k, n), or (n, k) in memory for layout nt; likewise
+    a: Array  # (m, k), for layout tn (k, m); with the batch in front, if there is one
+    b: Array  # (k, n), for layout nt (n, k); with the batch in front, if there is one
     layout: str
     row_norm: Float64  # (rows,), of A
     column_norm: Float64  # (batch, n), of B
 
     @property
     def as_used(self) -> tuple[Array, Array]:
-        """Returns A as (batch, m, k) and B as (batch, k, n), views of both."""
+        """Returns views of A as (batch, m, k) and of B as (batch, k, n)."""
         a, b = (each.reshape(-1, *each.shape[-2:]) for each in (self.a, self.b))
         return (
             a.swapaxes(1, 2) if self.layout == "tn" else a,
@@ -65,13 +65,13 @@ class BaseDraw:
 
     @cached_property
     def product(self) -> Float64:
-        """Returns the exact inputs multiplied in float64, (rows, n)."""
+        """Returns the product of the inputs in float64, (rows, n)."""
         a, b = self.as_used
         product: Float64 = _wide(a) @ _wide(b)
         return product.reshape(-1, b.shape[2])
 
     def part(self, rows: slice | Array, columns: slice) -> Float64:
-        """Returns some rows and columns of the product, without the rest of it."""
+        """Returns some rows and columns of the product, computed without the rest."""
         a, b = self.as_used
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
@@ -85,7 +85,7 @@ class BaseDraw:
 
 @dataclass(frozen=True)
 class Flip:
-    """A number of an input whose highest bit, of floating-point numbers the sign, is not as it was drawn."""
+    """One number of an input whose highest bit (the sign, for floats) was flipped after the draw."""
 
     array: str  # "A" or "B"
     row: int
@@ -95,7 +95,7 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """One draw of inputs as the kernel takes them, with the result that is expected of it."""
+    """One draw of inputs as the kernel takes them, with the expected result and its tolerance."""
 
     problem: Problem
     base: BaseDraw
@@ -104,31 +104,31 @@ class Inputs:
     bias: Array | None  # (n,)
     rows: Float64  # (rows,), the factor of each row of A
     columns: Float64  # (batch, n), the factor of each column of B
-    result_rounding: float = 0.0  # relative; of a library that stores C narrower than the problem says
-    flip: Flip | None = None  # since they were drawn
+    result_rounding: float = 0.0  # relative; for a library that stores C in a narrower type
+    flip: Flip | None = None  # a bit flipped after the draw
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Returns the arguments in the order of the payload, C left out."""
+        """Returns the payload's arguments in order, without C: A, B[, bias]."""
         return (self.a, self.b) if self.bias is None else (self.a, self.b, self.bias)
 
     @property
     def expected(self) -> Float64:
-        """Returns the float64 answer, (rows, n)."""
+        """Returns the expected result in float64, (rows, n)."""
         return self.block(0, self.problem.rows)[0]
 
     @property
     def tolerance(self) -> Float64:
-        """Returns the largest absolute error allowed of each element, (rows, n)."""
+        """Returns the largest absolute error allowed per element, (rows, n)."""
         return self.block(0, self.problem.rows)[1]
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
-        """Returns the answer and its tolerance for some rows."""
+        """Returns the expected result and its tolerance of the rows ``start`` to ``stop``."""
         rows = slice(start, stop)
         return self._finish(rows, slice(None), self.base.product[rows])
 
     def tile(self, rows: slice | Array, columns: slice) -> tuple[Float64, Float64]:
-        """Returns the answer and its tolerance for a rectangle, or rows by number, in O(k) per element."""
+        """Returns expected result and tolerance of a rectangle, or of rows by number, in O(k) per element."""
         return self._finish(rows, columns, self.base.part(rows, columns))
 
     def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
@@ -158,7 +158,7 @@ class Inputs:
         return expected, tolerance
 
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
-        """Corrects the row or the column of C that a flip changes."""
+        """Adds the change of C by a flipped bit to ``expected``, in one row or one column."""
         m, n, _ = self.problem.sizes
         a, b = (each[flip.matrix] for each in self.base.as_used)
         of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
@@ -174,12 +174,12 @@ class Inputs:
 
 
 def output_dtype(problem: Problem) -> np.dtype[Any]:
-    """Returns the type of C and of the bias."""
+    """Returns the numpy type of C and of the bias."""
     return NUMPY_DTYPES[problem.result_dtype]
 
 
 def unwritten_output(problem: Problem) -> Array:
-    """Returns a C, (rows, n), of NaN, or of what integers have for it, so that unwritten elements show."""
+    """Returns a C, (rows, n), filled with NaN (integers: least number): unwritten elements show."""
     c = np.empty((problem.rows, problem.sizes[1]), output_dtype(problem))
     fill_with_nan(c)
     return c
@@ -204,7 +204,7 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
 
 
 def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
-    """Returns the base of A, (m, k), and B, (k, n), each behind the batch if there is one."""
+    """Returns the base draw of A, (m, k), and B, (k, n), each with the batch in front if there is one."""
     return BaseDraw(
         np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,
@@ -217,9 +217,9 @@ def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
 def draw(
     problem: Problem, base: BaseDraw, rng: np.random.Generator, into: tuple[Array, Array] | None = None
 ) -> Inputs:
-    """Makes fresh inputs, in the arrays ``into`` if given: rows of A and columns of B times random factors.
+    """Returns fresh inputs, in the arrays ``into`` if given: rows of A and columns of B times random factors.
 
-    The factors are signed powers of two, exact in every dtype: the answer follows without a new product.
+    The factors are signed powers of two, exact in every dtype: the expected result needs no new product.
     """
     factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
     rows = rng.choice(factors, problem.rows)
@@ -229,7 +229,7 @@ def draw(
 
 
 def stored_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
-    """Draws the bias of an epilogue that has one."""
+    """Draws the bias; returns None for an epilogue without a bias."""
     if problem.epilogue != "bias_relu":
         return None
     numbers = rng.standard_normal(problem.sizes[1])
@@ -239,19 +239,19 @@ def stored_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
-    """Makes inputs, in the arrays ``into``, of which each number of A and of B has the other sign."""
+    """Returns inputs, in the arrays ``into``, with the opposite sign of each number of A and of B."""
     rows, columns = -inputs.rows, -inputs.columns
     a, b = _scaled(inputs.problem, inputs.base, rows, columns, into)
     return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None)
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares every element; the text names the worst one. NaN and infinity count as wrong."""
+    """Compares every element; returns the verdict and a text with the worst. NaN, infinity are wrong."""
     return compare_rows(inputs, result, 0, inputs.problem.rows)
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
-    """Compares the rows ``first`` to ``end``; the text names the worst element."""
+    """Compares the rows ``first`` to ``end``; returns the verdict and a text with the worst element."""
     n = inputs.problem.sizes[1]
     step = max(1, BLOCK_ELEMENTS // n)
     worst, place, wrong = -1.0, (first, 0), 0
@@ -272,7 +272,7 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
-    """Returns the names of the arrays that are no longer as they were drawn; "" when all are."""
+    """Returns the names of the arrays that a kernel has changed since they were drawn; "" for none."""
     drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
     fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
     named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
@@ -282,9 +282,9 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
 def compare_tile(
     inputs: Inputs, result: Array, rows: slice | Array, columns: slice, elements: str = "elements"
 ) -> tuple[Verdict, str]:
-    """Compares a rectangle of C, or rows by number; the text names the worst element.
+    """Compares a rectangle of C, or rows by number; returns the verdict and a text with the worst element.
 
-    ``elements`` is what the text calls those that were compared.
+    ``elements`` is the text's word for the compared elements.
     """
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns])
@@ -298,7 +298,7 @@ def compare_tile(
 
 
 def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float64:
-    """Returns errors in units of their tolerances; infinite for what is no number."""
+    """Returns errors in units of their tolerances; infinite for NaN and infinity."""
     with np.errstate(over="ignore"):  # of integers, any difference is infinitely many
         error: Float64 = np.abs(_wide(found) - expected) / np.maximum(tolerance, TINY)
     error[~np.isfinite(error)] = np.inf
@@ -306,22 +306,22 @@ def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float
 
 
 def reference_bytes(problem: Problem) -> int:
-    """Returns the memory that drawing takes at its peak: inputs thrice, wide once, C in float64."""
+    """Returns the peak bytes of drawing: the arrays three times, A and B and C once in float64."""
     m, n, k = problem.sizes
     return 3 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
-    """Rounds to the dtype such that each number times each factor is a number of the dtype as well."""
+    """Rounds numbers to the dtype such that each number times each of FACTORS is exact as well."""
     match dtype:
-        case "f16":  # halves of the smallest numbers would have to be rounded: leave out their last bits
+        case "f16":  # halves of the smallest numbers are not exact: drop the last bits
             return (np.round(numbers * F16_STEPS) / F16_STEPS).astype(np.float16)
         case "e4m3" | "e5m2":  # for the same reason
             steps = FLOAT8_STEPS[dtype]
             return as_stored(np.round(numbers * steps) / steps, dtype)
         case "i8":
             whole = np.clip(np.rint(numbers * I8_DEVIATION), -I8_LARGEST, I8_LARGEST).astype(np.int8)
-            return np.where(whole == 0, np.int8(1), whole)  # each product counts
+            return np.where(whole == 0, np.int8(1), whole)  # no product is 0: a missing one shows
         case "tf32":
             bits = numbers.view(np.uint32)
             odd = bits >> TF32_DROPPED_BITS & 1  # to the nearest, ties to even
@@ -332,7 +332,7 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:
-    """Rounds to the numpy type of a dtype; takes no NaN. Raises UsageError for a type without a package."""
+    """Returns numbers rounded to a dtype's numpy type; wrong for NaN. Raises UsageError without ml_dtypes."""
     if dtype not in NUMPY_DTYPES:
         raise UsageError(f"dtype: found {dtype}, allowed {', '.join(NUMPY_DTYPES)}: pip install ml_dtypes")
     return narrowed(numbers) if dtype == "bf16" else numbers.astype(NUMPY_DTYPES[dtype])
@@ -341,7 +341,7 @@ def as_stored(numbers: Array, dtype: str) -> Array:
 def _scaled(
     problem: Problem, base: BaseDraw, rows: Float64, columns: Float64, into: tuple[Array, Array] | None
 ) -> tuple[Array, Array]:
-    """Returns the base's arrays times the factors of their rows and columns."""
+    """Returns A with its rows and B with its columns multiplied by the factors, in ``into`` if given."""
     a, b = into or (np.empty_like(base.a), np.empty_like(base.b))
     m, n, _ = problem.sizes
     of_a = as_stored(rows, problem.stored_dtype).reshape(*problem.lead, m)
@@ -352,7 +352,7 @@ def _scaled(
 
 
 def _flip_change(numbers: Float64, dtype: np.dtype[Any]) -> Float64:
-    """Returns what is added to numbers of a type by turning their highest bit."""
+    """Returns the change of each number when its highest bit is flipped."""
     if dtype.kind == "i":
         return np.where(numbers < 0, I8_TOP_BIT, -I8_TOP_BIT)
     return -2 * numbers

@@ -1,4 +1,4 @@
-"""Comparison with the float64 reference of sampled rows, where all rows would take too long."""
+"""Comparison of sampled rows with the float64 reference, where all rows would take too long."""
 
 import itertools
 from dataclasses import replace
@@ -9,15 +9,15 @@ from tuner.core.record import Verdict
 from tuner.payload.bf16 import is_nan, widened
 from tuner.payload.reference import Array, Inputs, compare, compare_tile
 
-WHOLE_FLOP = 2**40  # of a problem that is compared whole: some 10 s of float64 on a few cores
+WHOLE_FLOP = 2**40  # of the largest problem compared whole: some 10 s in float64 on a few cores
 SAMPLED_ROWS = 256
-GOLDEN = 0.6180339887  # its multiples modulo 1 are a low-discrepancy sequence: no period as tiles have
+GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no period as tiles have
 
 
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares every element of small problems, one row of each 256th of larger ones.
+    """Compares every element of a small problem, one row in each of 256 parts of a larger problem.
 
-    All elements of C must be finite in any case: C begins as NaN, so one that was never written shows.
+    All elements of C must be finite in either case: C is NaN-filled at first, so unwritten elements show.
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)
@@ -31,9 +31,9 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
-    """Returns a row of each part of ``m``, at another place in each; the first and last row are among them.
+    """Returns one row of each of 256 parts of ``m`` rows, at varying places; includes first and last row.
 
-    A wrong tile of more than two parts in height has a row here, wherever it is.
+    A wrong tile higher than two parts contains a sampled row, wherever the tile is.
     """
     parts = min(SAMPLED_ROWS, m)
     bounds = [part * m // parts for part in range(parts + 1)]
@@ -45,7 +45,7 @@ def sampled_rows(m: int) -> tuple[int, ...]:
 
 
 def not_finite(result: Array) -> int:
-    """Counts NaN and infinities, of integers the least number, some rows at a time."""
+    """Returns the number of NaNs and infinities (integers: least numbers), counted some rows at a time."""
     step = max(1, 2**20 // max(result.shape[1], 1))
     parts = (result[start : start + step] for start in range(0, len(result), step))
     return sum(int(np.count_nonzero(is_nan(part) | np.isinf(widened(part)))) for part in parts)

@@ -1,1 +1,1 @@
-"""What is asked of stored runs: the best, its script, trials, differences between them."""
+"""Queries of stored runs: the best trial and its script, past trials, differences between trials."""

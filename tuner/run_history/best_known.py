@@ -1,4 +1,4 @@
-"""Finds the best that is known for a problem, over all its runs."""
+"""The best known trial of a problem, over all runs."""
 
 import contextlib
 from typing import TYPE_CHECKING
@@ -24,9 +24,9 @@ def best_result(
     target: str | None = None,
     threads: int | None = None,
 ) -> SelectedResult:
-    """Returns the best answer, see ``tuner.run_history.best_trials``; replays do not count.
+    """Returns the best selected result of a problem on a machine, see ``best_trials``; replays do not count.
 
-    Without a target or a number of threads: of all that were tried. Raises UsageError where none is measured.
+    None as target or number of threads: over all that were tried. Raises UsageError without any measurement.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
     found = best_results(store, TrialQuery(task), is_measured_there)
@@ -42,9 +42,10 @@ def best_here(
     word: str = AUTO,  # for a target
     threads: int | None = None,
 ) -> SelectedResult:
-    """Returns the answer for a target on this machine; ``auto`` is the first that gives times and has one.
+    """Returns the best selected result for a target on this machine.
 
-    Raises UsageError when nothing was measured, or the target does not work here.
+    "auto" is the first target that can time here and has a result. Raises UsageError when nothing was
+    measured, or the target does not work on this machine.
     """
     timed = tuple(timed_here(composition)) if word == AUTO else ()
     for target in timed[:-1]:
@@ -62,14 +63,14 @@ def best_known(
     threads: int | None = None,
     machine: str | None = None,  # Machine.name; None: this one
 ) -> SelectedResult:
-    """Returns the answer for a target on this machine, as ``best_here``, or on another. Raises UsageError."""
+    """Returns the best selected result for a target, on ``machine`` or on this one. Raises UsageError."""
     if machine is None:
         return best_here(store, composition, problem, word, threads)
     return best_result(store, problem, machine, None if word == AUTO else word, threads)
 
 
 def best_trials_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
-    """Returns the best trial of each problem, target and number of threads that was timed on this machine."""
+    """Returns the best trial of each problem, target and number of threads, timed on this machine."""
 
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
@@ -93,7 +94,7 @@ def _best_of(
 
 
 def is_measured_there(group: BestGroup) -> bool:
-    """Tells whether trials of a group ran on the machine that they name; a replay only tells of one."""
+    """True if trials of a group ran on the group's machine; False for replays, which read recordings."""
     return TargetName.parse(group.target).has_machine
 
 

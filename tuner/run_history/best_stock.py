@@ -1,4 +1,4 @@
-"""Finds the best script that stock ``mlir-opt`` runs, and what it costs against a given trial's."""
+"""The best script that stock ``mlir-opt`` runs, and its slowdown against a given trial."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BestStock:
-    """The best of the scripts without the project's own ops, by stored times."""
+    """The best trial whose script has no transform op of tuner, by stored times."""
 
     trial: StoredTrial
-    winner: StoredTrial  # that it stands in for; the same trial where that is portable itself
-    compared: Comparable | NotComparable  # the trial with the winner
+    winner: StoredTrial  # the given trial; equal to ``trial`` where its script is portable itself
+    compared: Comparable | NotComparable  # ``trial`` with ``winner``
 
 
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
-    """Returns what takes the place of a trial: of the same problem, machine, target and threads.
+    """Returns the best portable trial of the winner's problem, machine, target and threads.
 
-    Raises UsageError where no such script was timed, or the trial itself was not.
+    Raises UsageError where no portable script was timed, or the winner was not timed.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed, allowed a measured trial")

@@ -1,8 +1,8 @@
-"""The best trial of a problem, target, threads and machine: the one definition that all commands use.
+"""The best trial of a group (problem, target, threads, machine): the definition that all commands use.
 
-The best of a group of runs is the selected result (``select_result``) of one of them: of runs whose round is
-reliable before others, the one whose answer has the least median; of equal ones the earliest run.
-Nothing is stored: whatever was timed again, merged, imported or marked stale counts at the next question.
+A group's best trial is the selected result (``select_result``) of one of the group's runs: a run with a
+reliable timing round precedes an unreliable one, then the least median wins, then the earliest run. Nothing
+is cached: what was timed again, merged, imported or marked stale counts at the next query.
 """
 
 import datetime
@@ -21,19 +21,19 @@ MEASURED = "measured"
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run and its answer."""
+    """A run and its selected result."""
 
     run: Run
     answer: SelectedResult
 
     @property
     def best(self) -> StoredTrial:
-        """Returns the trial to use."""
+        """Returns the selected trial, the one to use."""
         return self.answer.best
 
     @property
     def rank(self) -> tuple[bool, float, datetime.datetime, str]:
-        """Returns what orders the answers of runs: the least is the best."""
+        """Returns the sort key of runs: the least is the best."""
         run = self.run
         return bool(run.unreliable), self.answer.measurement.median_s, run.created, run.uuid
 
@@ -45,12 +45,12 @@ def group_of(trial: StoredTrial) -> BestGroup:
 
 
 def any_group(_group: BestGroup) -> bool:
-    """Accepts every group."""
+    """Returns True: the default filter, which accepts every group."""
     return True
 
 
 def any_trial(_trial: StoredTrial) -> bool:
-    """Accepts every trial."""
+    """Returns True: the default filter, which accepts every trial."""
     return True
 
 
@@ -60,9 +60,10 @@ def best_results(
     is_asked: Callable[[BestGroup], bool] = any_group,
     is_selectable: Callable[[StoredTrial], bool] = any_trial,
 ) -> Mapping[BestGroup, RunResult]:
-    """Returns the best of each group, of the trials that ``query`` and ``is_selectable`` allow.
+    """Returns the best selected result per group, over trials that ``query`` and ``is_selectable`` allow.
 
-    ``query.limit`` and ``query.sort`` do not matter. Raises UsageError for a word that is not known.
+    ``is_asked`` selects groups; ``query.limit`` and ``query.sort`` are ignored. Raises UsageError for an
+    unknown value in the query.
     """
     of_group: dict[BestGroup, list[RunBound]] = {}
     for bound in store.run_bounds(query):
@@ -75,7 +76,7 @@ def best_results(
 def _best(
     store: "Store", query: TrialQuery, bounds: list[RunBound], is_selectable: Callable[[StoredTrial], bool]
 ) -> RunResult | None:
-    """Returns the best answer of several runs; a run whose bound is above the best so far is not read."""
+    """Returns the best of several runs; a run whose lower bound is above the best so far is not read."""
     best: RunResult | None = None
     for bound in sorted(bounds, key=lambda each: (each.is_unreliable, each.least_s)):
         if best is not None and (bound.is_unreliable, bound.least_s) > best.rank[:2]:

@@ -1,4 +1,4 @@
-"""Where the seconds of compiling a stored trial go: it is compiled again once, and each pass is timed."""
+"""Compile time of a stored trial by pass: the trial is compiled again once, and each pass is timed."""
 
 import contextlib
 
@@ -11,9 +11,10 @@ from tuner.tuning.composition import Composition
 
 
 def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    """Returns the passes of a trial, the longest first: those stored, where this compiler took them here.
+    """Returns the seconds per pass of compiling a trial, the longest first.
 
-    What is timed is stored with the trial. Raises UsageError for one that does not compile.
+    Stored seconds are returned if they are of this compiler on this machine; else the trial is compiled
+    again and the seconds are stored. Raises UsageError for a trial that does not compile.
     """
     record = trial.record
     if not trial.script or record.status == "failed":
@@ -24,7 +25,7 @@ def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> 
     if stored is not None and (stored.compiler, stored.machine) == (compiler, machine):
         return stored.passes
     passes = _timed(composition, trial)
-    with contextlib.suppress(UsageError):  # a database that is only read tells them, too
+    with contextlib.suppress(UsageError):  # a read-only database: the seconds are returned all the same
         store.set_compile_seconds(trial.id, CompileSeconds(compiler, machine, passes))
     return passes
 

@@ -1,4 +1,4 @@
-"""A trial as what people keep of it: its script, the payload before and after it, its GPU code."""
+"""A trial exported: its script, the payload before and after the script, GPU code, T4 JSON."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 FORMS = ("script", "source", "payload", "ptx", "cubin", "t4")
-DATA_FORMS = ("t4",)  # that tell of a trial; the others are made of its script
+DATA_FORMS = ("t4",)  # forms that need no script
 
 
 def exported(
     composition: Composition, store: "Store", trial: StoredTrial, form: str, output: Path | None
 ) -> bytes:
-    """Returns a trial in one of FORMS, for a file of that name or to be printed. Raises UsageError."""
+    """Returns a trial in one of FORMS; ``output``: file it is for, None: to print. Raises UsageError."""
     require_bound(trial)
     if not trial.script and form not in DATA_FORMS:
         raise UsageError(f"trial {trial.id}: is a replay and has no script, allowed --format json")
@@ -46,19 +46,19 @@ def exported(
 
 
 def require_bound(trial: StoredTrial) -> None:
-    """Raises UsageError for a trial that has no script."""
+    """Raises UsageError for a trial without a script."""
     if not trial.script_text:
         raise UsageError(f"trial {trial.id}: has no script: it was never bound")
 
 
 def source_of(composition: Composition, trial: StoredTrial) -> str:
-    """Returns the payload that a trial's script takes."""
+    """Returns the payload that a trial's script is applied to."""
     record = trial.record
     return composition.kind(record.target).source(record.problem, trial.script_text)
 
 
 def source_file(script_file: Path) -> Path:
-    """Returns the file beside a script that its payload is written to."""
+    """Returns the path of a script's payload: ``best.source.mlir`` for ``best.mlir``."""
     return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
 
 
@@ -69,7 +69,7 @@ def _script(provenance: ScriptProvenance, script: str, output: Path | None) -> s
 
 
 def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
-    """Gathers where a trial comes from. Raises UsageError for one that is not known to be right."""
+    """Returns the header's fields of a trial. Raises UsageError for a failed trial."""
     record, run = trial.record, store.run(trial.run)
     if record.status == "failed":
         raise UsageError(
@@ -100,7 +100,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
 
 
 def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
-    """Returns the times of the round that the trial's time is from; None where it was timed alone."""
+    """Returns the times of the timing round of a trial's final time; None for a trial timed alone."""
     if trial.final is None or run.noise is None:
         return None
     baseline, host = run.baseline, trial.final.host

@@ -1,4 +1,4 @@
-"""Where a stored trial failed: lines of its script and of the payload that the script was given."""
+"""Where a stored trial failed: lines of its script, and of the payload that the script was applied to."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ from tuner.tuning.composition import Composition
 
 @dataclass(frozen=True)
 class FailedOp:
-    """An op that a failure is about, and the line that it begins on."""
+    """An op named in a failure, and the text of the line where the op begins."""
 
     place: OpPlace
     line_text: str  # without its indentation
 
 
 def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, ...]:
-    """Returns the transform op that failed and the payload op that it failed on, as far as MLIR tells.
+    """Returns the transform op that failed and the payload op that it failed on, as far as MLIR reports.
 
-    Where it names the payload op alone, the script is applied again to find the transform op.
+    Where MLIR names the payload op only, the script is applied again to find the transform op.
     """
     record = trial.record
     if not isinstance(record.outcome, Failure) or not trial.script:
@@ -31,7 +31,7 @@ def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, 
     if not any(place.text == SCRIPT for place in places):
         try:
             found = composition.failing_op(trial.script_text, payload)
-        except TunerError:  # the compiler of today crashes on it
+        except TunerError:  # today's compiler crashes on the script
             found = None
         places = (found, *places) if found is not None else places
     texts = {SCRIPT: trial.script_text.splitlines()}
@@ -40,5 +40,5 @@ def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, 
 
 
 def _line(lines: list[str], number: int) -> str:
-    """Returns a line; '' behind the end, where the payload has become another one since."""
+    """Returns a line without indentation; '' after the end: today's payload may be another."""
     return lines[number - 1].strip() if number <= len(lines) else ""

@@ -1,4 +1,4 @@
-"""How the results database is opened: to write, or for questions, which never create one."""
+"""Opens the results database: to write, which may create it, or to read, which never does."""
 
 from pathlib import Path
 
@@ -11,20 +11,20 @@ from tuner.tuning.advice import tune_command
 
 
 def open_or_create(named: str | Path | None) -> Store:
-    """Opens the database named, or the default one; creates its file. Raises UsageError when it cannot."""
+    """Opens the named or the default database; creates a missing file. Raises UsageError on failure."""
     return Store.open(which_database(named))
 
 
 def open_known(named: str | Path | None) -> Store:
-    """Opens a database for questions: the one named has to exist, the default one may be empty.
+    """Opens a database to read: a named database must exist, a missing default one counts as empty.
 
-    Raises UsageError where the one named does not exist, or another program made it.
+    Raises UsageError for a named database that does not exist, or a file of another program.
     """
     return Store.open_or_empty(which_database(None)) if named is None else open_existing(named)
 
 
 def open_existing(named: str | Path | None) -> Store:
-    """Opens the database named, or the default one. Raises UsageError where it does not exist."""
+    """Opens the named or the default database. Raises UsageError for a database that does not exist."""
     url = which_database(named)
     if is_missing(url):
         line = f"database {parse_address(url).shown}: no such file"

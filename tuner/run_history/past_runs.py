@@ -1,4 +1,4 @@
-"""Past trials and runs by what users say of them, on the command line and in the Python API alike."""
+"""Past trials and runs by users' conditions, for the command line and the Python API alike."""
 
 import datetime
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from tuner.tuning.tuned_run import TunedRun, tuned_run
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-PROBLEM_OPTIONS = {  # condition -> what a problem may have
+PROBLEM_OPTIONS = {  # condition -> allowed values
     "operation": OPERATIONS,
     "dtype": tuple(INPUT_DTYPES),
     "layout": LAYOUTS,
@@ -36,12 +36,12 @@ PROBLEM_OPTIONS = {  # condition -> what a problem may have
 
 
 def asked_query(**conditions: Any) -> TrialQuery:
-    """Reads conditions that are named as the fields of a TrialQuery or its task. Raises UsageError."""
+    """Returns the TrialQuery of conditions named as its fields or its task's. Raises UsageError."""
     return TrialQuery(**_conditions("history", TrialQuery, conditions))
 
 
 def asked_runs(**conditions: Any) -> RunQuery:
-    """Reads conditions that are named as the fields of a RunQuery or its task. Raises UsageError."""
+    """Returns the RunQuery of conditions named as its fields or its task's. Raises UsageError."""
     return RunQuery(**_conditions("runs", RunQuery, conditions))
 
 
@@ -64,9 +64,9 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 
 
 def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the conditions on a problem as Problem spells them: its shape and its types.
+    """Returns the conditions on a problem in the form of ``Problem``: shape, types, layout, epilogue.
 
-    Raises UsageError for a word that no problem has: nothing could ever match it.
+    Raises UsageError for a value that no problem has.
     """
     words = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & words.keys():
@@ -81,17 +81,17 @@ def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
-    """Returns the runs asked for, each with its counts and its answer, the latest first."""
+    """Returns the runs of a query, each with its counts and its selected result, the latest first."""
     return tuple(tuned_run(store, run.id) for run in store.runs_asked(query))
 
 
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
-    """Returns the trials asked for; ``best``: the best of them of each group.
+    """Returns the trials of a query; with ``query.best`` only the best trial of each group.
 
     Raises UsageError for a run that does not exist.
     """
     if query.run is not None:
-        store.run(query.run)  # refuses one that does not exist
+        store.run(query.run)  # raises for a run that does not exist
     if not query.best:
         return Trials(store.trials(query))
     best = best_results(store, query)
@@ -99,6 +99,6 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
 
 
 def best_trials_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
-    """Returns the best of each group of ``trials``, of all that the conditions of the query allow."""
+    """Returns the best result of each group of ``trials``, over all trials that the query allows."""
     groups = {group_of(trial) for trial in trials}
     return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

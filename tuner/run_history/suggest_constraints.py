@@ -1,4 +1,4 @@
-"""Stored trials -> constraints that would have saved the failed ones of a problem."""
+"""Stored trials -> constraints that exclude the failed trials of a problem."""
 
 import datetime
 from collections.abc import Iterable
@@ -24,10 +24,10 @@ def suggestions(
     min_support: int,
     since: datetime.datetime | None = None,
 ) -> tuple[Suggestion, ...]:
-    """Returns constraints for a strategy that would have saved failed trials of the problem on the target.
+    """Returns constraints for a strategy that exclude failed trials of the problem on the target.
 
-    They are drawn from the strategy's trials of every problem, machine and target: a line of the search space
-    holds for all of them, so no success anywhere may be lost.
+    Constraints are mined from the strategy's trials of every problem, machine and target: a constraint of the
+    search space applies to all of these, so it must exclude no success anywhere.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     found = mine(observations(store.trials(query)), space.names, min_support)
@@ -35,9 +35,9 @@ def suggestions(
 
 
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
-    """Returns one observation per point, problem and machine: it worked when it did in one trial at least.
+    """Returns one observation per point, problem and machine; a point worked if it did in any trial.
 
-    Replays are left out: they tell again what was seen once, or what somebody's file says.
+    Replays are left out: their outcomes are copies of recorded ones.
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:
@@ -47,7 +47,7 @@ def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
 
 
 def place(problem: Problem, target: TargetName) -> str:
-    """Returns how a problem and its target are told."""
+    """Returns a problem and its target as text."""
     return f"{problem.key} for {target}"
 
 

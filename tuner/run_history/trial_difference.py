@@ -1,4 +1,4 @@
-"""What two trials differ in: knobs, texts of each stage, instructions, time."""
+"""The differences between two trials: knobs, texts of each stage, instruction counts, time."""
 
 import difflib
 from collections.abc import Mapping
@@ -16,40 +16,40 @@ Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order
 
 @dataclass(frozen=True)
 class StageDifference:
-    """How the texts after a stage differ."""
+    """The difference between the two trials' texts after a stage."""
 
     stage: str
-    added: int  # lines that only the second has
-    removed: int  # lines that only the first has
+    added: int  # lines only in the second
+    removed: int  # lines only in the first
     lines: tuple[str, ...]  # a unified diff; () where the texts are equal
 
 
 @dataclass(frozen=True)
 class TrialDifference:
-    """Two trials side by side, the second against the first."""
+    """The differences of a second trial against a first."""
 
     first: StoredTrial
     second: StoredTrial
-    knobs: tuple[tuple[str, Value | None, Value | None], ...]  # that differ; None: this one has no such knob
-    compared: Comparable | NotComparable | None  # the second; None: one has no time, or problems differ
-    stages: tuple[StageDifference, ...]  # that both have
-    instructions: tuple[tuple[str, int, int], ...]  # whose counts differ, the largest difference first
+    knobs: tuple[tuple[str, Value | None, Value | None], ...]  # (name, first, second); None: no such knob
+    compared: Comparable | NotComparable | None  # second over first; None: a time is missing, or problems differ
+    stages: tuple[StageDifference, ...]  # stages that both trials have
+    instructions: tuple[tuple[str, int, int], ...]  # unequal counts, the largest difference first
 
     @property
     def is_of_one_problem(self) -> bool:
-        """Tells whether both solve the same problem."""
+        """Returns whether both trials are of the same problem."""
         return self.first.record.problem == self.second.record.problem
 
     @property
     def first_stage(self) -> str | None:
-        """Returns the first stage after which the texts differ; None where they do at none."""
+        """Returns the first stage after which the texts differ; None where all texts are equal."""
         return next((each.stage for each in self.stages if each.lines), None)
 
 
 def trial_difference(
     run: Run, first: StoredTrial, second: StoredTrial, first_stages: Stages, second_stages: Stages
 ) -> TrialDifference:
-    """Compares two trials, the second of ``run``; the caller makes the texts of their stages."""
+    """Returns the differences of two trials, ``second`` of ``run``; the caller provides texts per stage."""
     ours, theirs = dict(first_stages), dict(second_stages)
     is_comparable = first.record.problem == second.record.problem
     has_times = first.time_s is not None and second.time_s is not None
@@ -82,7 +82,7 @@ def _stage(name: str, ours: str, theirs: str) -> StageDifference:
 def _unequal_instructions(
     ours: Mapping[str, str], theirs: Mapping[str, str]
 ) -> tuple[tuple[str, int, int], ...]:
-    """Counts in the assembly where both have it, else in the code."""
+    """Returns unequal instruction counts, in the assembly where both trials have it, else in the code."""
     for stage, mix in (("assembly", assembly_mix), ("code", instruction_mix)):
         if stage in ours and stage in theirs:
             return _unequal_counts(dict(mix(ours[stage])), dict(mix(theirs[stage])))

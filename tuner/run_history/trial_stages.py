@@ -1,4 +1,4 @@
-"""The texts that a stored trial goes through: script, payload, IR of the lowering, code, assembly."""
+"""The texts of a stored trial by stage: script, payload, IR of the lowering, code, assembly."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
-    """Yields (stage, text) as far as the trial comes with today's compiler; a GPU's code as it is stored."""
+    """Yields (stage, text) as far as today's compiler lowers the trial; a GPU's code as stored."""
     if not trial.script:  # a replay, or binding failed
         return
     yield "script", trial.script_text
@@ -24,7 +24,7 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
         source = kind.source(record.problem, trial.script_text)
         yield "payload", composition.apply(trial.script_text, source)
         program = store.program(trial.id)
-        if program is None and record.status == "failed":  # it may hang the compiler
+        if program is None and record.status == "failed":  # the script may hang the compiler
             return
         stages, compiled = _lowered(kind, trial)
         yield from stages
@@ -36,7 +36,7 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
 
 
 def _lowered(kind: TargetKind, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:
-    """Returns (stage, IR after it) and the code, as far as today's compiler comes; else ''."""
+    """Returns (stage, IR after the stage) as far as today's compiler lowers, and the code, or ''."""
     from tuner.mlir.lowering_stages import kept_stages
 
     record = trial.record

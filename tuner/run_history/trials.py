@@ -1,4 +1,4 @@
-"""Past trials as a tuple that can become a table of pandas, where that is installed."""
+"""Past trials as a tuple that converts to a pandas.DataFrame, where pandas is installed."""
 
 import importlib
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from tuner.core.errors import Failure, UsageError
 from tuner.core.runs import StoredTrial
 
-KNOB = "knob."  # before a knob's column: one may be called like another column
+KNOB = "knob."  # prefix of a knob's column: a knob may have the name of another column
 
 
 class Trials(tuple[StoredTrial, ...]):
-    """Trials whose outcome arrived."""
+    """A tuple of stored trials with outcomes, convertible to tables."""
 
     def to_frame(self) -> Any:
         """Returns the trials as a pandas.DataFrame: a row per trial, a column ``knob.NAME`` per knob.

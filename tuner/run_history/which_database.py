@@ -1,4 +1,4 @@
-"""Which results database is meant, on the command line and in the Python API alike."""
+"""Which results database is used, for the command line and the Python API alike."""
 
 import contextlib
 import os
@@ -15,9 +15,9 @@ COMMAND = re.compile(r"(?:^|: )tuner [a-z]")  # as a hint is one, or ends with o
 
 
 def which_database(named: str | Path | None) -> str:
-    """Returns the database named, else that of ``TUNER_DB``, else the file in the user's data directory.
+    """Returns the database ``named``, else that of ``TUNER_DB``, else the file in the user's data directory.
 
-    Raises UsageError for a name that is neither text nor path.
+    Raises UsageError for a name that is neither text nor a path.
     """
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
@@ -25,7 +25,7 @@ def which_database(named: str | Path | None) -> str:
 
 
 def database_text(named: str | Path | None) -> str:
-    """Returns the flag that the next command needs as well; a URL with a password is not repeated."""
+    """Returns the ``--db`` option for the next command; a URL with a password is not printed."""
     if named is None:
         return ""
     return " --db URL" if has_secret(str(named)) else f" --db {shlex.quote(str(named))}"

@@ -1,4 +1,4 @@
-"""Why a trial with the least time is not the best one."""
+"""Why a trial with the least time is not its group's best trial."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
-    """Returns one clause that says why ``trial``, which has the least time of the group, is not its best."""
+    """Returns one clause: why ``trial``, with the least time of its group, is not the group's best."""
     if trial.stale:
         return f"its time no longer holds ({trial.stale})"
     if trial.early_stopped is not None:
@@ -35,7 +35,7 @@ def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
 def first_is_not_best(
     store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
 ) -> str:
-    """Returns why the first of trials sorted by time is not the best of its group; '' where it is."""
+    """Returns why the first of trials sorted by time is not its group's best trial; '' where it is."""
     if not trials or trials[0].best_s is None:
         return ""
     first = trials[0]

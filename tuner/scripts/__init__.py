@@ -1,1 +1,1 @@
-"""Strategies: templates and plain schedules, which of them a run tries, the header of an exported script."""
+"""Strategies (templates, plain schedules), the choice of a run's strategies, headers of exported scripts."""

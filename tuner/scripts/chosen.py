@@ -1,4 +1,4 @@
-"""Which strategies a run tries: shipped ones by name, a user's own by the path of their script."""
+"""Which strategies a run tries: shipped strategies by name, a user's by the path of the script."""
 
 import re
 from dataclasses import replace
@@ -36,7 +36,7 @@ def spaces(
     isa: str,
     variables: tuple[tuple[str, Value], ...],
 ) -> tuple[SearchSpace, ...]:
-    """Returns what each strategy leaves open for the problem. Raises UsageError when none can do it."""
+    """Returns each strategy's search space for the problem. Raises UsageError where no strategy has one."""
     known = {entry.name for entry in space_file.strategies}
     schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}
     declared = {name: schedule.knobs for name, schedule in schedules.items()}
@@ -82,12 +82,12 @@ def _schedule(chosen: ChosenStrategy) -> "Schedule":
 
 
 def _custom_space(name: str, schedule: "Schedule", variables: tuple[tuple[str, Value], ...]) -> SearchSpace:
-    """Returns the space of a script that the file does not describe."""
+    """Returns the search space of a script that the search space file does not describe."""
     return SearchSpace(name, schedule.knobs, schedule.constraints + schedule.idle, variables)
 
 
 def _with_assertions(space: SearchSpace, schedule: "Schedule | None") -> SearchSpace:
-    """Adds what the script itself asserts of its knobs to what the file says."""
+    """Returns the space with the constraints that the script itself asserts added to the file's."""
     if schedule is None:
         return space
     return replace(space, constraints=space.constraints + schedule.constraints)

@@ -1,4 +1,4 @@
-"""The script that a problem gets where nobody tuned it: the first that the search space would try."""
+"""The default script of a problem that was not tuned: the first configuration of the search space."""
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
@@ -14,9 +14,10 @@ from tuner.space.search_space import SearchSpace
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:
-    """Binds the first point of the shipped search space that is feasible for a problem on a machine.
+    """Returns the script of the first configuration of the shipped search space that is feasible.
 
-    Points that the file wants tried first come before any other. None where no strategy can do the problem.
+    Configurations listed under ``first`` in the file precede all others. None where no strategy supports the
+    problem on the machine.
     """
     space_file = load_space_file(default_space_file())
     chosen = choose((), space_file)
@@ -24,7 +25,7 @@ def default_script(problem: Problem, machine: Machine) -> Script | None:
     try:
         able = spaces(chosen, space_file, problem, machine.isa, variables)
     except UsageError:
-        return None  # the type, or the layout, is nobody's
+        return None  # no strategy supports the type or the layout
     point = _first(able, tuple(point for entry in space_file.strategies for point in entry.first))
     strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
     return None if point is None else Binder(strategies, problem, variables, threads=1).bind(point)
@@ -40,5 +41,5 @@ def _first(able: tuple[SearchSpace, ...], wanted: tuple[Candidate, ...]) -> Cand
             feasible = FeasibleSet.of((space,))
             return feasible.candidate(int(feasible.is_preferred.argmax()))
         except UsageError:
-            continue  # this strategy has no point for the problem; another may
+            continue  # this strategy has no feasible configuration; another may have one
     return None

@@ -1,4 +1,4 @@
-"""A trial -> a transform script whose first lines tell people and ``tuner check`` its origin."""
+"""A trial -> a transform script with a header, which records its origin for users and ``tuner check``."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ TARGET = form(str, lambda target: target.text, TargetName.parse)
 
 @dataclass(frozen=True)
 class BaselineMedian:
-    """The baseline's time beside a script's."""
+    """The baseline's time, recorded with a script's."""
 
     name: str
     median_s: Seconds
@@ -30,7 +30,7 @@ class BaselineMedian:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptProvenance:
-    """Where a script comes from and what it did there: the fields of the header's line, in its order."""
+    """Origin and time of a script: the fields of the header's JSON line, in their order."""
 
     tuner: str  # version
     problem: Problem = field(metadata=PROBLEM)
@@ -39,32 +39,32 @@ class ScriptProvenance:
     machine: str  # Machine.name
     strategy: str
     knobs: tuple[tuple[str, Value], ...] = field(metadata=KNOBS)
-    median_s: Seconds | None  # None: verified, on a target without a clock
+    median_s: Seconds | None  # None: verified, on a target that times nothing
     interval_s: tuple[Seconds, Seconds] | None
     baseline: BaselineMedian | None = None
-    unreliable: str = ""  # why its time means nothing; "" where it can be relied on
+    unreliable: str = ""  # why the time cannot be relied on; "" where it can
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
-    no_ratio: str = ""  # why its time must not be compared with the baseline's; "" where it may
+    no_ratio: str = ""  # why the time must not be compared with the baseline's; "" where it may
     trial: Annotated[int, whole(0)]
     run: Annotated[int, whole(0)]
     mlir: str  # version string
     date: str  # UTC, ISO 8601
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a median without its interval, or the other way round."""
+        """Raises ValueError for a median without its interval, or an interval without a median."""
         if (self.median_s is None) != (self.interval_s is None):
             raise ValueError("median_s and interval_s: found one of them, allowed both or none")
 
     @property
     def gflop_per_s(self) -> float | None:
-        """Returns the speed in 1e9 flop per second; None for what was not timed."""
+        """Returns the speed in 1e9 flop per second; None for a script that was not timed."""
         return self.problem.flop / self.median_s / 1e9 if self.median_s else None
 
 
 def script_with_header(
     script: str, provenance: ScriptProvenance, ops: Sequence[str], script_file: str, source_file: str
 ) -> str:
-    """Returns the script under its provenance; ``ops`` are our own that it calls, which mlir-opt lacks."""
+    """Returns the script with its header; ``ops``: tuner's transform ops in it, unknown to mlir-opt."""
     if ops:
         own = f"calls the project's own transform ops ({', '.join(ops)})"
         apply = f"{own}: run with tuner apply {script_file} {source_file}"
@@ -79,7 +79,7 @@ def script_with_header(
 
 
 def read_provenance(text: str, name: str) -> ScriptProvenance:
-    """Reads the header of an exported script. Raises UsageError naming what is missing or wrong."""
+    """Parses the header of an exported script. Raises UsageError, naming what is missing or wrong."""
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
     if len(lines) != 1:
         raise UsageError(
@@ -92,7 +92,7 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
 
 
 def without_header(text: str) -> str:
-    """Returns a script without the leading comment lines of an earlier export."""
+    """Returns a script without the header of an earlier export."""
     lines = text.splitlines(keepends=True)
     if not any(line.startswith(MARK) for line in lines):
         return text
@@ -136,7 +136,7 @@ def _baseline_text(provenance: ScriptProvenance) -> str:
 
 
 def _to_json(provenance: ScriptProvenance) -> str:
-    """Returns the line's document: the fields, and after the times the speed that follows from them."""
+    """Returns the header's JSON line: the fields, and after the times the speed in GFLOP/s."""
     document: dict[str, Any] = {}
     for name, value in encode(provenance).items():
         document[name] = value

@@ -1,4 +1,4 @@
-"""The files that a strategy of one's own begins with: they work as they are."""
+"""The starter files of a user's new strategy, which work unchanged."""
 
 import re
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ STARTER_FILES = {
 
 @dataclass(frozen=True)
 class StarterFile:
-    """A file to write, by its name in the user's folder."""
+    """A file to write: its name in the user's folder, and its text."""
 
     name: str
     text: str
 
 
 def starter_files(name: str, taken: tuple[str, ...]) -> tuple[StarterFile, ...]:
-    """Returns a template, its space file and its test. Raises UsageError for a name it cannot take."""
+    """Returns a template, its space file and its test. Raises UsageError for an invalid or used name."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise UsageError(f"NAME: found {name!r}, allowed letters, digits and _, no digit first")
     if name in taken:

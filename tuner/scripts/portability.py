@@ -1,11 +1,11 @@
-"""What a script needs that stock ``mlir-opt`` does not have."""
+"""Transform ops of a script that stock ``mlir-opt`` does not have."""
 
 import re
 
-CUSTOM_DIALECT = "tuner."  # prefix of this project's transform ops
+CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
 
 
 def custom_ops(script: str) -> tuple[str, ...]:
-    """Returns the project's own ops that a script calls in generic syntax; comments do not count."""
+    """Returns the names of tuner's ops that a script calls in generic syntax; ignores comments."""
     code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
     return tuple(sorted(set(re.findall(rf'"({re.escape(CUSTOM_DIALECT)}[\w.]+)"\s*\(', code))))

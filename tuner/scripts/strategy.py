@@ -1,4 +1,4 @@
-"""A strategy: a transform script with its knobs left open, and the binding of a candidate to it."""
+"""A strategy (a transform script with open knobs), and the binding of a candidate to the strategy."""
 
 import functools
 from collections.abc import Iterator
@@ -35,12 +35,12 @@ class Strategy:
 
     @property
     def is_template(self) -> bool:
-        """Returns whether knobs are bound by Jinja2; otherwise they are read from the IR."""
+        """True if the script is a Jinja2 template; False if its knobs are ``transform.tune`` ops."""
         return self.path.name.endswith(TEMPLATE_SUFFIX)
 
 
 def strategy_folder() -> Path:
-    """Returns the folder of the strategies that are shipped."""
+    """Returns the folder of the shipped strategies."""
     return Path(str(files("tuner") / "strategies"))
 
 
@@ -52,15 +52,15 @@ def load_strategy(name: str, path: Path | None = None) -> Strategy:
 
 @dataclass(frozen=True)
 class Binder:
-    """Binds candidates of one problem, machine and number of threads to their strategies' scripts."""
+    """Binds candidates to their strategies' scripts, for one problem, machine and number of threads."""
 
     strategies: tuple[Strategy, ...]
     problem: Problem
-    variables: tuple[tuple[str, Value], ...]  # sizes and device limits, as constraints see them
+    variables: tuple[tuple[str, Value], ...]  # (name, value) of sizes and device limits, as in constraints
     threads: int
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns plain MLIR text. Raises CandidateError(BIND) for a template that fails or is not here."""
+        """Returns the bound script. Raises CandidateError(BIND): failing template, unknown strategy."""
         strategy = next((s for s in self.strategies if s.name == candidate.strategy), None)
         if strategy is None:
             raise CandidateError(Stage.BIND, f"no strategy {candidate.strategy!r} in this run")
@@ -72,14 +72,14 @@ class Binder:
 
     @cached_property
     def _schedules(self) -> "dict[str, Schedule]":
-        """Returns the plain scripts, parsed once: binding a template needs no compiler."""
+        """Returns the parsed schedules by strategy; lazy, since binding a template needs no MLIR bindings."""
         from tuner.scripts.schedule.schedule import Schedule
 
         plain = (strategy for strategy in self.strategies if not strategy.is_template)
         return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
-        """Returns what a template sees: docs/reference/templates.md lists it."""
+        """Returns the variables of a template, by name; docs/reference/templates.md lists the names."""
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
         panels = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)
@@ -101,7 +101,7 @@ class Binder:
 
 
 def _join(parts: Iterator[str]) -> str:
-    """Joins what a template writes, and stops it when that is too much."""
+    """Returns a template's output joined. Raises ValueError above SCRIPT_LIMIT characters."""
     body, size = [], 0
     for part in parts:
         body.append(part)
@@ -112,13 +112,13 @@ def _join(parts: Iterator[str]) -> str:
 
 
 def _multiple(knobs: dict[str, Value]) -> int:
-    """Returns the elements that a panel is a multiple of: register tiles are not cut."""
+    """Returns the number of which a partition's extent is a multiple, so that no register tile is cut."""
     knob = knobs.get("tile_n" if knobs.get("split") == "n" else "tile_m", 1)
     return knob if isinstance(knob, int) else 1
 
 
 def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
-    """Returns what templates need of the element types: names, zeros, elements of C per register."""
+    """Returns template variables of the element types: names, zeros, elements of C per vector register."""
     return {
         "dtype": problem.dtype,
         "accumulator": problem.accumulator,
@@ -130,15 +130,16 @@ def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, V
 
 @functools.lru_cache(maxsize=64)
 def _template(folder: Path, text: str) -> jinja2.Template:
-    """Compiles a template once: that takes ten times as long as rendering it."""
+    """Returns a compiled template, cached: compilation takes ten times as long as rendering."""
     return _environment(folder).from_string(text)
 
 
 @functools.lru_cache(maxsize=8)
 def _environment(folder: Path) -> jinja2.Environment:
-    """Returns the sandbox of a folder, whose strategies share what they import, compiled once as well.
+    """Returns the Jinja2 sandbox of a folder, cached; the folder's strategies share compiled imports.
 
-    A hostile template reaches neither internals of Python nor files elsewhere.
+    An untrusted template has access neither to Python's internals nor to files outside the folder and the
+    shipped strategies.
     """
     loader = jinja2.FileSystemLoader([folder, strategy_folder()])
     return jinja2.sandbox.SandboxedEnvironment(

@@ -17,27 +17,27 @@ PARAMETER = "!transform.param<"  # begins the type of a parameter whose attribut
 
 @dataclass(frozen=True)
 class TunableOp:
-    """An op that a knob decides: ``attribute`` is set to one of the options."""
+    """An op bound by a knob: its ``attribute`` is set to one of the options."""
 
     name: str  # of the knob
     where: str  # script, line and column, for messages
     attribute: str
     options: tuple[Option, ...]
-    selected: Value | None  # what the script sets already
-    conditions: tuple[str, ...]  # expressions over other knobs; the op runs where all hold
+    selected: Value | None  # the value that the script selects already
+    conditions: tuple[str, ...]  # expressions over other knobs; the op runs where all conditions hold
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """Returns what may be chosen: only what the script selects, where it does."""
+        """Returns the values that may be chosen; only the selected value where the script selects one."""
         return tuple(each.value for each in self.options) if self.selected is None else (self.selected,)
 
     def option(self, value: Value) -> ir.Attribute | None:
-        """Returns the attribute of a value; None when it is none of the options."""
+        """Returns the attribute of a value; None for a value that is not one of the options."""
         return next((each.attribute for each in self.options if each.value == value), None)
 
 
 def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
-    """Returns the ops of these names in the root, in pre-order, which is the order of the text."""
+    """Returns the ops with one of ``names`` below ``root``, in pre-order, which is the order of the text."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -50,18 +50,18 @@ def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
 
 
 def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
-    """Returns the tunable ops; alternatives that take their region from a parameter are none."""
+    """Returns the tunable ops below ``root``, without alternatives whose region a parameter selects."""
     ops = walk(root, (KNOB, ALTERNATIVES))
     return [op for op in ops if op.name == KNOB or not len(op.operands)]
 
 
 def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
-    """Reads every tunable op. Raises UsageError for options that are none."""
+    """Reads every tunable op below ``root``. Raises UsageError for invalid options."""
     return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
 
 
 def name_of(op: ir.Operation) -> str:
-    """Returns the name of the knob that decides the op; those without a name are numbered."""
+    """Returns the name of the op's knob; an op without a name gets a number: ``knob_0``."""
     name = str(op.attributes["name"].value)
     if name:
         return name
@@ -80,9 +80,9 @@ def where(op: ir.Operation, script: str) -> str:
 
 
 def conditions(op: ir.Operation) -> tuple[str | None, ...]:
-    """Returns the path conditions of an op, outermost first: ``order == 1``; it runs where all hold.
+    """Returns the path conditions of an op, outermost first, such as ``order == 1``.
 
-    None stands for a region that is picked by something else than a knob.
+    The op runs where all conditions hold. None stands for a region that is not selected by a knob.
     """
     found: list[str | None] = []
     while (parent := op.parent) is not None:
@@ -97,12 +97,12 @@ def conditions(op: ir.Operation) -> tuple[str | None, ...]:
 
 
 def is_word(name: str) -> bool:
-    """Returns whether expressions can use a knob of this name."""
+    """Returns whether a name can be used in expressions: an identifier that is no Python keyword."""
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
-    """Returns one knob per name. Raises UsageError when two ops of a name leave different choices."""
+    """Returns one knob per name. Raises UsageError for ops of the same name with different choices."""
     first: dict[str, TunableOp] = {}
     for tunable in tunable_ops:
         known = first.setdefault(tunable.name, tunable)
@@ -122,7 +122,7 @@ def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
 
 
 def _decider(alternatives: ir.Operation) -> str | None:
-    """Returns the name of the knob that picks the region; None when something else does."""
+    """Returns the name of the knob that selects the region; None for a region not selected by a knob."""
     if not len(alternatives.operands):
         name = name_of(alternatives)
     else:
@@ -143,14 +143,14 @@ def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
     what = f"{place}: knob {name!r}"
     options, selected = op.attributes["options"], _attribute(op, "selected")
     if selected is not None and isinstance(options, ir.DictAttr) and not len(options):
-        options = ir.ArrayAttr.get([selected])  # nothing is asked of it
+        options = ir.ArrayAttr.get([selected])  # an empty dictionary describes no options
     read = read_options(options, what)
     _check_types(op, read, what)
     return TunableOp(name, place, "selected", read, _selection(selected, read, what), _told(op))
 
 
 def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what: str) -> Value | None:
-    """Returns the value that the script selects: MLIR checks that of an array, not of a dictionary."""
+    """Returns the value that the script selects. MLIR verifies it for an array, not for a dictionary."""
     if selected is None:
         return None
     for option in options:
@@ -165,7 +165,7 @@ def _alternatives(op: ir.Operation, name: str, place: str) -> TunableOp:
         raise UsageError(f"{place}: alternatives {name!r}: found no regions, allowed 1 or more")
     i64 = ir.IntegerType.get_signless(64)
     options = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
-    selected = _attribute(op, "selected_region_attr")  # MLIR checked that it is one of the regions
+    selected = _attribute(op, "selected_region_attr")  # MLIR verified the number
     chosen = None if selected is None else int(selected.value)
     return TunableOp(name, place, "selected_region_attr", options, chosen, _told(op))
 
@@ -175,7 +175,10 @@ def _attribute(op: ir.Operation, name: str) -> ir.Attribute | None:
 
 
 def _check_types(op: ir.Operation, options: tuple[Option, ...], what: str) -> None:
-    """Raises UsageError where the interpreter would reject every candidate: an i32 as an i64 parameter."""
+    """Raises UsageError for options of another type than the op's result: i32 for !transform.param<i64>.
+
+    The interpreter would reject every candidate.
+    """
     result = str(op.results[0].type)
     if not result.startswith(PARAMETER):
         return

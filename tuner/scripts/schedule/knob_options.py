@@ -1,6 +1,6 @@
 """The ``options`` of a ``transform.tune.knob`` as values to choose from, each with its attribute.
 
-An array is taken as it is. A dictionary describes integers: MLIR does not look into it, so this file does.
+An array lists the values. A dictionary describes integers: MLIR does not verify it, so this module does.
 """
 
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from tuner.core.errors import UsageError
 from tuner.mlir.bindings import ir
 
 OPTIONS_LIMIT = 4096  # values of one knob, as in a search space file
-RANGE_LIMIT = 1 << 20  # integers looked at to find them
+RANGE_LIMIT = 1 << 20  # integers enumerated to find the values
 ALLOWED_KEYS = (
     "{min, max, step, divisible_by, divides} (lower_bound and upper_bound mean min and max) or {options}"
 )
-SPELLINGS = {"lower_bound": "min", "upper_bound": "max"}  # llvm/lighthouse's words
+SPELLINGS = {"lower_bound": "min", "upper_bound": "max"}  # keys of llvm/lighthouse
 KEYS = frozenset({"min", "max", "step", "divisible_by", "divides"})
 
 
 @dataclass(frozen=True)
 class Option:
-    """One value that a knob may take, and how the script spells it."""
+    """One value that a knob may take, and its attribute in the script."""
 
     value: Value
     attribute: ir.Attribute
 
 
 def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
-    """Returns the values in their order. Raises UsageError for none, too many, or a form not known."""
+    """Returns the options in their order. Raises UsageError for no options, too many, or an unknown form."""
     if isinstance(options, ir.ArrayAttr):
         found = _listed(options)
     elif isinstance(options, ir.DictAttr):
@@ -46,7 +46,7 @@ def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
 
 
 def _value(attribute: ir.Attribute) -> Value:
-    """Returns an integer for an integer attribute, for any other its text."""
+    """Returns the integer of an integer attribute, the text of any other attribute."""
     if isinstance(attribute, ir.IntegerAttr):
         return int(attribute.value)
     return _text(attribute)
@@ -55,7 +55,7 @@ def _value(attribute: ir.Attribute) -> Value:
 def _listed(options: ir.ArrayAttr) -> tuple[Option, ...]:
     values = [_value(each) for each in options]
     if len({type(value) for value in values}) > 1:
-        values = [str(value) for value in values]  # a knob's values are of one kind
+        values = [str(value) for value in values]  # a knob's values have one type
     return tuple(Option(value, each) for value, each in zip(values, options, strict=True))
 
 
@@ -83,7 +83,7 @@ def _described(given: dict[str, ir.Attribute], where: str) -> tuple[Option, ...]
 
 
 def _integers(given: dict[str, int], where: str) -> list[int]:
-    """Returns the integers from min to max, both included, that also satisfy the other keys."""
+    """Returns the integers from min to max, both included, that satisfy step, divisible_by and divides."""
     for key in ("step", "divisible_by", "divides"):
         if given.get(key, 1) < 1:
             raise UsageError(f"{where}: options.{key}: found {given[key]}, allowed 1 or more")

@@ -1,7 +1,7 @@
-"""A plain ``.mlir`` schedule as a strategy: its knobs read from the IR, a candidate written into it.
+"""A plain ``.mlir`` schedule as a strategy: knobs are read from the IR, a candidate is written into the IR.
 
 A knob is a ``transform.tune.knob``, or the choice of a region of ``transform.tune.alternatives``; ops of the
-same name are one knob. What the script selects already is a knob with that one choice.
+same name are one knob. A knob whose value the script selects already has this one choice.
 """
 
 from tuner.core.candidate import Candidate, Value
@@ -16,10 +16,10 @@ from tuner.space.search_space import Knob
 
 
 class Schedule:
-    """One script, parsed once: that takes some 20 ms, binding a candidate then less than one."""
+    """One script, parsed once (some 20 ms); binding a candidate then takes less than 1 ms."""
 
     def __init__(self, text: str, name: str = "script") -> None:
-        """Reads the text; ``name`` is for messages. Raises UsageError with MLIR's first error."""
+        """Parses the text; ``name`` is used in messages. Raises UsageError with MLIR's first error."""
         self._partitions = "".join(
             f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT)
         )
@@ -35,14 +35,14 @@ class Schedule:
 
     @property
     def constraints(self) -> tuple[Expression, ...]:
-        """Returns what the script asserts of its knobs."""
+        """Returns the constraints that the script asserts over its knobs."""
         return tuple(each for op in self._constrained for each in op.assertions)
 
     @property
     def idle(self) -> tuple[Expression, ...]:
-        """Returns constraints that keep a knob at its first choice where no op that runs uses it.
+        """Returns constraints that keep a knob at its first choice where no op that runs uses the knob.
 
-        Without them, candidates would differ in nothing but knobs without effect.
+        Without these constraints, candidates would differ only in knobs without effect.
         """
         texts = ((knob, _runs_or_first(knob, self._tunable_ops)) for knob in self.knobs)
         return tuple(
@@ -50,7 +50,7 @@ class Schedule:
         )
 
     def select(self, candidate: Candidate) -> str:
-        """Returns the script with every choice made. Raises CandidateError(BIND) for an illegal one."""
+        """Returns the script with a candidate's values. Raises CandidateError(BIND) for an illegal value."""
         values = dict(candidate.choices)
         self._require(values)
         with self._context, ir.Location.unknown():
@@ -78,7 +78,7 @@ class Schedule:
 
 
 def _runs_or_first(knob: Knob, tunable_ops: tuple[TunableOp, ...]) -> str | None:
-    """Returns the constraint of ``idle`` for a knob; None where it always has a use, or one choice."""
+    """Returns the constraint of ``idle`` for a knob; None for a knob always in use, or with one choice."""
     uses = [tunable.conditions for tunable in tunable_ops if tunable.name == knob.name]
     if len(knob.choices) == 1 or not all(uses) or not knob_ops.is_word(knob.name):
         return None

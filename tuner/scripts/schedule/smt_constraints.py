@@ -1,9 +1,8 @@
 """``transform.smt.constrain_params`` as expressions over knobs: MLIR's interpreter has no semantics for it.
 
-Takes its body in the quantifier-free fragment of SMT-LIB's theories Core and Ints, over knobs of integers and
-results of earlier constraints. What is asserted becomes constraints of the search space, what is yielded a
-constant of the bound script. Not handled: other SMT ops, such as quantifiers, bit vectors and declared
-functions; they are errors.
+Supports the quantifier-free fragment of SMT-LIB's theories Core and Ints, over integer knobs and results of
+earlier constraints. Assertions become constraints of the search space, yielded values become constants of the
+bound script. Other SMT ops, such as quantifiers, bit vectors and declared functions, are errors.
 """
 
 from dataclasses import dataclass
@@ -35,20 +34,20 @@ ALLOWED_OPS = (
 
 @dataclass(frozen=True)
 class Constrained:
-    """One ``constrain_params`` as expressions: what must hold, and what its results are."""
+    """One ``constrain_params`` op as expressions: its assertions and its results."""
 
     assertions: tuple[Expression, ...]
     results: tuple[Expression, ...]
 
 
 def read_constraints(root: ir.Operation, knobs: tuple[Knob, ...], script: str) -> tuple[Constrained, ...]:
-    """Reads every ``constrain_params`` in the order of the text. Raises UsageError for other ops."""
+    """Reads every ``constrain_params`` op in the order of the text. Raises UsageError for unknown ops."""
     reader = _Reader(knobs, script)
     return tuple(reader.read(op) for op in walk(root, (CONSTRAIN,)))
 
 
 def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[str, Value]) -> None:
-    """Replaces every ``constrain_params`` by the constants that it yields for a candidate's values."""
+    """Replaces every ``constrain_params`` op by the constants that the op yields for a candidate's values."""
     for op, what in zip(walk(root, (CONSTRAIN,)), constrained, strict=True):
         with ir.InsertionPoint(op), op.location:
             for result, expression in zip(op.results, what.results, strict=True):
@@ -58,7 +57,7 @@ def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[
 
 
 def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]) -> ir.IntegerAttr:
-    """Returns a yielded number as an attribute of the parameter's type. Raises CandidateError(BIND)."""
+    """Returns a yielded integer as an attribute of the parameter's type. Raises CandidateError(BIND)."""
     text = str(parameter)
     kind = ir.Type.parse(
         text.removeprefix(PARAMETER).removesuffix(">") if text.startswith(PARAMETER) else "i64"
@@ -74,7 +73,7 @@ def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]
 
 
 class _Reader:
-    """Turns SMT values into texts of expressions over knobs."""
+    """Translates SMT values to texts of expressions over knobs."""
 
     def __init__(self, knobs: tuple[Knob, ...], script: str) -> None:
         self._knobs = {knob.name: knob for knob in knobs}
@@ -107,7 +106,7 @@ class _Reader:
         )
 
     def _guarded(self, op: ir.Operation, asserted: list[str], place: str) -> list[str]:
-        """Returns assertions as implications: they hold for the candidates that run their region."""
+        """Returns assertions as implications, so that each applies only where its region runs."""
         found = conditions(op)
         if None in found:
             raise UsageError(
@@ -118,7 +117,7 @@ class _Reader:
         return [f"not ({guard}) or {text}" if guard else _bare(text) for text in asserted]
 
     def _parameter(self, value: ir.Value, place: str) -> str:
-        """Returns the text of a parameter that is known before the script runs."""
+        """Returns the expression of a parameter whose value is known before the script runs."""
         if value in self._texts:
             return self._texts[value]
         owner = None if isinstance(value.owner, ir.Block) else value.owner
@@ -144,7 +143,7 @@ class _Reader:
         return knob.name
 
     def _nonzero(self, op: ir.Operation, operands: list[str]) -> list[str]:
-        """Returns the assertion that a divisor is not 0: SMT-LIB leaves division by 0 unspecified."""
+        """Returns the assertion that a divisor is not 0, since SMT-LIB leaves division by 0 unspecified."""
         if op.name not in ("smt.int.div", "smt.int.mod") or self._is_positive(operands[1]):
             return []
         return [f"({operands[1]} != 0)"]
@@ -174,7 +173,7 @@ class _Reader:
                 return f"({first} {ORDER[int(op.attributes['pred'].value)]} {second})"
             case "smt.int.abs":
                 return f"abs({first})"
-            case "smt.int.mod":  # SMT-LIB divides as Euclid: the remainder is never negative
+            case "smt.int.mod":  # SMT-LIB has Euclidean division: the remainder is never negative
                 return f"({first} % {self._magnitude(second)})"
             case "smt.int.div" if self._is_positive(second):
                 return f"({first} // {second})"
@@ -205,7 +204,7 @@ def _boolean(name: str, operands: list[str]) -> str | None:
 
 
 def _signed(constant: ir.IntegerAttr) -> int:
-    """Returns the signed value of a constant: its attribute reads two's complement as unsigned."""
+    """Returns the signed value of a constant, whose attribute is read as unsigned two's complement."""
     number, bits = int(constant.value), int(constant.type.width)
     return number - 2**bits if number >= 2 ** (bits - 1) else number
 
@@ -219,7 +218,7 @@ def _is_positive(value: Value) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Returns a text without the parentheses that close around all of it."""
+    """Returns a text without a pair of parentheses around the whole text."""
     depth = 0
     for place, character in enumerate(text):
         depth += {"(": 1, ")": -1}.get(character, 0)
