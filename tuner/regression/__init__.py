@@ -1,1 +1,1 @@
-"""Stored results measured again: whether they are still as fast, and still right."""
+"""Regression checks of stored results, measured again: still as fast, still correct."""

@@ -1,4 +1,4 @@
-"""Whether the bests still hold: recompiled by what makes code today, judged again where it is other code."""
+"""Audit of the best trials: recompiled by today's compiler, evaluated again where the code has changed."""
 
 import enum
 from collections.abc import Iterator
@@ -23,47 +23,48 @@ if TYPE_CHECKING:
     from tuner.db.store import Store
 
 
-BEST_TRIALS_OF_A_PROBLEM = 8  # as many as a run has finalists
+BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
 
 
 class AuditStatus(enum.Enum):
-    """What became of a best."""
+    """The outcome of auditing a best trial."""
 
     UNCHANGED = "unchanged"  # the same script, the same compiler: nothing to do
-    SAME_CODE = "same code"  # recompiled: its time holds
-    TIMED_AGAIN = "timed again"  # other code, which is right and about as fast; its time is stored
-    SLOWER = "slower"  # other code, right and slower than what was recorded; its time is stored
-    FAILED = "failed"  # no longer binds, compiles, or is right
-    NOT_EVALUATED = "not judged"  # other code, and no way to run it here
+    SAME_CODE = "same code"  # recompiled to equal code: the time holds
+    TIMED_AGAIN = "timed again"  # changed code, correct and about as fast; its time is stored
+    SLOWER = "slower"  # changed code, correct and slower than recorded; its time is stored
+    FAILED = "failed"  # no longer binds or compiles, or the result is wrong
+    NOT_EVALUATED = "not judged"  # changed code that cannot be run here
 
     @property
     def holds(self) -> bool:
-        """Tells whether the recorded time may be believed."""
+        """True if the recorded time still holds."""
         return self in (AuditStatus.UNCHANGED, AuditStatus.SAME_CODE, AuditStatus.TIMED_AGAIN)
 
     @property
     def is_of_other_code(self) -> bool:
-        """Tells whether what was timed is known not to be what would run today."""
+        """True if the timed code is known to differ from the code that would run today."""
         return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
 
 
 @dataclass(frozen=True)
 class Audited:
-    """A best, and what became of it."""
+    """A best trial, and the outcome of its audit."""
 
     trial: StoredTrial
     status: AuditStatus
-    reason: str  # one line, for people
-    now_s: float | None = None  # of the code of today
-    run: int | None = None  # that today's outcome was stored in
+    reason: str  # one line, to print
+    now_s: float | None = None  # seconds per call of today's code
+    run: int | None = None  # the run that stores today's outcome
 
 
 def audit(
     composition: Composition, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
 ) -> Iterator[Audited]:
-    """Yields the bests of this machine one by one. A time of other code is marked stale, the rest is left.
+    """Audits the best trials of this machine one by one; marks the time of changed code as stale.
 
-    A stale time is the best of nothing: what is next best is audited as well, but not without end.
+    Where a best trial becomes stale, the next best of its group is audited as well, up to
+    BEST_TRIALS_OF_A_PROBLEM times. ``tolerated`` is the relative slowdown that is not reported.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):
@@ -115,7 +116,7 @@ def _with_outcome(
     kind: TargetKind,
     tolerated: float,
 ) -> Audited:
-    """Judges what the code of today became, and stores it as a run of its own."""
+    """Returns the audit's outcome for changed code, and stores that outcome as a new run."""
     outcome = bound.record.outcome
     if not kind.status().is_available:
         return Audited(trial, AuditStatus.NOT_EVALUATED, f"other code; {kind.status().reason}")
@@ -137,10 +138,10 @@ def _with_outcome(
 
 
 def _disturbed(trial: StoredTrial, now: Measurement) -> str:
-    """Returns why a time of today does not compare with the recorded one; '' where nothing was seen."""
+    """Returns why today's time is not comparable with the recorded time; '' where no disturbance was seen."""
     recorded = timed(trial).host
     quality = round_quality(
-        0.0,  # not asked for: the machine alone decides
+        0.0,  # noise is not considered: only the machine's state decides
         None,
         now.host,
         quietest_anchor_s=None if recorded is None else recorded.anchor_s,
@@ -152,7 +153,7 @@ def _disturbed(trial: StoredTrial, now: Measurement) -> str:
 def _stored(
     composition: Composition, store: "Store", trial: StoredTrial, bound: BoundRecord, kind: TargetKind
 ) -> int:
-    """Stores today's outcome as a run of one trial, made by the compiler of today; returns its id."""
+    """Stores today's outcome as a run of one trial, of today's compiler; returns the run's ID."""
     record, settings = bound.record, store.run(trial.run).settings
     settings = replace(
         settings, trials=1, budget_s=None, workers=1, first=None, warm_start=False, warm_files=()
@@ -171,7 +172,7 @@ def _stored(
 
 
 def _what_changed(before: Compiler, now: Compiler, record: Record, script: Script) -> str:
-    """Returns what changed, though the code did not."""
+    """Returns what changed although the code is equal: packages, LLVM, passes, script."""
     packages = dict(before.packages)
     changes = [
         f"{name} {packages.get(name, 'none')} -> {version}"

@@ -1,4 +1,4 @@
-"""Whether code is made slower today than it was: each candidate in turns with the code of then."""
+"""Whether today's compiler makes slower code: each candidate is timed interleaved with its recorded code."""
 
 import enum
 import statistics
@@ -29,40 +29,40 @@ from tuner.tuning.outcome_source import Bind
 if TYPE_CHECKING:
     from tuner.db.store import Store
 
-SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of the three in turns
+SESSION_EFFORT = Effort(budget_s=0.1, min_samples=11, max_samples=60)  # of each of the three, interleaved
 SESSIONS_LIMIT = 30
 
 
 class GateStatus(enum.Enum):
-    """What became of an entry."""
+    """The outcome of an entry of a gate file."""
 
     SAME_CODE = "same code"  # nothing to time
     NOT_SLOWER = "not slower"
-    UNCLEAR = "unclear"  # too noisy to tell: neither a slowdown nor its absence is shown
+    UNCLEAR = "unclear"  # too noisy: neither a slowdown nor its absence is shown
     SLOWER = "slower"
     FAILED = "failed"  # no longer compiles, is wrong, or cannot be compared
 
     @property
     def passes(self) -> bool:
-        """Tells whether a gate lets it through: what is not shown is no slowdown."""
+        """True if the gate passes: a slowdown that is not shown does not fail."""
         return self not in (GateStatus.SLOWER, GateStatus.FAILED)
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """What became of one entry."""
+    """The outcome of one entry, with its slowdown."""
 
     entry: GateEntry
     status: GateStatus
-    reason: str  # one line, for people
-    slowdown: PairedSlowdown | None = None  # None: not timed in turns
+    reason: str  # one line, to print
+    slowdown: PairedSlowdown | None = None  # None: not timed interleaved
     sessions: int = 0
     now_s: float | None = None  # median over the sessions' medians
-    then_s: float | None = None  # of the code of then, today
+    then_s: float | None = None  # seconds per call of the recorded code, timed today
 
 
 def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
-    """Compiles and times a trial's candidate by what makes code today. Raises UsageError where that fails."""
+    """Returns the gate entry of a trial's candidate, compiled and timed today. Raises UsageError."""
     record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay, allowed one that was timed")
@@ -95,7 +95,7 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
 
 
 def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
-    """Judges the candidate again and times it in turns with the code of then."""
+    """Evaluates an entry's candidate again, and times its code interleaved with the recorded code."""
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
         bind = _bind(composition, case, entry.strategy)
@@ -113,7 +113,7 @@ def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, se
 def compared(
     bench: AbstractBench, entry: GateEntry, current: BoundRecord, limits: SlowdownLimits
 ) -> GateResult:
-    """Times sessions until they show a slowdown or rule one out; the limit ends what stays too noisy."""
+    """Times sessions until they show a slowdown or rule one out, at most SESSIONS_LIMIT sessions."""
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[InterleavedSession] = []
     for session in turns(bench, then, current):
@@ -132,7 +132,7 @@ def compared(
 def turns(
     bench: AbstractBench, then: BoundRecord, current: BoundRecord
 ) -> Iterator[InterleavedSession | None]:
-    """Yields sessions, each of code loaded anew; None where one of both no longer works."""
+    """Yields interleaved sessions, each of code loaded anew; then None where the old or new code fails."""
     for _ in range(SESSIONS_LIMIT):
         first, again, now = bench.finals((then, then, current), SESSION_EFFORT).times
         if first is None or again is None or now is None:
@@ -162,18 +162,18 @@ def _median(
 
 
 def _bind(composition: Composition, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
-    """Returns what binds candidates of one strategy. Raises UsageError for one that cannot be read."""
+    """Returns the function that binds candidates of a strategy. Raises UsageError for unreadable scripts."""
     source = composition.outcomes(case.target)
     return source.bind((strategy,), case.problem, case.threads, source.machine(case.target))
 
 
 def _chosen(settings: RunSettings, name: str) -> ChosenStrategy:
-    """Returns a strategy as its run chose it: with its path where it is a user's own."""
+    """Returns a strategy as its run chose it: with the path of the script where it is a user's."""
     return next((each for each in settings.strategies if each.name == name), ChosenStrategy(name))
 
 
 def entry_record(entry: GateEntry) -> Record:
-    """Returns what became of the candidate when the file was recorded."""
+    """Returns the record of the candidate at the time when the gate file was written."""
     return Record(
         problem=entry.problem,
         candidate=entry.candidate,

@@ -1,4 +1,4 @@
-"""The file of a gate: candidates with the code that they were compiled to, and what that took."""
+"""The file of a gate: candidates with their compiled code and its times."""
 
 import base64
 import binascii
@@ -29,12 +29,12 @@ CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
 
 @dataclass(frozen=True)
 class _Code:
-    """The artifact of an entry as JSON has it: code packed."""
+    """The artifact of an entry in JSON: code compressed, in base64."""
 
     artifact_sha256: str
     code: bytes
     panels: tuple[Partition, ...]
-    program: KernelProgram | None  # its machine code packed, its PTX is the code
+    program: KernelProgram | None  # its cubin compressed; its PTX is ``code``
 
 
 def _packed_code(artifact: Artifact) -> _Code:
@@ -57,7 +57,7 @@ def _artifact(stored: _Code) -> Artifact:
 
 @dataclass(frozen=True)
 class GateEntry:
-    """One candidate as it was."""
+    """One candidate with its recorded code, time, machine and compiler."""
 
     problem: Problem
     target: TargetName
@@ -68,32 +68,32 @@ class GateEntry:
     artifact: Artifact = field(metadata=form(_Code, _packed_code, _artifact, is_flat=True))
     measurement: Measurement
     machine: str  # Machine.name
-    mlir: str  # LLVM that made the code, and on CPUs the machine code of it
+    mlir: str  # version of the LLVM that generated the code, and on CPUs its machine code
     compiler: str  # Compiler.fingerprint
 
     @property
     def key(self) -> str:
-        """Returns what names an entry: a file has one of each."""
+        """Returns the key of an entry (problem, target, threads), unique in a file."""
         threads = f" {self.threads} threads" if self.threads > 1 else ""
         return f"{self.problem.key} {self.target.text}{threads}"
 
 
 @dataclass(frozen=True)
 class GateFile:
-    """The entries of a file."""
+    """The content of a gate file."""
 
     created: datetime.datetime
     tuner: str  # version
     entries: tuple[GateEntry, ...]
 
     def with_entries(self, entries: tuple[GateEntry, ...]) -> "GateFile":
-        """Returns the file with entries added, or put in the place of earlier ones of their key."""
+        """Returns the file with entries added; a new entry replaces the earlier entry of the same key."""
         by_key = {entry.key: entry for entry in (*self.entries, *entries)}
         return replace(self, entries=tuple(by_key.values()))
 
 
 def gate_file_bytes(file: GateFile) -> bytes:
-    """Returns the file."""
+    """Returns the JSON of a gate file, in UTF-8."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -105,7 +105,7 @@ def gate_file_bytes(file: GateFile) -> bytes:
 
 
 def read_gate_file(path: Path) -> GateFile:
-    """Reads a file. Raises UsageError with the place of what does not fit."""
+    """Reads a gate file. Raises UsageError with the place of the first wrong value."""
     head = parsed(read_text(path, "a file of tuner gate", FILE_LIMIT_BYTES), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
     entries = head.get("entries")

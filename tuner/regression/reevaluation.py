@@ -1,4 +1,4 @@
-"""Candidates of earlier days judged again by what makes code today."""
+"""Candidates of earlier runs, evaluated again with today's compiler."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -19,12 +19,12 @@ from tuner.tuning.remeasurement import FINAL_EFFORT
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
 
-Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one of them "" -> known
+Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256), one "" -> known record
 
 
 @dataclass(frozen=True)
 class EvaluationCase:
-    """What a candidate is judged on."""
+    """The problem, target and threads that a candidate is evaluated for."""
 
     problem: Problem
     target: TargetName
@@ -33,7 +33,10 @@ class EvaluationCase:
 
 
 def known_code(record: Record) -> Recall:
-    """Returns what recalls a record for its code, and for no script: that is what is in question."""
+    """Returns a function that returns the record for equal code, and None for any script.
+
+    The script is never recalled: whether it still compiles to the same code is the question.
+    """
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
         is_same = bool(artifact_sha256) and artifact_sha256 == record.artifact_sha256
@@ -43,7 +46,7 @@ def known_code(record: Record) -> Recall:
 
 
 def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
-    """Recalls nothing, so that all is judged."""
+    """Returns None: no record is known, so that every candidate is evaluated."""
 
 
 @contextlib.contextmanager
@@ -53,7 +56,7 @@ def bench_of(
     bind: Callable[[Candidate], Script],
     recall: Recall = nothing_known,
 ) -> "Iterator[AbstractBench]":
-    """Gives a bench, with one compile worker. Raises UsageError where the arrays do not fit."""
+    """Context manager: gives a bench with one compile worker. Raises UsageError for too little memory."""
     from tuner.workers.in_flight import BenchOrder
 
     require_memory(case.problem, composition.machine())
@@ -66,6 +69,6 @@ def bench_of(
 
 
 def evaluated(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
-    """Returns what becomes of a candidate, verified and timed with the effort of a finalist."""
+    """Returns a candidate's record, verified and timed, by default as long as in the final re-measurement."""
     bench.start(0, candidate, effort)
     return bench.finish()

@@ -1,4 +1,4 @@
-"""Whether an exported script is still right and as fast as recorded: timed in rounds with references."""
+"""Whether an exported script is still correct and as fast as recorded, relative to reference codes."""
 
 import enum
 import math
@@ -28,54 +28,54 @@ from tuner.scripts.header import ScriptProvenance
 from tuner.tuning.composition import Composition
 from tuner.tuning.remeasurement import noise_of
 
-SESSIONS_LIMIT = 15  # that were quiet: half of the gate's, since a user waits
-DISAGREEMENT_LIMIT = 0.1  # relative: what two references may show differently on an unchanged machine
-LEAST_BY_EACH = 0.01  # relative: a slowdown that each reference has to show
+SESSIONS_LIMIT = 15  # quiet sessions: half of the gate's, since a user waits
+DISAGREEMENT_LIMIT = 0.1  # relative: difference of slowdowns by two references on an unchanged machine
+LEAST_BY_EACH = 0.01  # relative: a slowdown is reported where each reference shows as much
 BROKEN = "it ran alone, and failed when it was timed interleaved with the references"
-LEAST_DISTURBED = 6  # sessions of half a second: one of a load that stays
+LEAST_DISTURBED = 6  # disturbed sessions, of half a second each, that show a lasting load
 
 
 class CheckFinding(enum.Enum):
-    """What became of a check."""
+    """The outcome of a check."""
 
     NOT_SLOWER = "not slower"
-    VERIFIED = "verified"  # right; this target has no clock, or the script no recorded time
+    VERIFIED = "verified"  # correct; the target times nothing, or the script has no recorded time
     SLOWER = "slower"
-    FAILED = "failed"  # does not compile, is wrong, or breaks while it is timed
-    CANNOT_TELL = "cannot tell"  # right; neither a slowdown nor its absence is shown
+    FAILED = "failed"  # does not compile, is wrong, or fails while it is timed
+    CANNOT_TELL = "cannot tell"  # correct; neither a slowdown nor its absence is shown
 
     @property
     def passes(self) -> bool:
-        """Returns True for what exits with 0."""
+        """True if the command exits with code 0."""
         return self in (CheckFinding.NOT_SLOWER, CheckFinding.VERIFIED)
 
 
 @dataclass(frozen=True)
 class ScriptCheck:
-    """What a check found."""
+    """The result of a check."""
 
     finding: CheckFinding
-    reason: str  # one clause, for people
-    median_s: float | None = None  # today's; None: not timed
+    reason: str  # one clause, to print
+    median_s: float | None = None  # today's seconds per call; None: not timed
     slowdown: PairedSlowdown | None = None  # relative to the references; None: not comparable
-    sessions: int = 0  # that the slowdown is from
-    hint: str = ""  # what to type where the recorded time is what is missing
+    sessions: int = 0  # number of sessions of the slowdown
+    hint: str = ""  # command to type where the recorded time is missing or unreliable
 
 
 @dataclass(frozen=True)
 class _Session:
     """One session of today."""
 
-    kernel: Measurement | None  # None: it failed
+    kernel: Measurement | None  # None: the kernel failed
     times: RoundTimes | None
-    objection: str  # why its times cannot be relied on; "" where they can
+    objection: str  # why the session's times cannot be relied on; "" where they can
 
 
 def limits_of(max_slowdown: float) -> SlowdownLimits:
-    """Returns limits by which a slowdown of ``max_slowdown`` is reported, and one of 3 points less is not.
+    """Returns limits that report a slowdown of ``max_slowdown``, and none that is 3 percentage points less.
 
-    The gate separates 2 % from 5 % with as many sessions. Up to 2 % nothing is called slower. A check passes
-    where the half of what lies between is ruled out.
+    The gate separates 2 % from 5 % with as many sessions. A slowdown of up to 2 % is never reported. A check
+    passes where a slowdown in the middle between both limits is ruled out.
     """
     gate = SlowdownLimits()
     resolved = gate.excluded - gate.tolerated
@@ -90,7 +90,7 @@ def checked(
     limits: SlowdownLimits,
     seed: int = 0,
 ) -> ScriptCheck:
-    """Verifies the script in child processes, and times it there if its header has a time of this machine."""
+    """Verifies a script in child processes, and times it if its header has a time of this machine."""
     case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
         current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
@@ -122,9 +122,9 @@ def compared(
     limits: SlowdownLimits,
     spare_cores: int,
 ) -> ScriptCheck:
-    """Times sessions, each of code loaded anew, until they rule out a slowdown, or as many as are allowed.
+    """Times sessions, each of code loaded anew, until they rule out a slowdown, at most SESSIONS_LIMIT.
 
-    What calls code slower needs them all: some sessions in a row may agree on what lasts for seconds only.
+    A slowdown is reported only after all sessions: a few in a row may agree on a disturbance of seconds.
     """
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
     library = None if provenance.baseline is None else provenance.baseline.name
@@ -155,7 +155,7 @@ def compared(
 def _sessions(
     bench: AbstractBench, current: BoundRecord, library: str | None, spare_cores: int
 ) -> Iterator[_Session]:
-    """Yields sessions for ever."""
+    """Yields timed sessions without end."""
     quietest_s = math.inf
     while True:
         found = bench.finals((current, current), SESSION_EFFORT)
@@ -187,7 +187,7 @@ def _sessions(
 def _conclusion(
     slowdown: RelativeSlowdown, sessions: int, limits: SlowdownLimits
 ) -> tuple[CheckFinding, str] | None:
-    """Returns what is shown, and why; None where more sessions may show something."""
+    """Returns the finding and its reason; None where more sessions may give one."""
     names = " and ".join(name for name, _found in slowdown.by_reference)
     if slowdown.disagreement > DISAGREEMENT_LIMIT:
         return (
@@ -213,7 +213,7 @@ def _recorded_again(provenance: ScriptProvenance) -> str:
 
 
 def _is_busy(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> bool:
-    """Returns True where as many sessions were disturbed as not: then those that look quiet may not be."""
+    """True if half of the sessions or more were disturbed: sessions that look quiet may not be quiet."""
     return len(disturbed) >= max(LEAST_DISTURBED, len(quiet))
 
 

@@ -31,7 +31,7 @@ class TrialDifference:
     first: StoredTrial
     second: StoredTrial
     knobs: tuple[tuple[str, Value | None, Value | None], ...]  # (name, first, second); None: no such knob
-    compared: Comparable | NotComparable | None  # second over first; None: a time is missing, or problems differ
+    compared: Comparable | NotComparable | None  # second over first; None: no time, or other problems
     stages: tuple[StageDifference, ...]  # stages that both trials have
     instructions: tuple[tuple[str, int, int], ...]  # unequal counts, the largest difference first
 
