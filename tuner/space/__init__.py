@@ -1,1 +1,1 @@
-"""Knobs, constraints, the feasible set and its rows."""
+"""Knobs, constraints, and the feasible set of configurations."""

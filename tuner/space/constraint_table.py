@@ -1,7 +1,7 @@
-"""A constraint made quick: the truth of every combination of its knobs, looked up instead of computed.
+"""Constraints as truth tables: evaluated once per combination of the constraint's knobs, then looked up.
 
-A constraint names a few knobs of a few choices each, while a block has many rows. Where its knobs have too
-many combinations, it is evaluated on the rows.
+A constraint has few knobs with few choices each, while a block has many rows. A constraint whose knobs have
+too many combinations is evaluated on the rows.
 """
 
 import math
@@ -16,26 +16,24 @@ from tuner.space.expression import Expression
 from tuner.space.search_space import SearchSpace
 
 Truth = npt.NDArray[np.bool_]
-Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> which choice, for each row
+Picks = Mapping[int, npt.NDArray[np.integer]]  # knob -> index of the choice, for each row
 
-TABLE_LIMIT = (
-    1 << 16
-)  # combinations looked up: evaluating them takes a millisecond, and they stay in the cache
+TABLE_LIMIT = 1 << 16  # combinations in a table: evaluated within a millisecond, small enough for the cache
 
 
 @dataclass(frozen=True, eq=False)
 class ConstraintTable:
-    """Which combinations of some knobs' choices are allowed."""
+    """The truth of a constraint for every combination of its knobs' choices."""
 
-    knobs: tuple[int, ...]  # by their place in the space
+    knobs: tuple[int, ...]  # by their index in the space
     truth: Truth  # one axis per knob
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns the truth for each row."""
+        """Returns for each row whether its combination is allowed."""
         return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
 
     def holds_for_each(self, picks: Picks, last: int) -> Truth:
-        """Returns (rows, choices of the knob ``last``): the truth for each row with each of them."""
+        """Returns (rows, choices of the knob ``last``): whether each row is allowed with each choice."""
         axis = self.knobs.index(last)
         others = self.knobs[:axis] + self.knobs[axis + 1 :]
         moved = np.moveaxis(self.truth, axis, -1)
@@ -43,12 +41,12 @@ class ConstraintTable:
         return np.ascontiguousarray(moved).reshape(-1, moved.shape[-1]).take(flat, axis=0)
 
     def joined(self, other: "ConstraintTable") -> "ConstraintTable":
-        """Returns the combinations that both allow."""
+        """Returns the table of the combinations that both tables allow."""
         knobs = tuple(sorted({*self.knobs, *other.knobs}))
         return ConstraintTable(knobs, _spread(self, knobs) & _spread(other, knobs))
 
     def size_with(self, other: "ConstraintTable") -> int:
-        """Returns the combinations that the joined table would have."""
+        """Returns the number of combinations of the joined table."""
         sizes = dict(zip(self.knobs, self.truth.shape, strict=True))
         return math.prod((sizes | dict(zip(other.knobs, other.truth.shape, strict=True))).values())
 
@@ -65,16 +63,16 @@ class ConstraintTable:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A constraint of a space over its knobs. Made by ``of``."""
+    """A constraint with its knobs, and its table where that is small enough. Made by ``of``."""
 
     space: SearchSpace
     constraint: Expression
-    knobs: tuple[int, ...]  # that it names, by their place in the space
+    knobs: tuple[int, ...]  # knobs that the constraint names, by their index in the space
     table: ConstraintTable | None  # None: too many combinations, or one of them cannot be evaluated
 
     @classmethod
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
-        """Evaluates the constraint on every combination of its knobs where they are few."""
+        """Evaluates the constraint on every combination of its knobs, where there are at most TABLE_LIMIT."""
         knobs = tuple(place for place, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
         if math.prod(shape) > TABLE_LIMIT:
@@ -83,19 +81,19 @@ class Rule:
         every = dict(zip(knobs, np.indices(shape).reshape(len(shape), rows), strict=True))
         try:
             truth = evaluated(space, constraint, every, rows)
-        except UsageError:  # perhaps only where another constraint rejects: then it is never asked for
+        except UsageError:  # perhaps only for combinations that another constraint rejects
             return cls(space, constraint, knobs, None)
         return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns the truth for each row. Raises UsageError where it cannot be evaluated."""
+        """Returns the truth for each row. Raises UsageError where the constraint cannot be evaluated."""
         if self.table is not None:
             return self.table.holds(picks)
         return evaluated(self.space, self.constraint, picks, _rows(picks))
 
 
 def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: int) -> Truth:
-    """Evaluates a constraint on every row. Raises UsageError where it cannot."""
+    """Returns the truth of a constraint for each row. Raises UsageError where it cannot be evaluated."""
     columns = {
         space.knobs[knob].name: np.array(space.knobs[knob].choices)[column]
         for knob, column in picks.items()
@@ -106,7 +104,7 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables into fewer while they stay small: one look-up then answers for several constraints."""
+    """Joins tables while the result stays within TABLE_LIMIT: one look-up then replaces several."""
     joined: list[ConstraintTable] = []
     for table in tables:
         place = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)
@@ -118,7 +116,7 @@ def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...
 
 
 def _spread(table: ConstraintTable, knobs: tuple[int, ...]) -> Truth:
-    """Returns the truth with an axis for each of the knobs."""
+    """Returns the truth with one axis per knob of ``knobs``, of length 1 for knobs that the table lacks."""
     sizes = dict(zip(table.knobs, table.truth.shape, strict=True))
     return table.truth.reshape([sizes.get(knob, 1) for knob in knobs])
 

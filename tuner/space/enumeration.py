@@ -1,4 +1,4 @@
-"""Constraint-ordered backtracking over blocks of rows: the feasible set without the cartesian product."""
+"""The feasible set by constraint-ordered backtracking over blocks of rows, without the Cartesian product."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,40 +13,40 @@ from tuner.space.expression import Expression
 from tuner.space.row_keys import Indices, Keys, RowKeys
 from tuner.space.search_space import SearchSpace
 
-BLOCK_ROWS = 1 << 16  # combinations looked at together: bounds memory, stays in the cache
-VISITS_LIMIT = 2_000_000_000  # partial combinations looked at: some ten seconds
+BLOCK_ROWS = 1 << 16  # combinations evaluated together: bounds memory, fits in the cache
+VISITS_LIMIT = 2_000_000_000  # partial combinations visited: some ten seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows of which some knobs are chosen."""
+    """Partial configurations: rows in which some knobs are chosen."""
 
     keys: Keys
-    picks: dict[int, npt.NDArray[np.unsignedinteger]]  # of the chosen knobs that later constraints name
+    picks: dict[int, npt.NDArray[np.unsignedinteger]]  # chosen knobs that later constraints name
 
     @property
     def rows(self) -> int:
-        """Returns how many rows there are."""
+        """Returns the number of rows."""
         return len(self.keys[0])
 
     def of(self, rows: npt.NDArray[np.integer] | slice) -> "Block":
-        """Returns some of the rows."""
+        """Returns a block of the selected rows."""
         return Block(self.keys[:, rows], {knob: column[rows] for knob, column in self.picks.items()})
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """Chooses one knob, then applies the constraints whose knobs are all chosen."""
+    """One step of the walk: chooses one knob, then applies the constraints whose knobs are all chosen."""
 
     knob: int
     choices: int
     tables: tuple[ConstraintTable, ...]
     rules: tuple[Rule, ...]  # without a table
-    kept: frozenset[int]  # knobs that later steps ask for
+    kept: frozenset[int]  # knobs that later steps need
 
 
 class Walk:
-    """The order in which the knobs of a space are chosen, and the steps of it."""
+    """The order in which the knobs of a space are chosen, with one step per knob."""
 
     def __init__(self, space: SearchSpace, constraints: tuple[Expression, ...]) -> None:
         self.keys = RowKeys(space)
@@ -55,7 +55,7 @@ class Walk:
 
     @cached_property
     def steps(self) -> tuple[_Step, ...]:
-        """Returns the steps, constraints as early as can be."""
+        """Returns the steps; each constraint is applied as early as possible."""
         ordered = _ordered(self._space, self._constraints)
         rules = [[Rule.of(self._space, each) for each in constraints] for _, constraints in ordered]
         steps: list[_Step] = []
@@ -68,13 +68,16 @@ class Walk:
         return tuple(reversed(steps))
 
     def root(self) -> Block | None:
-        """Returns the row that chooses nothing; None when a constraint without knobs rejects all."""
+        """Returns the block of one row with nothing chosen.
+
+        None when a constraint without knobs rejects everything.
+        """
         constant = (each for each in self._constraints if not each.names & set(self._space.names))
         is_allowed = all(evaluated(self._space, each, {}, 1).all() for each in constant)
         return Block(self.keys.root(), {}) if is_allowed else None
 
     def grown(self, depth: int, block: Block) -> Block:
-        """Gives every row every choice of one more knob that the constraints allow."""
+        """Returns each row extended by every choice of one more knob that the constraints allow."""
         step = self.steps[depth]
         allowed = np.ones((block.rows, step.choices), bool)
         for table in step.tables:
@@ -88,7 +91,7 @@ class Walk:
         return Block(grown.keys, {knob: grown.picks[knob] for knob in grown.picks.keys() & step.kept})
 
     def parts(self, depth: int, block: Block) -> Iterator[Block]:
-        """Cuts rows into parts that stay within BLOCK_ROWS when the next step gives them every choice."""
+        """Yields the block in parts that stay within BLOCK_ROWS when the next step extends them."""
         choices = self.steps[depth].choices if depth < len(self.steps) else 1
         size = max(1, BLOCK_ROWS // choices)
         for start in range(0, block.rows, size):
@@ -97,16 +100,16 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Visited:
-    """Whole rows, and the partial combinations looked at until they were found."""
+    """Complete configurations, and how many partial ones were visited to find them."""
 
     keys: Keys
     visits: int
 
 
 def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Visited]:
-    """Yields the rows that satisfy the constraints, in blocks, in no useful order.
+    """Yields the configurations that satisfy the constraints, in blocks, in no particular order.
 
-    A block may be empty: it tells of the visits since the last.
+    An empty block reports the visits since the previous block.
     """
     walk = Walk(space, constraints)
     root = walk.root()
@@ -122,9 +125,9 @@ def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[
 
 
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
-    """Returns whether some combination satisfies these constraints.
+    """Returns whether any configuration satisfies the constraints.
 
-    Raises UsageError when that takes too long to find out.
+    Raises UsageError when VISITS_LIMIT is reached before that is known.
     """
     visits = 0
     for part in walked(space, constraints):
@@ -137,7 +140,7 @@ def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool
 
 
 def too_long(space: SearchSpace) -> str:
-    """Returns what to tell when no row was found within the limit."""
+    """Returns the message for a space in which no configuration was found within VISITS_LIMIT."""
     return (
         f"strategy {space.strategy}: found no allowed combination among {VISITS_LIMIT} partial ones of "
         f"{space.cartesian}, allowed {VISITS_LIMIT}: add constraints over few knobs or values"
@@ -145,7 +148,7 @@ def too_long(space: SearchSpace) -> str:
 
 
 def cartesian_blocks(space: SearchSpace) -> Iterator[Indices]:
-    """Yields every combination, allowed or not, in blocks."""
+    """Yields every combination of choices, allowed or not, in blocks."""
     keys = RowKeys(space)
     for start in range(0, space.cartesian, BLOCK_ROWS):
         flat = np.arange(start, min(start + BLOCK_ROWS, space.cartesian), dtype=np.uint64)
@@ -153,14 +156,14 @@ def cartesian_blocks(space: SearchSpace) -> Iterator[Indices]:
 
 
 def cartesian_sample(space: SearchSpace, rows: int, rng: np.random.Generator) -> Indices:
-    """Draws combinations, allowed or not, each as likely as any other."""
+    """Draws combinations uniformly, with replacement, allowed or not."""
     keys = RowKeys(space)
     columns = [rng.integers(size, size=rows).astype(keys.dtype) for size in keys.sizes]
     return np.stack(columns, axis=1)
 
 
 def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArray[np.int64]:
-    """Counts per constraint the rows that it is the first, in file order, to reject."""
+    """Counts for each constraint the rows that it is the first to reject, in the order of the file."""
     rules = [Rule.of(space, constraint) for constraint in space.constraints]
     counts = np.zeros(len(rules) + 1, np.int64)
     for block in blocks:
@@ -169,14 +172,20 @@ def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArr
 
 
 def first_broken_preference(space: SearchSpace, index: Indices) -> npt.NDArray[np.intp]:
-    """Returns by row the place of the first preference that it breaks; their number where it breaks none."""
+    """Returns for each row the index of the first preference that it breaks.
+
+    Their number where it breaks none.
+    """
     rules = [Rule.of(space, preference) for preference in space.preferences]
     starts = range(0, max(1, len(index)), BLOCK_ROWS)
     return np.concatenate([_first_broken(rules, index[start : start + BLOCK_ROWS]) for start in starts])
 
 
 def _first_broken(rules: list[Rule], block: Indices) -> npt.NDArray[np.intp]:
-    """Returns by row the place of the first rule that it breaks; what one rejects no later one is asked."""
+    """Returns for each row the index of the first rule that it breaks.
+
+    Later rules are not evaluated on that row.
+    """
     broken = np.full(len(block), len(rules), np.intp)
     left = np.arange(len(block))
     for place, rule in enumerate(rules):
@@ -189,7 +198,7 @@ def _first_broken(rules: list[Rule], block: Indices) -> npt.NDArray[np.intp]:
 def _ordered(
     space: SearchSpace, constraints: tuple[Expression, ...]
 ) -> list[tuple[int, tuple[Expression, ...]]]:
-    """Orders the knobs so that constraints apply early: next, those of the one that multiplies least."""
+    """Orders the knobs so that constraints apply early: next, the knobs of the cheapest open constraint."""
     sizes = {knob.name: len(knob.choices) for knob in space.knobs}
     place = {name: number for number, name in enumerate(space.names)}
     open_constraints = [each for each in constraints if each.names & sizes.keys()]
@@ -205,7 +214,7 @@ def _ordered(
 
 
 def _next_knobs(constraints: list[Expression], sizes: dict[str, int], bound: set[str]) -> list[str]:
-    """Returns the unbound knobs of the cheapest constraint to complete, or all that no constraint names."""
+    """Returns the unbound knobs of the constraint with the fewest combinations, or all knobs without one."""
     missing = [sorted((each.names & sizes.keys()) - bound, key=sizes.__getitem__) for each in constraints]
     if not missing:
         return [name for name in sizes if name not in bound]

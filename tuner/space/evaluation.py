@@ -1,4 +1,4 @@
-"""The value of a constraint's tree, point by point: walks it, executes nothing."""
+"""Evaluation of an expression's syntax tree, elementwise: the tree is walked, nothing is executed."""
 
 import ast
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from tuner.space.partial_arithmetic import Operand, Partial
 
 
 def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
-    """Walks a whitelisted tree. Raises TypeError and OverflowError as the arithmetic does."""
+    """Returns the value of a whitelisted tree. Raises TypeError and OverflowError as the arithmetic does."""
     match node:
         case ast.Name(name):
             return Partial(values[name])

@@ -1,4 +1,4 @@
-"""Constraint text as a value: checked against a whitelist, evaluated by walking its tree, never executed."""
+"""Expressions of the search space file: checked against a whitelist, evaluated by walking the syntax tree."""
 
 import ast
 import warnings
@@ -25,7 +25,7 @@ ARGUMENTS = {"min": (2, 8), "max": (2, 8), "abs": (1, 1), "ceil_div": (2, 2)}  #
 
 @dataclass(frozen=True)
 class Expression:
-    """One constraint over knobs, sizes, element bytes and device limits. Made by ``parse``."""
+    """An expression over knobs, sizes, element bytes and device limits. Made by ``parse``."""
 
     text: str
     where: str = field(compare=False)  # file and key path, for messages
@@ -39,10 +39,10 @@ class Expression:
         return ast.unparse(self.tree) if self.is_written_out else self.text
 
     def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
-        """Returns the value, point by point where some values are numpy columns.
+        """Returns the value, elementwise where some values are numpy columns.
 
         Where a division by zero decides, the result is False (or 0): a constraint does not hold there.
-        Raises UsageError for an unknown name, or text where only numbers make sense.
+        Raises UsageError for an unknown name, and for text in arithmetic.
         """
         from tuner.space import evaluation
 
@@ -56,7 +56,7 @@ class Expression:
             ) from None
 
     def require(self, known: Collection[str]) -> None:
-        """Raises UsageError when the expression uses a name that is not among ``known``."""
+        """Raises UsageError when the expression uses a name that is not in ``known``."""
         unknown = sorted(self.names - set(known))
         if unknown:
             raise UsageError(
@@ -66,7 +66,10 @@ class Expression:
 
 
 def parse(text: str, where: str) -> Expression:
-    """Reads one expression. Raises UsageError for anything outside the whitelist; executes nothing."""
+    """Parses an expression; ``where`` is its place, for messages.
+
+    Raises UsageError for what is not whitelisted.
+    """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")
     line = " ".join(text.split())
@@ -117,7 +120,7 @@ def _check(node: ast.expr, line: str, where: str) -> None:
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:
-    """Returns the parts of a whitelisted node, None for any other."""
+    """Returns the operands of a whitelisted node; None for a node that is not whitelisted."""
     match node:
         case ast.Name():
             return []
@@ -144,7 +147,10 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
 
 
 def _compared(left: ast.expr, signs: list[ast.cmpop], rights: list[ast.expr]) -> list[ast.expr] | None:
-    """Returns the compared parts; ``in`` may only come last, before a tuple of literals."""
+    """Returns the compared operands.
+
+    ``in`` is allowed only as the last operator, before a tuple of literals.
+    """
     if not all(type(sign) in COMPARISONS for sign in signs[:-1]):
         return None
     if not isinstance(signs[-1], ast.In | ast.NotIn):

@@ -1,8 +1,8 @@
-"""The combinations of knobs that satisfy every constraint, over one or several strategies, as rows.
+"""The configurations that satisfy every constraint, of one or several strategies, numbered as rows.
 
 Rows are numbered strategy after strategy, in the order given; within a strategy in the order of the choices
-in the file, the last knob varying fastest. Of a strategy that allows too many, the rows are a fixed sample:
-see ``row_sample``.
+in the file, the last knob varying fastest. Of a strategy with too many configurations, the rows are a fixed
+sample: see ``row_sample``.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,17 +21,17 @@ from tuner.space.row_keys import Indices, RowKeys
 from tuner.space.row_sample import ROWS_LIMIT, SAMPLE_ROWS, Rows, rows_of
 from tuner.space.search_space import SearchSpace
 
-EXACT_LIMIT = 5_000_000  # combinations that are all visited to count the rejected
+EXACT_LIMIT = 5_000_000  # combinations up to which rejections are counted exactly
 SAMPLE_SIZE = 200_000  # combinations visited to estimate the counts of a larger set
 SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
 
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """The rows of a feasible set as integers, for samplers that model what they see."""
+    """The configurations of a feasible set as integers, for samplers that fit a model."""
 
-    rows: npt.NDArray[np.signedinteger]  # (rows, columns), column after column in memory; -1: no such knob
-    names: tuple[str, ...]  # "strategy", then every knob in the order it is met
+    rows: npt.NDArray[np.signedinteger]  # (rows, columns), column-major; -1: the strategy has no such knob
+    names: tuple[str, ...]  # "strategy", then every knob in order of occurrence
     is_ordinal: tuple[bool, ...]  # per column: neighbouring integers are similar values
     levels: tuple[int, ...]  # per column: integers are 0 .. levels - 1
     values: tuple[tuple[Value, ...], ...]  # per column: what the integers stand for
@@ -39,16 +39,18 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
-    """Every allowed combination of knobs for one problem, or a sample of them. Made by ``of``."""
+    """The allowed configurations for one problem, or a sample of them. Made by ``of``."""
 
     spaces: tuple[SearchSpace, ...]
     sets: tuple[Rows, ...]  # per strategy
 
     @classmethod
     def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
-        """Enumerates the sets; where that is too much, samples them, the allowed ones of ``always`` included.
+        """Enumerates the configurations.
 
-        Raises UsageError when nothing is allowed, with the constraint to blame.
+        Samples a set that is too large, and adds allowed candidates of ``always``.
+
+        Raises UsageError for an empty set, naming the first constraint that leaves nothing.
         """
         sets: list[Rows] = []
         for space in spaces:
@@ -61,32 +63,32 @@ class FeasibleSet:
 
     @property
     def index(self) -> tuple[Indices, ...]:
-        """Returns per strategy (rows, knobs): which choice of each knob."""
+        """Returns per strategy an array (rows, knobs): the index of each knob's choice."""
         return tuple(rows.index for rows in self.sets)
 
     @property
     def rows(self) -> int:
-        """Returns the number of combinations to choose among."""
+        """Returns the number of configurations that a sampler chooses among."""
         return sum(len(rows.index) for rows in self.sets)
 
     @property
     def total(self) -> int:
-        """Returns the number of allowed combinations: ``rows``, or an estimate where rows are a sample."""
+        """Returns the number of allowed configurations: ``rows``, or an estimate where rows are a sample."""
         return sum(rows.total for rows in self.sets)
 
     @property
     def is_sample(self) -> bool:
-        """Returns whether there are more allowed combinations than rows."""
+        """True if there are more allowed configurations than rows."""
         return any(rows.is_sample for rows in self.sets)
 
     @property
     def cartesian(self) -> int:
-        """Returns the number of combinations, allowed or not."""
+        """Returns the number of combinations of choices, allowed or not."""
         return sum(space.cartesian for space in self.spaces)
 
     @property
     def is_estimate(self) -> bool:
-        """Returns whether ``rejected`` is estimated from a sample."""
+        """True if ``rejected`` is estimated from a sample."""
         return self.is_sample or any(space.cartesian > EXACT_LIMIT for space in self.spaces)
 
     @cached_property
@@ -94,7 +96,7 @@ class FeasibleSet:
         return np.cumsum([len(index) for index in self.index])
 
     def candidate(self, row: int) -> Candidate:
-        """Returns the row's choices. Raises IndexError outside ``0 .. rows - 1``."""
+        """Returns the configuration of a row. Raises IndexError outside of ``0 .. rows - 1``."""
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} of {self.rows}")
         which = int(np.searchsorted(self._ends, row, side="right"))
@@ -104,7 +106,7 @@ class FeasibleSet:
         return Candidate.of(space.strategy, values)
 
     def row_of(self, candidate: Candidate) -> int | None:
-        """Returns the candidate's row; None when it is not allowed here."""
+        """Returns the candidate's row; None for a candidate that is not among the rows."""
         for space, index, end in zip(self.spaces, self.index, self._ends, strict=True):
             if space.contains(candidate):
                 place = _find(space, index, dict(candidate.choices))
@@ -113,18 +115,21 @@ class FeasibleSet:
 
     @cached_property
     def is_preferred(self) -> npt.NDArray[np.bool_]:
-        """Returns by row whether it meets all preferences of its strategy: the others are tried last."""
+        """Returns by row whether the configuration meets all preferences of its strategy.
+
+        Others are tried last.
+        """
         pairs = zip(self.spaces, self._broken, strict=True)
         return np.concatenate([broken == len(space.preferences) for space, broken in pairs])
 
     @cached_property
     def _broken(self) -> tuple[npt.NDArray[np.intp], ...]:
-        """Returns per strategy the place of the first preference that each row breaks."""
+        """Returns per strategy, for each row, the index of the first preference that it breaks."""
         pairs = zip(self.spaces, self.index, strict=True)
         return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":
-        """Returns some of the rows as a set of their own, in the same order."""
+        """Returns the feasible set of the selected rows, in the same order."""
         if is_in.all():
             return self
         index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]
@@ -133,12 +138,15 @@ class FeasibleSet:
     def violated(self, candidate: Candidate) -> Expression | None:
         """Returns the first constraint that rejects the candidate; None when none does.
 
-        Raises UsageError when the candidate is no combination of choices of these strategies.
+        Raises UsageError when the candidate is not a combination of choices of these strategies.
         """
         return self._space_of(candidate).violated(candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that the candidate breaks; raises as ``violated``."""
+        """Returns the first preference that the candidate breaks, or None.
+
+        Raises UsageError as ``violated`` does.
+        """
         return self._space_of(candidate).demoted_by(candidate)
 
     def _space_of(self, candidate: Candidate) -> SearchSpace:
@@ -150,13 +158,16 @@ class FeasibleSet:
     def missing(self, candidate: Candidate) -> tuple[str, ...]:
         """Returns the knobs of its strategy that a candidate leaves out.
 
-        Raises UsageError for a strategy, a knob or a value that is none of these strategies'.
+        Raises UsageError for an unknown strategy, knob or value.
         """
         given = dict(candidate.choices)
         return tuple(name for name in self._space_named(candidate).names if name not in given)
 
     def having(self, candidate: Candidate) -> int:
-        """Counts the rows with all choices of a candidate, whatever it leaves out; raises as ``missing``."""
+        """Returns the number of rows that agree with a partial candidate.
+
+        Raises UsageError as ``missing`` does.
+        """
         wanted = self._space_named(candidate)
         index = self.index[self.spaces.index(wanted)]
         is_so = np.ones(len(index), bool)
@@ -180,7 +191,7 @@ class FeasibleSet:
         return space
 
     def rejected(self) -> dict[str, int]:
-        """Counts per constraint the combinations that it is the first, in file order, to reject."""
+        """Returns for each constraint how many combinations it is the first to reject, in file order."""
         counts: dict[str, int] = {}
         for space, rows in zip(self.spaces, self.sets, strict=True):
             for text, count in _rejected(space, rows.total):
@@ -188,7 +199,7 @@ class FeasibleSet:
         return counts
 
     def demoted(self) -> dict[str, int]:
-        """Counts per preference the rows that it is the first, in file order, to demote."""
+        """Returns for each preference the number of rows that break it first, in file order."""
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
             for place, preference in enumerate(space.preferences):
@@ -197,7 +208,7 @@ class FeasibleSet:
         return counts
 
     def matrix(self) -> Matrix:
-        """Returns the rows as integers: numbers by rank among all values of the knob, texts by code."""
+        """Returns the configurations as integers: integers by rank among the knob's values, texts by code."""
         levels = self._levels()
         is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
         cardinality = (len(self.spaces), *(len(values) for values in levels.values()))
@@ -211,12 +222,12 @@ class FeasibleSet:
         return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality, stands_for)
 
     def _parts(self) -> Iterator[slice]:
-        """Yields the rows of each strategy."""
+        """Yields the range of rows of each strategy."""
         for index, end in zip(self.index, self._ends, strict=True):
             yield slice(int(end) - len(index), int(end))
 
     def _levels(self) -> dict[str, list[Value]]:
-        """Returns the values of each knob over all strategies: numbers in order, then texts."""
+        """Returns the values of each knob over all strategies: integers in ascending order, then texts."""
         met: dict[str, set[Value]] = {}
         for knob in (knob for space in self.spaces for knob in space.knobs):
             met.setdefault(knob.name, set()).update(knob.choices)
@@ -225,7 +236,7 @@ class FeasibleSet:
     def _codes(self, name: str, values: list[Value]) -> Iterator[npt.NDArray[np.int32]]:
         for space, index in zip(self.spaces, self.index, strict=True):
             if name not in space.names:
-                yield np.full(1, -1, np.int32)  # for all of them
+                yield np.full(1, -1, np.int32)  # broadcast to all rows
                 continue
             place = space.names.index(name)
             code = np.array([values.index(choice) for choice in space.knobs[place].choices], np.int32)
@@ -233,7 +244,7 @@ class FeasibleSet:
 
 
 def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int | None:
-    """Narrows the sorted rows knob by knob."""
+    """Returns the row with the given choices, by bisection knob after knob; None where there is none."""
     low, high = 0, len(index)
     for place, knob in enumerate(space.knobs):
         pick = knob.choices.index(values[knob.name])
@@ -243,14 +254,14 @@ def _find(space: SearchSpace, index: Indices, values: dict[str, Value]) -> int |
 
 
 def _indices(space: SearchSpace, candidates: tuple[Candidate, ...]) -> Indices:
-    """Returns the rows of those candidates that the strategy allows."""
+    """Returns the choice indices of the candidates that the strategy allows."""
     own = [each for each in candidates if space.contains(each) and space.violated(each) is None]
     rows = [[knob.choices.index(dict(each.choices)[knob.name]) for knob in space.knobs] for each in own]
     return np.array(rows, RowKeys(space).dtype).reshape(len(own), len(space.knobs))
 
 
 def _why_empty(space: SearchSpace) -> str:
-    """Names the first constraint, in file order, after which nothing is left."""
+    """Returns a message that names the first constraint, in file order, after which nothing is left."""
     for count, constraint in enumerate(space.constraints, start=1):
         if not enumeration.is_possible(space, space.constraints[:count]):
             return (
@@ -261,7 +272,7 @@ def _why_empty(space: SearchSpace) -> str:
 
 
 def _rejected(space: SearchSpace, feasible: int) -> list[tuple[str, int]]:
-    """Counts first violations: exactly when all combinations can be visited, else from a fixed sample."""
+    """Counts first violations: exactly up to EXACT_LIMIT combinations, else from a fixed sample."""
     if space.cartesian <= EXACT_LIMIT:
         counts = enumeration.first_violations(space, enumeration.cartesian_blocks(space)).astype(object)
     else:

@@ -1,4 +1,4 @@
-"""The row of a feasible set that is most like a candidate that need not be one."""
+"""The configuration of a feasible set that is nearest to a candidate, which need not be feasible."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,11 +9,13 @@ from tuner.space.search_space import Knob
 
 
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
-    """Returns the candidate's row, or the nearest one of its strategy; None where there is no such strategy.
+    """Returns the row of a candidate, or of the nearest configuration; None where its strategy has no rows.
 
-    Near means few steps in all: a step leads to the next larger or smaller choice of a knob, or to any other
-    text. Values between two choices are part of a step away. Knobs that only one side has do not count.
-    Of rows equally near it is the first. Only the candidate's own row may be one that comes last.
+    The distance is a number of steps, summed over the knobs: one step leads to the next larger or smaller
+    choice of a knob, or to any other text. Values between two choices count as a fraction of a step. Knobs
+    that only one side has do not count. Of equally near configurations the first is returned. Configurations
+    that break a preference are returned only for a candidate that is one of them, or where all rows break a
+    preference.
     """
     row = feasible.row_of(candidate)
     if row is not None:
@@ -33,13 +35,13 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
 
 
 def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
-    """Returns by choice how many steps it is away from a value, which need not be one."""
+    """Returns for each choice of a knob its distance in steps from a value, which need not be a choice."""
     if knob.is_text or isinstance(value, str):
         return np.array([choice != value for choice in knob.choices], np.float32)
     numbers = np.array([int(choice) for choice in knob.choices], np.float64)
     ordered = np.sort(numbers)
     ranks = np.searchsorted(ordered, numbers)
-    # sizes are alike by their ratio: 192 is about as far from 128 as from 256
+    # sizes compare by their ratio: 192 is about as far from 128 as from 256
     rank = np.interp(_scale(np.float64(value)), _scale(ordered), np.arange(len(ordered)))
     steps: npt.NDArray[np.float32] = np.abs(ranks - rank).astype(np.float32)
     return steps

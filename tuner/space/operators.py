@@ -1,4 +1,4 @@
-"""The operators that constraints may use, by the node of Python's syntax tree."""
+"""The operators that expressions may use, by the node type of Python's syntax tree."""
 
 import ast
 from typing import TYPE_CHECKING

@@ -1,9 +1,9 @@
-"""Values that may be undefined at some points: the arithmetic behind constraint expressions.
+"""Arithmetic of constraint expressions on values that may be undefined at some points.
 
-A division by zero makes a value undefined at that point, and nothing raises. Truth is Kleene's: ``True or
-undefined`` is True and ``False and undefined`` is False, whichever side comes first; anything else that
-an undefined part could change stays undefined. Integers are exact at any size: numpy columns that could
-pass 64 bits go on as Python integers.
+A division by zero makes a value undefined at that point; nothing is raised. Truth values follow Kleene's
+logic: ``True or undefined`` is True and ``False and undefined`` is False, in either order; any other
+operation on an undefined part that matters is undefined. Integers are exact at any size: numpy columns that
+could exceed 64 bits become columns of Python integers.
 """
 
 import operator
@@ -19,8 +19,8 @@ Column = npt.NDArray[Any]  # one value per point: int64, float64, bool, text, or
 Operand = int | float | str | Column
 Mask = bool | npt.NDArray[np.bool_]
 
-WORD_LIMIT = 2**63  # magnitudes that int64 cannot hold begin here
-POWER_BITS_LIMIT = 1024  # a power that could be wider is refused: its digits could fill the memory
+WORD_LIMIT = 2**63  # the least magnitude that int64 cannot hold
+POWER_BITS_LIMIT = 1024  # a power that could be wider is refused: it could fill the memory
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -43,13 +43,13 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """A number, a text or a column of them, and the points where it is undefined."""
+    """A number, a text or a column of either, with the mask of points where it is undefined."""
 
     value: Operand
     undefined: Mask = False
 
     def filled(self) -> Operand:
-        """Returns the value, with 0, False or "" where it is undefined."""
+        """Returns the value, with 0, False or "" at undefined points."""
         if not np.any(self.undefined):
             return self.value
         nothing = "" if _is_text(self.value) else np.zeros((), np.asarray(self.value).dtype)[()]
@@ -58,7 +58,7 @@ class Partial:
 
 
 def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
-    """Applies one of ARITHMETIC; undefined where a divisor is zero. Raises TypeError for text."""
+    """Applies an operator of ARITHMETIC; undefined where a divisor is zero. Raises TypeError for text."""
     a, b = _number(left.value, sign), _number(right.value, sign)
     undefined = _either(left.undefined, right.undefined)
     if sign in ("/", "//", "%"):
@@ -71,32 +71,32 @@ def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
 
 
 def ceil_div(left: Partial, right: Partial) -> Partial:
-    """Divides and rounds up."""
+    """Returns the quotient rounded up."""
     return negative(arithmetic("//", negative(left), right))
 
 
 def negative(part: Partial) -> Partial:
-    """Changes the sign. Raises TypeError for text."""
+    """Returns the value with its sign changed. Raises TypeError for text."""
     return arithmetic("-", Partial(0), part)
 
 
 def magnitude(part: Partial) -> Partial:
-    """Drops the sign. Raises TypeError for text."""
+    """Returns the absolute value. Raises TypeError for text."""
     return choose(compare("<", part, Partial(0)), negative(part), part)
 
 
 def smallest(parts: list[Partial]) -> Partial:
-    """Returns the smaller of all, point by point. Raises TypeError for text."""
+    """Returns the elementwise minimum. Raises TypeError for text."""
     return reduce(lambda a, b: choose(compare("<=", a, b), a, b), parts)
 
 
 def largest(parts: list[Partial]) -> Partial:
-    """Returns the larger of all, point by point. Raises TypeError for text."""
+    """Returns the elementwise maximum. Raises TypeError for text."""
     return reduce(lambda a, b: choose(compare(">=", a, b), a, b), parts)
 
 
 def compare(sign: str, left: Partial, right: Partial) -> Partial:
-    """Compares numbers, or texts by == and !=. Raises TypeError for any other pair."""
+    """Compares numbers by any operator, texts by == and !=. Raises TypeError for any other pair."""
     texts = _is_text(left.value) + _is_text(right.value)
     if texts == 1:
         raise TypeError(f"text compared with a number by {sign}")
@@ -108,24 +108,27 @@ def compare(sign: str, left: Partial, right: Partial) -> Partial:
 
 
 def all_of(parts: list[Partial]) -> Partial:
-    """Returns whether every part is true: False as soon as one is false, else undefined if one is."""
+    """Returns the conjunction: False where any part is false, else undefined where any part is undefined."""
     return negate(any_of([negate(part) for part in parts]))
 
 
 def any_of(parts: list[Partial]) -> Partial:
-    """Returns whether some part is true: True as soon as one is, else undefined if one is."""
+    """Returns the disjunction: True where any part is true, else undefined where any part is undefined."""
     true = _plain(reduce(np.logical_or, (_holds(part) for part in parts)))
     undefined = reduce(_either, (part.undefined for part in parts))
     return Partial(true, _either(False, np.logical_and(undefined, np.logical_not(true))))
 
 
 def negate(part: Partial) -> Partial:
-    """Returns the opposite truth; what is undefined stays so."""
+    """Returns the negation; undefined points stay undefined."""
     return Partial(_plain(np.logical_not(_truth(part.value))), part.undefined)
 
 
 def choose(test: Partial, then: Partial, other: Partial) -> Partial:
-    """Returns ``then`` where the test is true, else ``other``. Raises TypeError for a text and a number."""
+    """Returns ``then`` where the test is true, else ``other``.
+
+    Raises TypeError for text together with numbers.
+    """
     if _is_text(then.value) != _is_text(other.value):
         raise TypeError("a choice between text and a number")
     true = _truth(test.value)
@@ -155,7 +158,7 @@ def _is_text(value: Operand) -> bool:
 
 
 def _number(value: Operand, sign: str) -> int | float | Column:
-    """Returns a number or a column of numbers, truths as 0 and 1."""
+    """Returns a number or a column of numbers, truth values as 0 and 1."""
     if isinstance(value, np.ndarray):
         if value.dtype.kind == "U":
             raise TypeError(f"text in {sign}")
@@ -168,7 +171,7 @@ def _number(value: Operand, sign: str) -> int | float | Column:
 def _wide_enough(
     sign: str, a: int | float | Column, b: int | float | Column
 ) -> tuple[int | float | Column, int | float | Column]:
-    """Turns columns of int64 into Python integers where a result could pass 64 bits."""
+    """Turns columns of int64 into Python integers where a result could exceed 64 bits."""
     wide_a, wide_b = _widest(a), _widest(b)
     if sign == "**" and wide_a.bit_length() * wide_b > POWER_BITS_LIMIT:
         raise OverflowError(f"a power wider than {POWER_BITS_LIMIT} bits")
@@ -179,7 +182,7 @@ def _wide_enough(
 
 
 def _widest(value: int | float | Column) -> int:
-    """Returns the largest magnitude among integers; 0 for other numbers."""
+    """Returns the largest magnitude of integers; 0 for other numbers."""
     if isinstance(value, int):
         return abs(value)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iO" or value.size == 0:
@@ -195,11 +198,11 @@ def _exact(value: int | float | Column) -> int | float | Column:
 
 
 def _mask(value: Any) -> Mask:
-    """Returns a Python bool, or a column of bool."""
+    """Returns a Python bool for a scalar, a column of bool for a column."""
     return value.astype(bool) if isinstance(value, np.ndarray) and value.ndim else bool(value)
 
 
 def _plain(value: Any) -> Any:
-    """Returns a Python scalar for a numpy one; columns as they are."""
+    """Returns a Python scalar for a numpy scalar; columns unchanged."""
     is_scalar = isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
     return value.item() if is_scalar else value

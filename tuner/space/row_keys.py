@@ -1,4 +1,4 @@
-"""A row of a search space as a number: the digits are the choices, the last knob's the least significant."""
+"""Configurations as numbers in mixed radix: choice indices as digits, the last knob least significant."""
 
 import math
 
@@ -7,15 +7,18 @@ import numpy.typing as npt
 
 from tuner.space.search_space import SearchSpace
 
-Indices = npt.NDArray[np.unsignedinteger]  # (rows, knobs): which choice of each knob
+Indices = npt.NDArray[np.unsignedinteger]  # (rows, knobs): index of the choice of each knob
 Keys = npt.NDArray[np.uint64]  # (words, rows); one word unless the space has 2**63 combinations and more
 
-WORD_LIMIT = 2**63  # combinations that one word numbers
-DECODED_ROWS = 1 << 17  # at once: they stay in the cache
+WORD_LIMIT = 2**63  # combinations that one word can number
+DECODED_ROWS = 1 << 17  # decoded at once: they fit in the cache
 
 
 class RowKeys:
-    """Turns rows into keys and back. Equal order: rows sorted by key have the last knob varying fastest."""
+    """Encodes configurations as keys and decodes keys.
+
+    Ascending keys order rows with the last knob fastest.
+    """
 
     def __init__(self, space: SearchSpace) -> None:
         self.sizes = tuple(len(knob.choices) for knob in space.knobs)
@@ -28,29 +31,32 @@ class RowKeys:
 
     @property
     def dtype(self) -> type[np.unsignedinteger]:
-        """Returns the narrowest type that holds the choices of every knob."""
+        """Returns the narrowest integer type that holds the choice indices of every knob."""
         largest = max(self.sizes, default=1)
         return np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
 
     def root(self) -> Keys:
-        """Returns the key of one row that chooses nothing yet."""
+        """Returns the key of one row with nothing chosen."""
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
-        """Returns the keys of rows that now choose ``picks`` for a knob that they left open."""
+        """Adds the choices ``picks`` of a knob to the keys of rows that leave the knob open, in place.
+
+        Returns the keys.
+        """
         word, stride = self._places[knob]
         keys[word] += picks.astype(np.uint64) * np.uint64(stride)
         return keys
 
     def encode(self, index: Indices) -> Keys:
-        """Returns the keys of whole rows."""
+        """Returns the keys of complete configurations."""
         keys = np.zeros((len(self._words), len(index)), np.uint64)
         for knob in range(len(self.sizes)):
             keys = self.chosen(keys, knob, index[:, knob])
         return keys
 
     def decode(self, keys: Keys) -> Indices:
-        """Returns the rows, column after column in memory."""
+        """Returns the configurations of keys, column-major in memory."""
         columns = np.empty((len(self.sizes), keys.shape[1]), self.dtype)
         for start in range(0, keys.shape[1], DECODED_ROWS):
             part = slice(start, start + DECODED_ROWS)
@@ -64,7 +70,7 @@ class RowKeys:
 
 
 def sort_keys(keys: Keys) -> Keys:
-    """Returns the keys in ascending order."""
+    """Returns the keys in ascending order; sorts keys of one word in place."""
     if len(keys) == 1:
         keys.sort(axis=1)
         return keys
@@ -72,7 +78,7 @@ def sort_keys(keys: Keys) -> Keys:
 
 
 def _words(sizes: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Returns (first knob, end) of each word: as many knobs as one word numbers. At least one word."""
+    """Returns (first knob, end) of each word: as many knobs as one word can number. At least one word."""
     words: list[tuple[int, int]] = []
     start = 0
     for stop in range(1, len(sizes) + 1):

@@ -1,9 +1,9 @@
-"""The rows a search chooses among: the whole feasible set, or a fixed sample of one that is too large.
+"""The configurations that a search chooses among: the whole feasible set, or a fixed sample of a larger set.
 
-A sample is drawn level by level. Each level gives the rows kept so far every allowed choice of one more knob
-and keeps those whose hash is among the smallest: each allowed combination is as likely as any other to be in
-the sample, and the shares kept tell how many there are (Chen, 1992, https://doi.org/10.1137/0221022, with
-equal weights). The hash is fixed, so equal spaces give equal rows on every machine, in every session.
+A sample is drawn level by level. Each level extends the kept rows by every allowed choice of one more knob
+and keeps the rows with the smallest hashes: each allowed configuration is equally likely to be in the sample,
+and the shares that were kept estimate their number (Chen, 1992, https://doi.org/10.1137/0221022, with equal
+weights). The hash is fixed, so equal spaces give equal samples on every machine, in every session.
 """
 
 from dataclasses import dataclass
@@ -17,34 +17,34 @@ from tuner.space.enumeration import Block, Walk, walked
 from tuner.space.row_keys import Indices, Keys, RowKeys, sort_keys
 from tuner.space.search_space import SearchSpace
 
-ROWS_LIMIT = 20_000_000  # rows held: a byte or two per knob here, some 50 in a sampler
-SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of all
-PILOT_ROWS = 1 << 14  # of the sample that estimates how many there are
+ROWS_LIMIT = 20_000_000  # rows in memory: a byte or two per knob here, some 50 in a sampler
+SAMPLE_ROWS = 1 << 20  # the best of so many is among the best millionth of the set
+PILOT_ROWS = 1 << 14  # of the sample that estimates the size of the set
 GROWN_LIMIT = 1 << 23  # rows before a level of a sample is cut: bounds memory
-SURE = 3.0  # times a limit: an estimate this high is believed without trying
+SURE = 3.0  # times a limit: a higher estimate is accepted without enumeration
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Allowed combinations of one strategy, sorted with the last knob varying fastest."""
+    """Allowed configurations of one strategy, sorted with the last knob varying fastest."""
 
     index: Indices
-    total: int  # allowed in all; estimated where ``index`` is a sample
+    total: int  # number of allowed configurations; estimated where ``index`` is a sample
     is_sample: bool
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
     keys: Keys
-    share: float  # of all that were kept: 1 is all
-    visits: float  # estimated, of an enumeration of all
+    share: float  # of the allowed rows that were kept, estimated; 1: all
+    visits: float  # estimated number for a whole enumeration
 
 
 def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None = None) -> Rows:
-    """Returns every allowed combination, or a sample when there are more than ``limit``.
+    """Returns every allowed configuration, or a sample when there are more than ``limit``.
 
-    A sample holds the rows ``always`` as well, which the constraints must allow.
-    Raises UsageError when none was found within VISITS_LIMIT.
+    A sample also holds the rows ``always``, which the constraints must allow.
+    Raises UsageError when no configuration was found within VISITS_LIMIT.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)
@@ -56,7 +56,7 @@ def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None 
 
 
 def _all(space: SearchSpace, pilot: _Sample, limit: int) -> Keys | None:
-    """Returns the keys of every allowed row; None as soon as there is too much to hold or to look at."""
+    """Returns the keys of every allowed row; None where there are more than ``limit``, or too many visits."""
     if pilot.visits > SURE * enumeration.VISITS_LIMIT or pilot.keys.shape[1] / pilot.share > SURE * limit:
         return None
     found: list[Keys] = [RowKeys(space).root()[:, :0]]
@@ -76,20 +76,20 @@ def _sampled_rows(space: SearchSpace, walk: Walk, always: Indices | None) -> Row
     if rows == 0:
         raise UsageError(enumeration.too_long(space))
     wanted = [] if always is None else [walk.keys.encode(always)]
-    if space.preferences:  # of what comes first as many: it may be a small share
+    if space.preferences:  # as many of the preferred rows again: they may be a small share
         wanted.append(_sampled(Walk(space, space.constraints + space.preferences), SAMPLE_ROWS).keys)
     index = walk.keys.decode(_distinct(sort_keys(np.concatenate([sample.keys, *wanted], axis=1))))
     return Rows(index, max(round(rows / sample.share), len(index)), is_sample=sample.share < 1)
 
 
 def _distinct(keys: Keys) -> Keys:
-    """Drops repeated ones of sorted keys."""
+    """Returns sorted keys without repetitions."""
     is_new = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
     return keys[:, np.concatenate([[True], is_new])]
 
 
 def _sampled(walk: Walk, limit: int) -> _Sample:
-    """Draws at most ``limit`` whole rows; all of them, with a share of 1, where there are no more."""
+    """Draws at most ``limit`` complete rows; all rows, with a share of 1, where there are no more."""
     block = walk.root()
     share, visits = 1.0, 0.0
     if block is None:
@@ -107,7 +107,7 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
 
 
 def _joined(blocks: list[Block]) -> Block | None:
-    """Returns all rows in one block; None when there are none."""
+    """Returns the rows of all blocks in one block; None for no rows."""
     filled = [block for block in blocks if block.rows]
     if not filled:
         return None
@@ -116,7 +116,7 @@ def _joined(blocks: list[Block]) -> Block | None:
 
 
 def _cut(block: Block, limit: int, level: int) -> Block:
-    """Keeps the rows with the smallest hashes: as likely as any other."""
+    """Returns the rows with the smallest hashes, at most ``limit``: a uniform sample."""
     if block.rows <= limit:
         return block
     kept = np.argpartition(_hashes(block.keys, level), limit)[:limit]
@@ -124,7 +124,7 @@ def _cut(block: Block, limit: int, level: int) -> Block:
 
 
 def _hashes(keys: Keys, level: int) -> npt.NDArray[np.uint64]:
-    """Returns splitmix64 of the keys, another one at each level (Steele et al., 2014)."""
+    """Returns splitmix64 of the keys, a different hash at each level (Steele et al., 2014)."""
     state = np.full(keys.shape[1], level + 1, np.uint64)
     for word in keys:
         state = (state * np.uint64(0x9E3779B97F4A7C15)) ^ word

@@ -1,4 +1,4 @@
-"""The choices a strategy leaves open, which combinations are allowed, and which of them come last."""
+"""The knobs of a strategy, its constraints, and its preferences."""
 
 import math
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from tuner.core.candidate import Candidate, Value
 from tuner.space.expression import Expression
 
-CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of how alike any two are
+CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of the similarity of any two
 
 
 @dataclass(frozen=True)
 class Knob:
-    """One choice: its name and the values it may take, for one problem."""
+    """One choice of a strategy: its name and its values for one problem."""
 
     name: str
     choices: tuple[Value, ...]  # all integers, or all texts
 
     def __post_init__(self) -> None:
-        """Raises ValueError for no choices, a repeated one, or integers mixed with texts."""
+        """Raises ValueError for no choices, for a repeated choice, and for integers mixed with texts."""
         if not self.choices:
             raise ValueError(f"knob {self.name!r} has no choices")
         if len(set(self.choices)) != len(self.choices):
@@ -27,13 +27,13 @@ class Knob:
 
     @property
     def is_text(self) -> bool:
-        """Returns whether the choices are texts, which have no order."""
+        """True if the choices are texts, which have no order."""
         return isinstance(self.choices[0], str)
 
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The knobs of one strategy for one problem on one machine, and what they must satisfy."""
+    """The knobs of one strategy for one problem on one machine, with constraints and preferences."""
 
     strategy: str
     knobs: tuple[Knob, ...]
@@ -57,11 +57,11 @@ class SearchSpace:
 
     @property
     def cartesian(self) -> int:
-        """Returns the number of combinations, allowed or not."""
+        """Returns the number of combinations of choices, allowed or not."""
         return math.prod(len(knob.choices) for knob in self.knobs)
 
     def contains(self, candidate: Candidate) -> bool:
-        """Returns whether the candidate takes one of the choices of every knob, allowed together or not."""
+        """Returns whether the candidate has one of the choices of every knob, allowed together or not."""
         values = dict(candidate.choices)
         is_complete = candidate.strategy == self.strategy and values.keys() == set(self.names)
         return is_complete and all(values[knob.name] in knob.choices for knob in self.knobs)

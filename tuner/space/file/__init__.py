@@ -1,1 +1,1 @@
-"""The search space file: text the user writes, read into search spaces."""
+"""The search space file: reading, validation, and search spaces for a problem."""

@@ -1,4 +1,4 @@
-"""What the search space file says of one strategy, before the problem and the machine are known."""
+"""A strategy of the search space file, before problem and machine are known."""
 
 from dataclasses import dataclass
 
@@ -16,15 +16,18 @@ Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
 
 @dataclass(frozen=True)
 class Divisors:
-    """The divisors of a number that the problem decides, within bounds, and some more choices."""
+    """The choices of a knob: divisors of a number that depends on the problem, and extra choices."""
 
     of: Expression
     min: int = 1
     max: int | None = None
-    extra: tuple[int, ...] = ()  # taken whatever the bounds
+    extra: tuple[int, ...] = ()  # choices outside of the bounds as well
 
     def choices(self, variables: Variables) -> tuple[int, ...]:
-        """Returns the choices in order. Raises UsageError when there is none, or none can be computed."""
+        """Returns the choices in ascending order.
+
+        Raises UsageError for none, and for a number that is no size.
+        """
         names = dict(variables)
         number = self.of.evaluate(names)
         if not isinstance(number, int) or not 1 <= number <= SIZE_LIMIT:
@@ -53,7 +56,10 @@ class KnobEntry:
     choices: tuple[Value, ...] | Divisors
 
     def knob(self, variables: Variables) -> Knob:
-        """Returns the knob for one problem. Raises UsageError for a name taken, or no choice left."""
+        """Returns the knob for one problem.
+
+        Raises UsageError for the name of a variable, and for no choices.
+        """
         names = [name for name, _ in variables]
         if self.name in names:
             raise UsageError(
@@ -66,7 +72,7 @@ class KnobEntry:
 
 @dataclass(frozen=True)
 class StrategyEntry:
-    """A strategy as the file gives it: what it can do, its knobs and what they must satisfy."""
+    """A strategy as the file gives it: supported problems, knobs, constraints and preferences."""
 
     name: str
     operations: tuple[str, ...]
@@ -76,14 +82,14 @@ class StrategyEntry:
     isas: tuple[str, ...]
     knobs: tuple[KnobEntry, ...]
     constraints: tuple[Expression, ...]
-    first: tuple[Candidate, ...]  # proposed before any other, where feasible
+    first: tuple[Candidate, ...]  # proposed before any other configuration, where feasible
     template: str | None = None  # path of the script as written; None: the strategy's own template
     description: str = ""
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried last
     let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
 
     def why_not(self, problem: Problem, isa: str) -> str | None:
-        """Returns why the strategy cannot do the problem; None when it can."""
+        """Returns why the strategy does not support the problem; None when it does."""
         asked = (
             ("operation", problem.operation, self.operations),
             ("dtype", problem.dtype, self.dtypes),
@@ -99,7 +105,8 @@ class StrategyEntry:
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
         """Returns the search space for one problem on one machine.
 
-        ``script_knobs`` are those that the script itself declares; the file's take the place of equal names.
+        ``script_knobs`` are the knobs that the script declares; knobs of the file replace those of equal
+        name.
         """
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}

@@ -1,4 +1,4 @@
-"""``extends: default``: a search space file that adds to the shipped one, or changes some of it."""
+"""``extends: default``: a search space file that adds to the shipped file or changes parts of it."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ BY_NAME = ("knobs", "let")  # keys of a strategy whose entries are merged one by
 
 
 def is_extending(document: object, name: str) -> bool:
-    """Tells whether a file builds on the shipped one. Raises UsageError where it names another."""
+    """Returns whether a file extends the shipped one. Raises UsageError where it extends another."""
     if not isinstance(document, dict) or KEY not in document:
         return False
     if document[KEY] != DEFAULT:

@@ -1,4 +1,4 @@
-"""A search space file: read, kept with its text, and turned into search spaces for a problem."""
+"""Reads a search space file, and makes the search spaces for a problem."""
 
 import functools
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
 @dataclass(frozen=True)
 class SpaceFile:
-    """A search space file that was checked."""
+    """A validated search space file."""
 
     name: str  # for messages
-    text: str  # as read, with what it extends: a resumed run parses it again
+    text: str  # with the file that it extends merged: a resumed run parses it again
     strategies: tuple[StrategyEntry, ...]
     folder: Path | None = None  # where the file lies; None for text from elsewhere
 
     def strategy(self, name: str) -> StrategyEntry:
-        """Returns one strategy. Raises UsageError with those there are."""
+        """Returns one strategy. Raises UsageError, with the known names, for another name."""
         for entry in self.strategies:
             if entry.name == name:
                 return entry
@@ -36,27 +36,27 @@ class SpaceFile:
         raise UsageError(f"{self.name}: strategy: found {name!r}, allowed {known}")
 
     def script(self, name: str) -> Path | None:
-        """Returns the path of a strategy's own script file, None where the shipped template is meant."""
+        """Returns the path of a strategy's custom script; None for the shipped template."""
         template = self.strategy(name).template
         return None if template is None else (self.folder or Path()) / template
 
 
 def load_space_file(path: Path) -> SpaceFile:
-    """Reads a search space file. Raises UsageError when it cannot be read or says what it must not."""
+    """Reads a search space file. Raises UsageError when it cannot be read or is not valid."""
     text = read_text(path, "a YAML file", BYTES_LIMIT)
     return parse_space(_whole(text, path.name), path.name, path.parent)
 
 
 @functools.lru_cache(maxsize=8)
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
-    """Reads the text of a search space file. Raises UsageError with file, key path, found and allowed."""
+    """Parses the text of a search space file. Raises UsageError with file, key path, found and allowed."""
     return SpaceFile(name, text, schema.entries(strict_yaml.load(text, name), name), folder)
 
 
 def _whole(text: str, name: str) -> str:
-    """Returns a file's text with the shipped one in it where it extends that."""
+    """Returns the text of a file; of a file that extends the shipped file, the text of both merged."""
     if not any(extending.KEY in line for line in text.splitlines() if not line.lstrip().startswith("#")):
-        return text  # spares most files a second reading
+        return text  # the usual case, without parsing
     own: Any = strict_yaml.load(text, name)
     if not extending.is_extending(own, name):
         return text
@@ -73,10 +73,10 @@ def spaces_for(
     names: tuple[str, ...] | None,
     script_knobs: Mapping[str, tuple[Knob, ...]] | None = None,
 ) -> tuple[SearchSpace, ...]:
-    """Returns the search spaces of the strategies that can do the problem, in the order of the file.
+    """Returns the search spaces of the strategies that support the problem, in the order of the file.
 
-    ``names`` limits the strategies; ``script_knobs`` gives, per strategy, the knobs its script declares.
-    Raises UsageError for a name that is not there, and when no strategy can do the problem.
+    ``names`` limits the strategies; ``script_knobs`` gives, per strategy, the knobs that its script declares.
+    Raises UsageError for an unknown strategy, and when no strategy supports the problem.
     """
     chosen = _chosen(space_file, names)
     reasons = [(entry, entry.why_not(problem, isa)) for entry in chosen]
@@ -89,7 +89,7 @@ def spaces_for(
 
 
 def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
-    """Returns the rows that the file wants proposed first; none that is infeasible, or comes last, here."""
+    """Returns the rows of the file's first configurations that are feasible and meet all preferences."""
     used = {space.strategy for space in feasible.spaces}
     points = [point for entry in space_file.strategies if entry.name in used for point in entry.first]
     rows = (feasible.row_of(point) for point in points)

@@ -1,7 +1,7 @@
-"""The form of the search space file, checked by pydantic, and what it says as values.
+"""The schema of the search space file, validated by pydantic, and its conversion to values.
 
-The bounds of ``range`` and ``powers`` are values and both are included: {range: [16, 64], step: 16} is
-16, 32, 48, 64 and {powers: [16, 64], base: 2} is 16, 32, 64.
+The bounds of ``range`` and ``powers`` are inclusive: {range: [16, 64], step: 16} is 16, 32, 48, 64 and
+{powers: [16, 64], base: 2} is 16, 32, 64.
 """
 
 import re
@@ -29,7 +29,7 @@ from tuner.space.file.entries import Divisors, KnobEntry, StrategyEntry
 from tuner.space.search_space import CHOICES_LIMIT
 
 PROCESSOR_ISAS = ("avx512", "avx2", "none")
-ISAS = (*PROCESSOR_ISAS, "ptx")  # as Machine.isa spells them
+ISAS = (*PROCESSOR_ISAS, "ptx")  # the values of Machine.isa
 KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
     "{divisors_of: k, min: lo, max: hi, extra: [...]}"
@@ -41,7 +41,7 @@ def _fail(allowed: str) -> PydanticCustomError:
 
 
 def _value(found: object) -> Value:
-    """Takes integers and texts; YAML's on, off, yes, no are truths and must be quoted."""
+    """Accepts integers and texts; YAML's on, off, yes, no are booleans and must be quoted."""
     if isinstance(found, int | str) and not isinstance(found, bool):
         return found
     raise _fail("an integer or a text (in quotes where YAML reads something else)")
@@ -76,7 +76,7 @@ Bounds = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 class _Strict(BaseModel):
-    """Takes no key it does not know and converts no type."""
+    """A model that refuses unknown keys and converts no type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -150,7 +150,7 @@ AnyKnob = Annotated[
 
 
 class _Strategy(_Strict):
-    """One strategy."""
+    """One strategy of the file."""
 
     ops: Annotated[list[Annotated[str, _word(OPERATIONS)]], SOME]
     dtypes: Annotated[list[Annotated[str, _word(tuple(INPUT_DTYPES))]], SOME]
@@ -167,14 +167,14 @@ class _Strategy(_Strict):
 
 
 class _File(_Strict):
-    """The whole file, with what it extends already in it."""
+    """The whole file, with the file that it extends merged."""
 
     extends: None = None
     strategies: Annotated[dict[Name, _Strategy], SOME]
 
 
 def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
-    """Checks a document that was read from ``file``. Raises UsageError for the first problem of the form."""
+    """Validates a document that was read from ``file``. Raises UsageError for the first error."""
     try:
         checked = _File.model_validate(document)
     except ValidationError as error:
@@ -221,7 +221,7 @@ def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: st
 
 
 def _first(strategy: str, point: dict[str, Value], given: _Strategy, where: str) -> Candidate:
-    """Returns a point; where the file names no knobs, the script does, and they are checked later."""
+    """Returns a first configuration; where only the script declares knobs, its knobs are checked later."""
     if given.knobs and point.keys() != given.knobs.keys():
         raise UsageError(
             f"{where}: found the knobs {', '.join(point)}, allowed all of {', '.join(given.knobs)}"
@@ -230,10 +230,10 @@ def _first(strategy: str, point: dict[str, Value], given: _Strategy, where: str)
 
 
 def _message(error: ValidationError, file: str) -> str:
-    """Reduces pydantic's report to its first problem, in one line: file, key path, found, allowed."""
+    """Returns pydantic's first error in one line: file, key path, found, allowed."""
     problems = error.errors(include_url=False)
     others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    # a key that is mistyped is reported twice, as unknown and as missing: the first tells more
+    # a mistyped key is reported as unknown and as missing: unknown is the clearer message
     first = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
     is_missing = first["type"] == "missing" or first["input"] is None
     found = "nothing" if is_missing else _short(first["input"])
@@ -243,7 +243,7 @@ def _message(error: ValidationError, file: str) -> str:
 
 
 def _path(loc: tuple[int | str, ...]) -> str:
-    """Spells a key path; leaves out the marks that pydantic adds: a knob's form, and '[key]'."""
+    """Returns a key path as text, without the parts that pydantic adds: a knob's form, and '[key]'."""
     is_form = [len(loc) > 4 and loc[2] == "knobs" and place == 4 for place in range(len(loc))]
     keys = [key for key, mark in zip(loc, is_form, strict=True) if not mark and key != "[key]"]
     path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)

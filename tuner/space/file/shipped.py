@@ -1,9 +1,9 @@
-"""Where the search space that is shipped lies."""
+"""The path of the shipped search space file."""
 
 import importlib.resources
 from pathlib import Path
 
 
 def default_space_file() -> Path:
-    """Returns the path of the search space that is shipped."""
+    """Returns the path of the shipped search space file."""
     return Path(str(importlib.resources.files("tuner") / "search_space.yaml"))

@@ -1,4 +1,4 @@
-"""YAML without its traps: no repeated keys, no aliases, no tags, bounded depth and size."""
+"""A strict YAML reader: no repeated keys, no aliases, no tags, bounded depth and size."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ LOADER: Any = getattr(
 
 
 def load(text: str, name: str) -> object:
-    """Reads plain lists, mappings and scalars. Raises UsageError with the line of the trouble."""
+    """Parses lists, mappings and scalars. Raises UsageError with the line of the error."""
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")
     try:
@@ -34,7 +34,7 @@ def load(text: str, name: str) -> object:
 
 
 def dump(document: object) -> str:
-    """Writes lists, mappings and scalars as a text that ``load`` reads back."""
+    """Returns lists, mappings and scalars as a text that ``load`` reads."""
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 
 
