@@ -1,4 +1,4 @@
-"""Search methods over a feasible set: one file and one line each."""
+"""Search methods over a feasible set: one module and one entry of SAMPLERS each."""
 
 import importlib
 from functools import partial
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
 
-if TYPE_CHECKING:  # the command line reads the names for its help
+if TYPE_CHECKING:  # imported for names only: the command line needs the names for its help
     from tuner.samplers.method import AbstractMethod
     from tuner.samplers.study import StudySampler
     from tuner.samplers.task import SearchTask
     from tuner.space.feasible_set import FeasibleSet
 
-# name -> module and class of the method; imported when one is made, because Optuna is slow to import
+# name -> module and class of the method, imported on use: Optuna is slow to import
 SAMPLERS: dict[str, tuple[str, str]] = {
     "tpe": ("tpe", "Tpe"),
     "local": ("local", "Local"),
@@ -20,16 +20,17 @@ SAMPLERS: dict[str, tuple[str, str]] = {
     "random": ("random_rows", "RandomRows"),
     "exhaustive": ("exhaustive", "Exhaustive"),
 }
-OPTUNA = "optuna:"  # before the name of one of Optuna's own
+OPTUNA = "optuna:"  # prefix of Optuna's samplers
 OPTUNA_NAMES = ("tpe", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc", "random")
 
 
 def make_sampler(
     name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()
 ) -> "StudySampler":
-    """Returns a sampler that proposes the rows ``first``, then what its method chooses, demoted rows last.
+    """Returns a sampler that proposes the rows ``first``, then the rows that its method chooses.
 
-    Raises UsageError for an unknown name, one whose packages are missing, or a negative seed.
+    Configurations that break a preference come last. Raises UsageError for an unknown name, for a sampler
+    whose packages are missing, and for a negative seed.
     """
     require_sampler(name)
     if seed < 0:

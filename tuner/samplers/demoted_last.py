@@ -1,7 +1,7 @@
-"""Two searches, one after the other: of the rows that meet all preferences, then of those that break one.
+"""Two searches in sequence: over the rows that meet all preferences, then over the rows that break one.
 
-A method models what it sees: rows that are believed slow would take its proposals from better ones. So each
-search has a method and a pool of its own, and the second begins when the first has no row left.
+A method fits a model to what it observes: rows that are expected to be slow would distract it. So each search
+has a method and a pool of its own, and the second search begins when the first has no row left.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from tuner.samplers.task import SearchTask
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    rows: Rows  # of the whole set, in ascending order: what the method's own numbers mean
+    rows: Rows  # of the whole set, in ascending order: the method's row n is `rows[n]`
     method: AbstractMethod
 
     @property
@@ -27,22 +27,22 @@ class _Search:
         return self.method.task.pool
 
     def number_of(self, row: int) -> int:
-        """Returns the method's own number of a row."""
+        """Returns the index of a row among the rows of this search."""
         return int(np.searchsorted(self.rows, row))
 
 
 @final
 class DemotedLast(AbstractMethod):
-    """Chooses all preferred rows, then the demoted ones."""
+    """Chooses all preferred rows, then the rows that break a preference."""
 
     def __init__(self, task: SearchTask, made: Callable[[SearchTask], AbstractMethod]) -> None:
-        """Takes what makes a method for some of the rows."""
+        """Takes a function that makes a method for a part of the rows."""
         AbstractMethod.__init__(self, task)
         self._preferred, self._demoted = (
             _Search(np.flatnonzero(is_in), made(task.part(is_in)))
             for is_in in (task.feasible.is_preferred, ~task.feasible.is_preferred)
         )
-        self._proposed = self._told = 0  # what the pools of both searches know of this pool
+        self._proposed = self._told = 0  # how much of this pool was copied to the pools of both searches
 
     def choose(self, rng: np.random.Generator) -> int:
         self._catch_up()
@@ -50,7 +50,7 @@ class DemotedLast(AbstractMethod):
         return int(search.rows[search.method.choose(rng)])
 
     def _catch_up(self) -> None:
-        """Takes proposals and outcomes over into the pools of both searches."""
+        """Copies new proposals and outcomes into the pools of both searches."""
         pool = self.task.pool
         for row in pool.order[self._proposed :]:
             search = self._search_of(row)

@@ -1,7 +1,7 @@
-"""The ratio of two densities: of the fastest rows, and of all others.
+"""The ratio of two kernel densities: of the fastest rows, and of all other rows.
 
 Bergstra et al., 2011, https://papers.nips.cc/paper/4443; here the densities are joint over all knobs and the
-ratio is taken at all rows of a scope instead of a few samples, which is what makes constraints cost nothing.
+ratio is computed at all rows of a scope instead of a few samples, so that constraints need no extra work.
 """
 
 import math
@@ -15,19 +15,22 @@ from tuner.samplers.row_similarity import PRIOR, RowSimilarity
 from tuner.samplers.row_table import Floats
 from tuner.samplers.task import SearchTask
 
-GOOD_SHARE = 0.15  # of the told rows, the fastest, that make up the good density
+GOOD_SHARE = 0.15  # share of the rows with an outcome, the fastest, that make up the good density
 GOOD_MIN = 2
 
 
 class Densities:
-    """Two kernel density estimates; pending rows and failures are in the second, which spreads proposals."""
+    """Two kernel density estimates.
+
+    Pending rows and failures count in the second one, which spreads proposals.
+    """
 
     def __init__(self, task: SearchTask) -> None:
         self._task = task
         self._whole: _Pair | None = None
 
     def log_gain(self, scope: Scope) -> Floats:
-        """Returns the logarithm of the improvement that the ratio tells, but for a constant."""
+        """Returns the logarithm of the expected improvement by the density ratio, up to a constant."""
         proposed = self._task.pool.proposed
         good = self._good_rows()
         ratio = self._of(scope).ratio(good, proposed - good)
@@ -36,7 +39,7 @@ class Densities:
         return np.log(1 / (share + (1 - share) / ratio)).astype(np.float32)
 
     def _of(self, scope: Scope) -> "_Pair":
-        """Returns the densities over a scope, kept up while the scope is every row."""
+        """Returns the densities over a scope; updated incrementally while the scope is all rows."""
         if not scope.is_whole:
             return _Pair(self._task, scope)
         if self._whole is None:
@@ -44,13 +47,16 @@ class Densities:
         return self._whole
 
     def _good_rows(self) -> set[int]:
-        """Returns the fastest rows told; equal times go by row, so that the order of tells means nothing."""
+        """Returns the fastest rows.
+
+        Equal times are ordered by row, so that the order of outcomes has no effect.
+        """
         count = max(GOOD_MIN, math.ceil(GOOD_SHARE * len(self._task.pool.outcomes)))
         return set(self._task.pool.fastest()[:count])
 
 
 class _Pair:
-    """The densities of the good rows and of the others."""
+    """The densities of the good rows and of the other rows."""
 
     def __init__(self, task: SearchTask, scope: Scope) -> None:
         self._similarity = RowSimilarity(scope.table)
@@ -69,7 +75,7 @@ class _Pair:
 
 
 class _Density:
-    """The sum of the kernels of some rows, kept up as rows come and go."""
+    """The sum of the kernels of a set of rows, updated as rows come and go."""
 
     def __init__(self, rows: int) -> None:
         self.sum: npt.NDArray[np.int64] = np.zeros(rows, np.int64)

@@ -1,8 +1,10 @@
-"""A bandit over the other methods: every second proposal is a probe of one in turn, the rest go to the best.
+"""A bandit over the other methods: every second proposal probes one method, round-robin.
 
-Who made a proposal is not stored, so it follows from the proposal's place alone; only probes are credited.
-A resumed run therefore gives the same credit as an unbroken one. Credit by rank in a sliding window follows
-Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
+The best makes the rest.
+
+The method that made a proposal is not stored, so it follows from the index of the proposal; only probes are
+credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
+window: Fialho et al., 2010, https://doi.org/10.1007/978-3-642-15844-5_24.
 """
 
 from bisect import bisect_right
@@ -19,16 +21,16 @@ from tuner.samplers.tpe import Tpe
 from tuner.samplers.trees import Trees
 
 PROBE_EVERY = 2  # proposals
-REMEMBERED = 5  # latest probes of a method: what was good at the start may not be later
-UNKNOWN = 1.0  # credit of a method without a probe: it is worth one
+REMEMBERED = 5  # latest probes of a method: a method that is good at the start may not be good later
+UNKNOWN = 1.0  # credit of a method without a probe: the largest
 
 
-# trees and evolution have no name of their own: alone they win nowhere (docs/decisions/0047)
+# trees and evolution are no samplers by name: alone they win nowhere (docs/decisions/0047)
 ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 
 class Ensemble(AbstractMethod):
-    """Chooses what the method with the most credit chooses; the first of equals."""
+    """Chooses the row of the method with the most credit; of equal credits the first method's."""
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)
@@ -42,18 +44,18 @@ class Ensemble(AbstractMethod):
 
 
 def probed(turn: int) -> int | None:
-    """Returns which method a proposal probes; None for one that the best makes."""
+    """Returns the index of the method that a proposal probes; None for a proposal of the best method."""
     return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
 
 
 def best(pool: Pool) -> int:
-    """Returns the method with the most credit."""
+    """Returns the index of the method with the most credit."""
     earned = [credit(pool, arm) for arm in range(len(ARMS))]
     return earned.index(max(earned))
 
 
 def credit(pool: Pool, arm: int) -> float:
-    """Returns the mean share of all told rows that the method's latest probes beat or equal."""
+    """Returns the mean share of all rows with an outcome that are no faster than a method's latest probes."""
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]
     beaten = [

@@ -1,7 +1,7 @@
-"""A steady-state genetic algorithm: children of fast rows, each moved to the nearest row that is allowed.
+"""A steady-state genetic algorithm: children of fast rows, each replaced by the nearest feasible row.
 
 Goldberg and Deb, 1991, https://doi.org/10.1016/B978-0-08-050684-5.50008-2, for tournaments of two; uniform
-crossover and one mutation per child on average are the textbook's.
+crossover and one mutation per child on average are standard.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ CROSSOVER = 0.5  # probability that a knob comes from the second parent
 
 
 class Evolution(AbstractMethod):
-    """Chooses the unseen row nearest to a child of two of the fastest rows."""
+    """Chooses the row nearest to a child of two of the fastest rows, among rows that were not proposed."""
 
     def choose(self, rng: np.random.Generator) -> int:
         pool = self.task.pool
@@ -31,7 +31,7 @@ class Evolution(AbstractMethod):
     def _child(self, rng: np.random.Generator, parents: list[int]) -> Codes:
         codes = self.task.table.codes
         columns = self.task.table.columns
-        # the lower of two places is the faster of two parents
+        # a tournament of two: the smaller index is the faster row
         one, other = (parents[int(rng.integers(len(parents), size=2).min())] for _ in range(2))
         child = np.where(rng.random(len(columns)) < CROSSOVER, codes[other], codes[one])
         mutated = rng.integers([column.levels for column in columns])

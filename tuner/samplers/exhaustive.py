@@ -1,4 +1,4 @@
-"""Every row, in order."""
+"""Exhaustive search: every row, in order."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from tuner.samplers.method import AbstractMethod
 
 
 class Exhaustive(AbstractMethod):
-    """Chooses the unseen row with the smallest number."""
+    """Chooses the row with the smallest index that was not proposed."""
 
     def choose(self, rng: np.random.Generator) -> int:
         return int(np.argmax(self.task.pool.unseen))

@@ -1,4 +1,4 @@
-"""Expected improvement of a row, in logarithms, so that the improvements of two models multiply as a sum.
+"""Logarithm of the expected improvement, so that the product of two models' improvements is a sum.
 
 Jones et al., 1998, https://doi.org/10.1023/A:1008306431147, equation 15.
 """
@@ -11,7 +11,10 @@ TINY = 1e-30
 
 
 def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Returns the logarithm of the mean gain over ``best`` of normal values, smaller ones being better."""
+    """Returns the logarithm of the expected improvement below ``best`` for normal distributions.
+
+    Smaller is better.
+    """
     z = (np.float32(best) - mean) / deviation
     density = np.exp(-0.5 * z * z) * np.float32(1 / np.sqrt(2 * np.pi))
     gain: Floats = np.log(np.maximum(deviation * (z * _cumulative(z) + density), TINY)).astype(np.float32)

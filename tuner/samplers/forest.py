@@ -1,7 +1,7 @@
-"""Regression trees whose levels ask one question each, drawn at random and the best of a few taken.
+"""Oblivious regression trees: one split per level, drawn at random and the best of a few taken.
 
-Extremely randomized trees (Geurts et al., 2006, https://doi.org/10.1007/s10994-006-6226-1); one question per
-level, as CatBoost has it, makes a tree a few table look-ups for any number of rows.
+Extremely randomized trees (Geurts et al., 2006, https://doi.org/10.1007/s10994-006-6226-1); with one split
+per level, as in CatBoost, a tree is a few table look-ups for any number of rows.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from tuner.samplers.row_table import Column, Floats, RowTable
 
 TREES = 40
-DEPTH = 10  # enough that leaves hold one or two of a few hundred observations
-TRIED = 2  # questions per level, of which the best is taken
+DEPTH = 10  # leaves hold one or two of a few hundred observations
+TRIED = 2  # random splits per level, of which the best is taken
 SHRINKAGE = 0.1  # observations of mean 0 and variance 1 in every leaf
 
 Array = npt.NDArray[np.float64]
@@ -23,15 +23,15 @@ Answers = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Questions and what each combination of answers says."""
+    """The splits of all trees, and the prediction of each leaf."""
 
-    places: Integers  # (trees, levels): the column that is asked about
-    answers: Answers  # (trees, levels, codes); the last: knob is missing
+    places: Integers  # (trees, levels): the column that is split
+    answers: Answers  # (trees, levels, codes): the side of the split; last code: the knob is missing
     mean: Floats  # (trees, leaves)
-    variance: Floats  # (trees, leaves): how little it was observed
+    variance: Floats  # (trees, leaves): large where a leaf has few observations
 
     def predict(self, table: RowTable) -> tuple[Floats, Floats]:
-        """Returns mean and deviation at every row, from how much trees differ and what leaves saw."""
+        """Returns mean and deviation at every row, from the spread of trees and variance within leaves."""
         total = np.zeros(len(table.codes), np.float32)
         squares, within = np.zeros_like(total), np.zeros_like(total)
         for tree, places in enumerate(self.places.tolist()):
@@ -49,7 +49,10 @@ class Forest:
 
 
 def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
-    """Returns a forest for standardized values of the rows of a table; its trees grow side by side."""
+    """Returns a forest for standardized values of the rows of a table.
+
+    All trees grow together, level by level.
+    """
     depth = DEPTH if table.columns else 0
     trees = np.arange(TREES)
     leaf = np.zeros((TREES, len(values)), np.intp)
@@ -72,11 +75,11 @@ def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
 
 
 def _questions(columns: tuple[Column, ...], rng: np.random.Generator) -> tuple[Integers, Answers]:
-    """Returns columns and the answer for every code: above a number, or among some texts."""
+    """Draws splits: columns, and the side of every code: by a threshold for numbers, at random for texts."""
     codes = max(column.levels for column in columns) + 1
     levels = np.array([column.levels for column in columns])
     is_ordinal = np.array([column.is_ordinal for column in columns])
-    # where each code stands, a missing knob in the middle; the last code is -1, whatever the knob
+    # position of each code, a missing knob in the middle; the last code is -1 for every knob
     stands = np.stack([np.append(np.arange(codes - 1.0), (column.levels - 1) / 2) for column in columns])
     asked = rng.integers(len(columns), size=(TREES, TRIED))
     threshold = rng.integers(levels[asked] - 1)
@@ -85,14 +88,14 @@ def _questions(columns: tuple[Column, ...], rng: np.random.Generator) -> tuple[I
 
 
 def _explained(parted: Integers, values: Array, leaves: int) -> Array:
-    """Returns how much of the values' squares the means of the leaves explain."""
+    """Returns how much of the sum of squares the means of the leaves explain."""
     count, total = _sums(parted, values, leaves)
     explained: Array = (total * total / count).sum(axis=-1)
     return explained
 
 
 def _sums(leaf: Integers, values: Array, leaves: int) -> tuple[Array, Array]:
-    """Returns per leaf the number of observations, the shrinkage included, and the sum of their values."""
+    """Returns per leaf the number of observations, shrinkage included, and the sum of their values."""
     parts = leaf.reshape(-1, leaf.shape[-1])
     flat = (parts + leaves * np.arange(len(parts))[:, None]).ravel()
     count = np.bincount(flat, minlength=leaves * len(parts)) + SHRINKAGE

@@ -1,4 +1,4 @@
-"""A Gaussian process over the rows: mean and deviation of the time of each.
+"""A Gaussian process over the rows: mean and standard deviation of the standardized log time of each row.
 
 Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, algorithm 2.1.
 """
@@ -12,13 +12,13 @@ from tuner.samplers.considered_rows import Scope
 from tuner.samplers.gp_widths import SCALE_COUNT, Array, Widths, correlation
 from tuner.samplers.row_table import Codes, Floats, RowTable
 
-GROUP_LIMIT = 256  # combinations of the columns that are looked up together
-BLOCK = 16  # observed rows that are taken in at once and then kept
+GROUP_LIMIT = 256  # largest number of combinations of a group of columns
+BLOCK = 16  # observed rows per block of the Cholesky factor
 
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Some columns, and for each row of a scope which combination of them it has."""
+    """Several columns, with the index of each row's combination of their values."""
 
     places: tuple[int, ...]
     codes: npt.NDArray[np.intp]
@@ -26,19 +26,19 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class _Taken:
-    """Observed rows that were taken in: the covariance's lower triangle is never solved for them again."""
+    """Observed rows that are part of the Cholesky factor already."""
 
     rows: list[int]
     inverse: Array  # of the Cholesky factor, (observations, observations)
-    known: Floats  # by row of the scope: the share of its variance that the observations explain
+    known: Floats  # by row of the scope: the share of the variance that the observations explain
 
 
 class GaussianProcess:
     """The posterior of every row of one scope, given the observed rows.
 
-    Blocks of observed rows are taken in one after the other and kept, so that a further row costs in
-    proportion to the rows before, not to their square. The last, incomplete block is solved anew: an answer
-    depends on the rows, not on what was asked before, to the last bit.
+    Observed rows are added to the Cholesky factor in blocks, which are kept, so that a further row costs in
+    proportion to the rows before, not to their square. The last, incomplete block is computed anew: a result
+    depends on the rows alone, not on earlier calls, to the last bit.
     """
 
     def __init__(self, scope: Scope, widths: Widths) -> None:
@@ -56,7 +56,10 @@ class GaussianProcess:
     def posterior(
         self, rows: list[int], seen: RowTable, values: npt.NDArray[np.float64]
     ) -> tuple[Floats, Floats]:
-        """Returns mean and standard deviation at every row of the scope, given standardized values."""
+        """Returns mean and standard deviation at every row of the scope.
+
+        ``rows`` are the observed rows, ``seen`` their table, ``values`` their standardized values.
+        """
         while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
             self._taken.pop()
         self._reserve(len(rows))
@@ -77,7 +80,7 @@ class GaussianProcess:
             self._spread = grown
 
     def _take_in(self, before: _Taken, rows: list[int], codes: Codes) -> _Taken:
-        """Returns the observations before and the rows that follow them: block-wise Cholesky."""
+        """Returns the Cholesky factor extended by the rows after those of ``before``: block-wise Cholesky."""
         start, count = len(before.rows), len(rows)
         covariance = self._covariance(codes[start:], codes)
         cross = covariance[:, :start] @ before.inverse.T
@@ -93,7 +96,7 @@ class GaussianProcess:
         return _Taken(list(rows), inverse, before.known + np.einsum("ij,ij->j", spread, spread))
 
     def _covariance(self, codes: Codes, others: Codes) -> Array:
-        """Returns the covariances of some observed rows, the last of ``others``, with all of those."""
+        """Returns the covariances of the last of the observed rows ``others`` with all of ``others``."""
         squares = np.zeros((len(codes), len(others)))
         for place, pairs in enumerate(self._pairs):
             squares += pairs[codes[:, place, None], others[:, place]]
@@ -114,7 +117,7 @@ class GaussianProcess:
 
 
 def _groups(table: RowTable) -> tuple[_Group, ...]:
-    """Puts columns together while their combinations are few: fewer look-ups for each row."""
+    """Groups columns while their combinations are few: fewer look-ups for each row."""
     groups: list[_Group] = []
     size = 0
     for place, column in sorted(enumerate(table.columns), key=lambda one: one[1].levels):

@@ -1,7 +1,7 @@
-"""The widths of a Gaussian process: those that make what was observed likely, by the marginal likelihood.
+"""The length scales of a Gaussian process, by maximum marginal likelihood with priors.
 
 Rasmussen and Williams, 2006, http://gaussianprocess.org/gpml, chapter 5; the variance of the process is
-solved for, the other parameters follow its gradient by Rprop (Riedmiller and Braun, 1993,
+solved for, the other parameters follow the gradient by Rprop (Riedmiller and Braun, 1993,
 https://doi.org/10.1109/ICNN.1993.298623), which needs no line search and no scale.
 """
 
@@ -13,38 +13,38 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-# Priors, in logarithms: over its whole range a knob matters, or hardly, or alone; chosen on synthetic spaces.
+# Priors, of logarithms, chosen on synthetic spaces: a knob may matter much, little, or not at all.
 WIDTH_MEAN, WIDTH_SPREAD = 0.0, 1.5
-NOISE_MEAN, NOISE_SPREAD = math.log(1e-2), 1.0  # variance that no knob explains, as a share
-SCALE_COUNT = 2.0  # observations of variance 1 that the variance starts with
+NOISE_MEAN, NOISE_SPREAD = math.log(1e-2), 1.0  # share of the variance that no knob explains
+SCALE_COUNT = 2.0  # prior observations of variance 1
 STEPS = 20
-JITTER = 1e-6  # on the diagonal: what float32 cannot tell from zero
+JITTER = 1e-6  # on the diagonal, for numerical stability in float32
 FIRST_STEP, LARGEST_STEP = 0.4, 1.0
 FASTER, SLOWER = 1.3, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Widths:
-    """How fast a process forgets along each column, and what it does not explain."""
+    """Inverse squared length scales per column, and the noise variance."""
 
     weights: Array  # per column, of the squared difference
     noise: float
 
     @classmethod
     def of(cls, parameters: Array) -> "Widths":
-        """Takes logarithms, the noise last."""
+        """Returns the widths from logarithms of the parameters, the noise last."""
         return cls(np.exp(parameters[:-1]), math.exp(parameters[-1]) + JITTER)
 
 
 def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Returns Matern 5/2 of weighted squared distances: equation 4.17 of the book."""
+    """Returns the Matern 5/2 correlation of weighted squared distances: equation 4.17 of the book."""
     r = np.sqrt(10 * distance)  # of a dtype that follows the distance's
     result: npt.NDArray[np.floating] = (1 + r + r * r / 3) * np.exp(-r)
     return result
 
 
 def fit(squares: Array, values: Array) -> Widths:
-    """Returns the most likely widths for standardized values.
+    """Returns the widths of maximum posterior likelihood for standardized values.
 
     ``squares`` are squared differences, (columns, observations, observations).
     """

@@ -1,8 +1,8 @@
-"""The rows proposed before a model decides: the middle of each strategy, then rows far from those tried.
+"""The rows proposed before a model is fitted: the median of each strategy, then rows far from earlier ones.
 
-A random row of a large space is far from good as a rule, and two of them tell less than two that are apart.
-The farthest row of all would be a corner, where extremes meet: the farthest of a few drawn at random is none
-(best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
+A random configuration of a large space is usually far from good, and two distant ones tell more than two near
+ones. The farthest row of all would be a corner, where extreme values meet: the farthest of a few random rows
+usually is not (best-candidate sampling, Mitchell 1991, https://doi.org/10.1145/122718.122736).
 """
 
 import numpy as np
@@ -10,17 +10,17 @@ import numpy as np
 from tuner.samplers.task import SCORED_LIMIT, SearchTask
 
 START_ROWS = 6
-START_ROWS_OF_STRATEGY = 3  # one unlucky row must not end it
+START_ROWS_OF_STRATEGY = 3  # one slow row must not exclude a strategy
 DRAWN = 16  # rows of which the farthest is taken
 
 
 def is_starting(task: SearchTask) -> bool:
-    """Returns whether too few rows were proposed for a model."""
+    """Returns whether fewer rows were proposed than a model needs."""
     return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
 
 
 def start_row(task: SearchTask, rng: np.random.Generator) -> int:
-    """Returns an unseen row of the strategy with the fewest proposals that has one left."""
+    """Returns a row of the strategy with the fewest proposals that has rows left."""
     ends = np.cumsum([len(index) for index in task.feasible.index]).tolist()
     starts = [0, *ends[:-1]]
     seen = [
@@ -44,7 +44,7 @@ def _middle(task: SearchTask, rng: np.random.Generator, start: int, end: int) ->
 
 
 def _far(task: SearchTask, rng: np.random.Generator, start: int, end: int) -> int:
-    """Returns that of some unseen rows which is the farthest from every row proposed."""
+    """Returns the random row, of DRAWN, that is the farthest from every proposed row."""
     rows = task.pool.draw(rng, DRAWN, start, end)
     table = task.table.part(rows)
     far = np.min([table.differences(task.table.codes[row]) for row in task.pool.order], axis=0)

@@ -1,16 +1,19 @@
-"""Stochastic hill climbing: steps from the fastest rows to unseen rows beside them."""
+"""Stochastic hill climbing: steps from the fastest rows to neighbours in one knob."""
 
 import numpy as np
 
 from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.method import AbstractMethod
 
-EXPLORE = 0.05  # probability of a random row: a way out of a valley that is not the deepest
+EXPLORE = 0.05  # probability of a random row: escapes local minima
 CLIMBED = 3  # fastest rows whose neighbours come first
 
 
 class Local(AbstractMethod):
-    """Chooses a neighbour in one knob of the fastest rows; when all are seen, the nearest row at all."""
+    """Chooses a neighbour in one knob of the fastest rows.
+
+    The nearest row when all neighbours were proposed.
+    """
 
     def choose(self, rng: np.random.Generator) -> int:
         pool = self.task.pool

@@ -1,4 +1,4 @@
-"""A search method: an Optuna sampler over the strategy and its knobs."""
+"""A search method as an Optuna sampler over the strategy and its knobs."""
 
 import abc
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from tuner.samplers.task import SearchTask
 
 
 class AbstractMethod(BaseSampler):
-    """Proposes the rows that wait, then whichever unseen row ``choose`` returns. Final subclasses only.
+    """Proposes the rows that wait in the pool, then rows that ``choose`` returns. Final subclasses only.
 
-    A choice depends on the pool and on ``np.random.default_rng((seed, number))``, on nothing else. The pool
-    is of one study, from its first trial on: trial ``number`` of the study is that proposal of the pool.
+    A choice depends on the pool and on ``np.random.default_rng((seed, number))`` alone. The pool belongs to
+    one study from its first trial on: trial ``number`` of the study is proposal ``number`` of the pool.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -30,33 +30,33 @@ class AbstractMethod(BaseSampler):
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns an unseen row; there is at least one."""
+        """Returns a row that was not proposed yet; there is at least one such row."""
 
     def propose(self, number: int) -> Distributions:
-        """Adds the row of the next trial to the pool. Returns the parameters that the trial will have."""
+        """Adds the row of the next trial to the pool. Returns the distributions of the trial's parameters."""
         self.task.pool.propose(self._row(number))
         return self._parameters_of(number)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
-        """Returns the parameters of the trial's candidate: those of its strategy."""
+        """Returns the distributions of the trial's parameters: strategy, and knobs of the strategy."""
         return self._parameters_of(trial.number)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: Distributions
     ) -> dict[str, Any]:
-        """Returns the values of the trial's candidate."""
+        """Returns the values of the trial's parameters."""
         return dict(parameters(self._candidate(trial.number)))
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Raises ValueError: the trial's candidate has no such parameter."""
+        """Raises ValueError: the trial's strategy has no such parameter."""
         raise ValueError(f"trial {trial.number}: its strategy has no knob {param_name!r}")
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Tells the pool the seconds of a trial; one without has failed."""
+        """Stores the seconds of a trial in the pool; a trial without seconds has failed."""
         self.task.pool.tell(self.task.pool.order[trial.number], values[0] if values else None)
 
     def _parameters_of(self, number: int) -> Distributions:
@@ -64,7 +64,7 @@ class AbstractMethod(BaseSampler):
 
     @cached_property
     def distributions(self) -> Distributions:
-        """Returns the values that each parameter may take."""
+        """Returns the distributions of all parameters, over all strategies."""
         return distributions_of_rows(self.task.feasible)
 
     def _candidate(self, number: int) -> Candidate:
@@ -74,6 +74,6 @@ class AbstractMethod(BaseSampler):
         waiting = self.task.pool.next_waiting()
         if waiting is not None:
             return waiting
-        # one thread: sums of floats keep their order, and the measured kernel its cores
+        # one thread: sums of floats keep their order, and the measured kernel keeps its cores
         with self._threads.limit(limits=1, user_api="blas"):
             return self.choose(np.random.default_rng((self.task.seed, number)))

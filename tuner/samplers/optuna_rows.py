@@ -1,4 +1,4 @@
-"""Optuna's own samplers over the feasible rows: what they suggest is moved to the nearest unseen row."""
+"""Optuna's samplers over the feasible rows: a suggestion is replaced by the nearest row not proposed yet."""
 
 import importlib.util
 import warnings
@@ -19,7 +19,8 @@ from tuner.samplers.study import quiet_study
 from tuner.samplers.task import SearchTask
 
 CONSTRAINTS = "constraints"  # system attribute of a trial that Optuna's samplers read
-GENERATIONS = ("NSGAIISampler:generation", "NSGAIIISampler:generation")  # others that they do
+# system attributes that the genetic samplers read
+GENERATIONS = ("NSGAIISampler:generation", "NSGAIIISampler:generation")
 POPULATION = 20
 SOURCES_MIN = 10  # trials from which cmaes can estimate its start
 
@@ -27,11 +28,11 @@ History = list[FrozenTrial]
 
 
 class OptunaRows(AbstractMethod):
-    """Chooses the row nearest to a suggestion from a study of what was told, made anew for every proposal.
+    """Chooses the row nearest to the suggestion of a study of all outcomes, made anew for every proposal.
 
-    So a proposal depends on the history alone. What a sampler carries from one trial to the next beyond the
-    trials themselves, it does not have here: cmaes starts from the history (warm start, Nomura et al. 2021,
-    https://arxiv.org/abs/2012.06932), the genetic ones take all trials for one generation.
+    So a proposal depends on the history alone. State that a sampler keeps besides the trials themselves is
+    lost: cmaes starts from the history (warm start, Nomura et al. 2021, https://arxiv.org/abs/2012.06932),
+    the genetic samplers treat all trials as one generation.
     """
 
     def __init__(self, task: SearchTask, name: str) -> None:
@@ -49,7 +50,7 @@ class OptunaRows(AbstractMethod):
 
     def choose(self, rng: np.random.Generator) -> int:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that some of its samplers are experimental
+            warnings.simplefilter("ignore")  # some of its samplers are experimental
             suggested = self._suggested(int(rng.integers(1 << 31)))
         scope = self.task.scope(rng)
         return self.task.best_unseen(scope, -scope.table.differences(suggested), rng)
@@ -64,7 +65,10 @@ class OptunaRows(AbstractMethod):
         return np.array([params[name] for name in self._codes], np.int64)
 
     def history(self) -> History:
-        """Returns the told rows as trials, in the order of their numbers; failures break a constraint."""
+        """Returns the rows with an outcome as trials, in the order of proposals.
+
+        A failure violates a constraint.
+        """
         pool = self.task.pool
         slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
         told = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
@@ -91,7 +95,7 @@ def _distribution(levels: int, is_ordinal: bool) -> BaseDistribution:
 
 
 def _stored(trial: FrozenTrial) -> Any:
-    """Returns what a trial says of its constraints."""
+    """Returns the constraint values of a trial."""
     return trial.system_attrs[CONSTRAINTS]
 
 
@@ -112,12 +116,12 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 
 @dataclass(frozen=True)
 class OptunaKind:
-    """How one of Optuna's samplers is made, and what it needs."""
+    """How one of Optuna's samplers is constructed, and its requirements."""
 
-    make: Callable[[int, History], BaseSampler]  # (seed, trials told)
-    packages: tuple[str, ...] = ()  # beyond Optuna's own needs
-    takes_numbers_only: bool = False  # texts as their codes
-    is_sequence: bool = False  # one seed for all: the n-th proposal is the n-th point
+    make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)
+    packages: tuple[str, ...] = ()  # required beyond Optuna's dependencies
+    takes_numbers_only: bool = False  # texts are passed as their codes
+    is_sequence: bool = False  # a low-discrepancy sequence of one seed: the n-th proposal is its n-th point
 
 
 KINDS = {

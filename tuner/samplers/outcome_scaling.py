@@ -1,4 +1,4 @@
-"""The outcomes of a search as numbers that a model can take."""
+"""The outcomes of a search as standardized numbers for a model."""
 
 import math
 
@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 from tuner.samplers.proposals import Pool
 
-SLOW_QUANTILE = 0.5  # of the times; slower ones all count as this: how slow a slow row is, matters little
+SLOW_QUANTILE = 0.5  # slower times are clipped to this quantile: how slow a slow row is matters little
 
 
 def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
-    """Returns logarithms of times, of mean 0 and deviation 1; failed and pending rows count as slow."""
+    """Returns the logarithms of times with mean 0 and deviation 1; failed and pending rows count as slow."""
     outcomes = [pool.outcomes.get(row) for row in rows]
     times = [time for time in outcomes if time is not None]
-    least = min((time for time in times if time > 0), default=1.0) / 2  # no time at all has no logarithm
+    least = min((time for time in times if time > 0), default=1.0) / 2  # a time of 0 has no logarithm
     slowest = max(times, default=1.0)
     logs = np.array([math.log(max(least, slowest if time is None else time)) for time in outcomes])
     logs = np.minimum(logs, np.quantile(logs, SLOW_QUANTILE))
@@ -24,7 +24,7 @@ def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
 
 
 def modelled(pool: Pool, count: int, limit: int) -> list[int]:
-    """Returns the first proposals; of more than a limit, the fastest and the latest."""
+    """Returns the first ``count`` proposals; of more than ``limit``, half the fastest and half the latest."""
     rows = pool.order[:count]
     if count <= limit:
         return rows

@@ -1,4 +1,4 @@
-"""The strategy and its knobs as parameters of Optuna: a trial has those of its candidate, and no others."""
+"""The strategy and its knobs as Optuna parameters: a trial has the parameters of its candidate only."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from tuner.core.candidate import Candidate, Value
 from tuner.space.feasible_set import FeasibleSet
 
-STRATEGY = "strategy"  # the parameter beside the knobs; which of those a trial has depends on it
+STRATEGY = "strategy"  # a parameter in addition to the knobs; a trial has the knobs of its strategy
 
 Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
 
@@ -19,7 +19,7 @@ def parameters(candidate: Candidate) -> dict[str, Value]:
 
 
 def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
-    """Returns the values that each parameter may take: those that the constraints leave a row with."""
+    """Returns the distribution of each parameter: the values that occur in some row."""
     found: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         found.append((STRATEGY, space.strategy))
@@ -30,7 +30,7 @@ def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
 
 
 def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
-    """Returns the values of each parameter that were tried, where no search space is known."""
+    """Returns the distribution of each parameter over given candidates, where no search space is known."""
     return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
 
 

@@ -1,4 +1,4 @@
-"""Rows drawn without replacement, each as likely as any other."""
+"""Random search without replacement, uniform over the rows."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from tuner.samplers.method import AbstractMethod
 
 
 class RandomRows(AbstractMethod):
-    """Chooses any unseen row: the baseline that every other method has to beat."""
+    """Chooses any row that was not proposed: the baseline that every other method has to beat."""
 
     def choose(self, rng: np.random.Generator) -> int:
         return int(self.task.pool.draw(rng, 1)[0])

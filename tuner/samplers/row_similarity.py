@@ -1,4 +1,4 @@
-"""How much a row that was tried says about every other row."""
+"""Kernel density of an observed row at every other row."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,16 +6,16 @@ import numpy.typing as npt
 from tuner.samplers.row_table import Codes, Column, RowTable
 
 WIDTH = 1.2  # decay per rank of an ordered knob, and for two different texts; 1.8 does as well
-STRATEGY_WIDTH = 3.6  # decay between strategies: rows of another one say little
+STRATEGY_WIDTH = 3.6  # decay between strategies: rows of another strategy tell little
 PRIOR = 1 << 10  # the uniform density in units of the fixed-point scale
 PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**17 such peaks still fit 64 bits
 
 
 class RowSimilarity:
-    """A product over the columns, as density relative to the uniform one, in fixed point.
+    """A product kernel over the columns, relative to the uniform density, in fixed point.
 
-    Integers add up to the same sum in any order, so a search that is resumed sees the same densities to the
-    last bit. A knob that one of two rows lacks says nothing: its factor is 1.
+    Integers add up to the same sum in any order, so a resumed search gets the same densities to the last bit.
+    A knob that one of two rows lacks contributes the factor 1.
     """
 
     def __init__(self, table: RowTable) -> None:
@@ -24,7 +24,7 @@ class RowSimilarity:
         self._rows = len(table.codes)
 
     def around(self, codes: Codes) -> npt.NDArray[np.int64]:
-        """Returns the density at every row that an observation of one row gives, in units of PRIOR."""
+        """Returns the density at every row that one observation gives, in units of PRIOR."""
         density = np.ones(self._rows)
         for table, column, code in zip(self._tables, self._codes, codes.tolist(), strict=True):
             density *= table[code].take(column, mode="wrap")
@@ -33,7 +33,7 @@ class RowSimilarity:
 
 
 def _table(column: Column) -> npt.NDArray[np.float64]:
-    """Returns (seen, other) -> density relative to uniform; the last row and column: knob is missing."""
+    """Returns (seen, other) -> density relative to uniform; the last row and column: the knob is missing."""
     levels = column.levels
     ranks = np.arange(levels)
     distance = np.abs(ranks[:, None] - ranks) if column.is_ordinal else ranks[:, None] != ranks

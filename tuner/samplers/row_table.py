@@ -1,4 +1,4 @@
-"""The rows of a feasible set as small integers, and how far they are apart."""
+"""The configurations of a feasible set as small integers, and distances between them."""
 
 from dataclasses import dataclass
 
@@ -11,26 +11,29 @@ Codes = npt.NDArray[np.signedinteger]  # (rows, columns); -1: the row's strategy
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
-MISSING = 0.5  # where a missing knob stands among its values: in the middle, it says nothing
-ALIGNED_LEVELS_MIN = 3  # values that a knob has: of two, the rank tells all
+MISSING = 0.5  # position of a missing knob among its values: in the middle
+ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everything
 
 
 @dataclass(frozen=True)
 class Column:
-    """A knob that varies, or which strategy a row is of."""
+    """A knob with more than one value, or the strategy of a row."""
 
     levels: int  # codes are 0 .. levels - 1
     is_ordinal: bool  # neighbouring codes are similar values
     is_strategy: bool
-    alignments: tuple[int, ...] = ()  # by code, where they tell what the code does not
+    alignments: tuple[int, ...] = ()  # by code; () where alignment adds nothing to the code
 
     @property
     def places(self) -> Floats:
-        """Returns where each value stands among all, 0 .. 1; the last one: knob is missing."""
+        """Returns the position of each value in 0 .. 1; the last entry: the knob is missing."""
         return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
 
     def differences(self, code: int) -> Floats:
-        """Returns how far each value is from one, 0 .. 1; the last one: knob is missing."""
+        """Returns the distance of each value from the value ``code``, in 0 .. 1.
+
+        The last entry: the knob is missing.
+        """
         if self.is_ordinal:
             places = self.places
             ranks_apart: Floats = np.abs(places - places[code])
@@ -43,9 +46,9 @@ class Column:
         return apart
 
     def squares(self, code: int) -> Floats:
-        """Returns squared distances in a space where texts are as far apart as half the range of a number.
+        """Returns squared distances in a space where two texts are half the range of a number apart.
 
-        A sum of such squares is a distance, so its correlation is a covariance.
+        A sum of such squares is a squared Euclidean distance, so a correlation of it is a covariance.
         """
         apart = self.differences(code)
         return apart * apart if self.is_ordinal else 0.5 * apart
@@ -53,14 +56,14 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """What models and distances see of a feasible set."""
+    """The configurations of a feasible set for models and distances."""
 
     codes: Codes
     columns: tuple[Column, ...]
 
     @classmethod
     def of(cls, feasible: FeasibleSet) -> "RowTable":
-        """Leaves out what has one value only."""
+        """Returns the table of a feasible set, without columns of a single value."""
         matrix = feasible.matrix()
         kept = [place for place, levels in enumerate(matrix.levels) if levels > 1]
         columns = tuple(
@@ -71,11 +74,14 @@ class RowTable:
         return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
 
     def part(self, rows: Rows) -> "RowTable":
-        """Returns the table of some rows."""
+        """Returns the table of the given rows."""
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":
-        """Returns a further column for each that has alignments; a knob that is missing has none."""
+        """Returns the table with one more column for each column with alignments.
+
+        -1 where the knob is missing.
+        """
         told = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
         if not told:
             return self
@@ -85,14 +91,14 @@ class RowTable:
         return RowTable(codes, (*self.columns, *further))
 
     def differences(self, codes: Codes) -> Floats:
-        """Returns how far each row is from one that may not be in the table: a sum over the columns."""
+        """Returns the distance of each row from ``codes``, which need not be a row: a sum over columns."""
         far = np.zeros(len(self.codes), np.float32)
         for place, column in enumerate(self.columns):
             far += column.differences(int(codes[place])).take(self.codes[:, place], mode="wrap")
         return far
 
     def squares(self) -> npt.NDArray[np.float64]:
-        """Returns the squared distances of all rows: (columns, rows, rows)."""
+        """Returns the squared distances of all pairs of rows: (columns, rows, rows)."""
         count = len(self.codes)
         squares = np.empty((len(self.columns), count, count))
         for place, column in enumerate(self.columns):
@@ -103,10 +109,12 @@ class RowTable:
 
 
 def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
-    """Returns the rank of each value's largest power of two; nothing where it only grows with the value.
+    """Returns the rank of each value's largest power-of-two divisor.
 
-    Vectors, banks and cache lines care about it. By rank alone 48 lies between 32 and 64; by alignment it
-    stands apart from both. A model that weighs columns is given both, and finds out which of them matters.
+    () where that rank only grows with the value.
+
+    Vectors, banks and cache lines depend on alignment. By rank alone 48 lies between 32 and 64; by alignment
+    it differs from both. A model that weighs columns gets both, and fits which of them matters.
     """
     numbers = [value for value in values if isinstance(value, int) and value >= 0]
     if len(numbers) < len(values) or len(values) < ALIGNED_LEVELS_MIN:
@@ -116,5 +124,5 @@ def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
 
 
 def _zeros(number: int) -> int:
-    """Returns how many zeros a number ends with in binary; 0, which means "off", counts as odd."""
+    """Returns the number of trailing zeros in binary; 0 for 0, which means "off"."""
     return (number & -number).bit_length() - 1 if number else 0

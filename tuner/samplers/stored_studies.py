@@ -1,4 +1,4 @@
-"""Runs of the database as Optuna studies: their trials have the parameters of a live search's."""
+"""Stored runs as Optuna studies: their trials have the same parameters as those of a live search."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,10 @@ from tuner.samplers.study import quiet_study
 
 
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
-    """Returns a storage with a study per run: seconds are minimized; a failed trial failed there."""
+    """Returns a storage with one study per run, which minimizes seconds.
+
+    A failed trial has the state FAIL.
+    """
     storage = InMemoryStorage()
     for run, trials in runs:
         study = quiet_study(

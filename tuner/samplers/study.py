@@ -1,4 +1,4 @@
-"""The sampler port over an Optuna study that lives in memory."""
+"""The sampler port, implemented by an Optuna study in memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,10 @@ from tuner.samplers.method import AbstractMethod
 
 
 class StudySampler(AbstractSampler):
-    """Asks and tells one study. Our records are the truth: a resumed run replays them into a new one."""
+    """Asks and tells one study.
+
+    The database is authoritative: a resumed run replays its records into a new study.
+    """
 
     def __init__(self, method: AbstractMethod) -> None:
         self.study = quiet_study(method)  # its trials have the strategy and its knobs as parameters
@@ -31,7 +34,7 @@ class StudySampler(AbstractSampler):
         return row
 
     def row_of(self, number: int) -> int:
-        """Returns the row that a trial of the study is."""
+        """Returns the row of a trial of the study."""
         return self._pool.order[number]
 
     def tell(self, row: int, value: float | None) -> None:
@@ -48,14 +51,14 @@ class StudySampler(AbstractSampler):
 def quiet_study(
     sampler: BaseSampler | None, storage: BaseStorage | None = None, name: str | None = None
 ) -> optuna.Study:
-    """Makes a study without Optuna's line about it."""
+    """Returns a new study, without Optuna's log line."""
     with quietly():
         return optuna.create_study(sampler=sampler, storage=storage, study_name=name)
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keeps Optuna from telling what it does; leaves the verbosity as it was."""
+    """Silences Optuna's log during the block, then restores its verbosity."""
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

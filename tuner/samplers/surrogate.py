@@ -1,4 +1,4 @@
-"""Expected improvement of every row by a Gaussian process, from whatever was told so far."""
+"""Expected improvement of every row by a Gaussian process fitted to all outcomes so far."""
 
 from dataclasses import replace
 
@@ -12,15 +12,15 @@ from tuner.samplers.outcome_scaling import modelled, standardized
 from tuner.samplers.row_table import Floats, RowTable
 from tuner.samplers.task import SearchTask
 
-OBSERVED_LIMIT = 300  # rows that a process is given: its costs grow with their cube
+OBSERVED_LIMIT = 300  # observed rows of a process: its time grows with their cube
 FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the next
 
 
 class Surrogate:
-    """A process whose widths are fitted anew from time to time.
+    """A Gaussian process whose length scales are fitted anew from time to time.
 
-    Depends on the proposals, their order and what they became, not on the order of tells: a fit takes the
-    first so many proposals, and is repeated when an outcome among them arrives late.
+    The result depends on the proposals, their order and their outcomes, not on the order of outcomes: a fit
+    uses a prefix of the proposals, and is repeated when an outcome in that prefix arrives late.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -41,7 +41,10 @@ class Surrogate:
         return self._task.table.part(np.array(rows)).with_alignments()
 
     def _of(self, scope: Scope, widths: Widths) -> GaussianProcess:
-        """Returns the process over a scope, kept while the scope is every row and the widths stay."""
+        """Returns the process over a scope.
+
+        Cached while the scope is all rows and the widths stay the same.
+        """
         if not scope.is_whole:
             return GaussianProcess(_aligned(scope), widths)
         if self._process is None or self._process[0] is not widths:
@@ -63,7 +66,7 @@ def _aligned(scope: Scope) -> Scope:
 
 
 def _fit_rows(count: int) -> int:
-    """Returns how many proposals the latest fit saw, of so many."""
+    """Returns how many proposals the latest fit used, given the number of proposals."""
     rows = 1
     while (following := max(rows + 1, int(rows * FIT_GROWTH))) <= count:
         rows = following

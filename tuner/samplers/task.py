@@ -1,4 +1,4 @@
-"""What a search method is made for: the rows, their state, the seed."""
+"""The input of a search method: feasible set, state of the search, and seed."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,19 +12,19 @@ from tuner.samplers.proposals import Pool
 from tuner.samplers.row_table import Floats, Rows, RowTable
 from tuner.space.feasible_set import FeasibleSet
 
-SCORED_LIMIT = 1 << 15  # rows that are all looked at for every proposal: 20 ms; of more, a sample is
-BEST_ROWS = 4  # whose neighbours belong to every sample
+SCORED_LIMIT = 1 << 15  # rows up to which all are scored for every proposal: 20 ms; more are sampled
+BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The neighbours of each row, found when they are asked for: a set of any size costs nothing before."""
+    """The neighbours of each row, computed on demand: large sets cost nothing in advance."""
 
     feasible: FeasibleSet
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def of(self, row: int) -> tuple[int, ...]:
-        """Returns the allowed combinations that have one other value than the row, in ascending order."""
+        """Returns the rows that differ from ``row`` in the value of one knob, in ascending order."""
         if row not in self._known:
             self._known[row] = tuple(sorted(self._found(row)))
         return self._known[row]
@@ -52,18 +52,18 @@ class SearchTask:
     seed: int
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":
-        """Returns the task to search some of the rows, with a pool of their own."""
+        """Returns the task to search the selected rows, with a new pool."""
         feasible = self.feasible.part(is_in)
         return SearchTask(feasible, Pool(feasible.rows), self.seed)
 
     @cached_property
     def table(self) -> RowTable:
-        """Returns all rows as integers."""
+        """Returns all configurations as integers."""
         return RowTable.of(self.feasible)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Returns what finds the rows that differ from one in a single knob."""
+        """Returns the neighbours of rows: rows that differ in a single knob."""
         return Neighbours(self.feasible)
 
     @cached_property
@@ -71,14 +71,17 @@ class SearchTask:
         return whole(self.table)
 
     def scope(self, rng: np.random.Generator) -> Scope:
-        """Returns the rows to look at for one proposal; at least one is unseen."""
+        """Returns the rows to score for one proposal; at least one was not proposed yet."""
         if self.feasible.rows <= SCORED_LIMIT:
             return self._whole
         near = [row for best in self.pool.fastest()[:BEST_ROWS] for row in self.neighbours.of(best)]
         return sampled(self.table, self.pool, rng, near)
 
     def best_unseen(self, scope: Scope, score: Floats, rng: np.random.Generator) -> int:
-        """Returns the unseen row of the scope with the highest score; one of several by lot."""
+        """Returns the row of the scope with the highest score that was not proposed.
+
+        A random one of equal rows.
+        """
         unseen = self.pool.unseen[scope.rows]
         top = score[unseen].max()
         best: Rows = scope.rows[unseen & (score >= top)]

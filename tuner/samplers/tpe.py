@@ -1,9 +1,9 @@
 """Density ratio over the feasible rows, estimated twice: by kernels and by a Gaussian process.
 
-Whether a row is fast, given its knobs, and how fast rows are spread over the knobs, given that they are fast,
-are two sides of one ratio (Bayes' rule; Tiao et al., 2021, https://arxiv.org/abs/2102.09009). The
-kernels (tree-structured Parzen estimator) know joint patterns of good rows at once, the process which knobs
-matter and how sure that is. Both give an expected improvement at every unseen row; their product decides.
+The probability that a row is fast, given its knobs, and the density of fast rows over the knobs are two sides
+of one ratio (Bayes' rule; Tiao et al., 2021, https://arxiv.org/abs/2102.09009). The kernels (tree-structured
+Parzen estimator) learn joint patterns of good rows at once, the process learns which knobs matter, with its
+uncertainty. Both give an expected improvement at every row; the row with the largest product is chosen.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from tuner.samplers.method import AbstractMethod
 from tuner.samplers.surrogate import Surrogate
 from tuner.samplers.task import SearchTask
 
-KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; the process' has 1
+KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; that of the process is 1
 
 
 class Tpe(AbstractMethod):

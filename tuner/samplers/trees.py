@@ -1,4 +1,4 @@
-"""A forest of random trees in the place of a model with distances: it takes cliffs as they are."""
+"""Expected improvement by a forest of random trees, which has no distances and so represents cliffs."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.method import AbstractMethod
 from tuner.samplers.outcome_scaling import modelled, standardized
 
-MODELLED_LIMIT = 2000  # rows that trees are grown from
+MODELLED_LIMIT = 2000  # observed rows from which trees are grown
 
 
 class Trees(AbstractMethod):
