@@ -1,1 +1,1 @@
-"""Recorded search spaces as files: T4 (ours and others'), Kernel Tuner's caches."""
+"""Recorded search spaces as files: T4 (by this tuner and by others), and Kernel Tuner's caches."""

@@ -1,4 +1,4 @@
-"""A file of recorded results: opened, unpacked, parsed as JSON, whatever tuner wrote it."""
+"""A file of recorded results: read, uncompressed, and parsed as JSON, in either format."""
 
 import contextlib
 import gzip
@@ -12,16 +12,16 @@ from typing import Any
 
 from tuner.core.errors import UsageError
 
-BYTES_LIMIT = 1 << 30  # unpacked
+BYTES_LIMIT = 1 << 30  # uncompressed
 GZIP_MAGIC = b"\x1f\x8b"
-OPEN_ENDS = ("", "}", "}}")  # what a file may lack
-LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or one of a pair: no UTF-8 has either alone
+OPEN_ENDS = ("", "}", "}}")  # endings that a file may lack
+LONE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # or one of a pair: UTF-8 encodes neither alone
 SUFFIXES = (".gz", ".json", ".t4")
 
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """The document of a file."""
+    """The JSON document of a file."""
 
     name: str  # without folder and suffixes
     sha256: str  # of the bytes on disk
@@ -29,10 +29,10 @@ class RecordedFile:
 
 
 def open_recorded(path: Path) -> RecordedFile:
-    """Reads a file, compressed or not. Raises UsageError when it is no JSON object."""
+    """Reads a file, compressed or not. Raises UsageError where it is no JSON object."""
     try:
         with path.open("rb") as file:
-            content = _limited(path, file.read(BYTES_LIMIT + 1))  # a device has no end
+            content = _limited(path, file.read(BYTES_LIMIT + 1))  # a device may be endless
     except OSError as error:
         raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed a recording") from None
     document = _parsed(path, _unpacked(path, content))
@@ -42,7 +42,7 @@ def open_recorded(path: Path) -> RecordedFile:
 
 
 def name_of(path: Path) -> str:
-    """Returns the name of a recording: its file's without the suffixes."""
+    """Returns the name of a recording: the file's name without suffixes."""
     name = path.name
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
@@ -50,7 +50,7 @@ def name_of(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Returns a text that moves no terminal: what is neither printable nor a line's end is spelled out."""
+    """Returns the text with characters escaped that could control a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -86,7 +86,7 @@ def _parsed(path: Path, content: bytes) -> object:
 
 
 def _loads(text: str) -> object:
-    """Parses JSON. Kernel Tuner leaves the cache of an unfinished run open: its ends are added."""
+    """Parses JSON, also an unfinished cache of Kernel Tuner, whose closing brackets are missing."""
     for ending in OPEN_ENDS:
         with contextlib.suppress(json.JSONDecodeError):
             return json.loads(text.rstrip(",") + ending)

@@ -1,4 +1,4 @@
-"""Kernel Tuner's cache files -> recorded spaces. Times are in milliseconds.
+"""Kernel Tuner's cache files to recorded spaces. Times in the files are in milliseconds.
 
 The format: https://github.com/KernelTuner/kernel_tuner/tree/master/kernel_tuner/schema/cache
 """
@@ -19,17 +19,17 @@ FAILED = {
     "RuntimeFailedConfig": Failure(Stage.RUN, "RuntimeFailedConfig"),
 }
 UNTIMED = Failure(Stage.MEASURE, "recorded without a time")
-FAILED_VALUE = 1e20  # an older spelling of a failure
-SMALLEST = 1e-12  # of any unit: no clock tells such times apart, and speeds stay finite
+FAILED_VALUE = 1e20  # an older notation of a failure
+SMALLEST = 1e-12  # in any unit: below the resolution of clocks; keeps speeds finite
 
 
 def is_kernel_tuner(document: dict[str, Any]) -> bool:
-    """Tells whether a document is a cache."""
+    """Returns whether a document is a cache of Kernel Tuner."""
     return isinstance(document.get("cache"), dict)
 
 
 def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
-    """Reads a cache. Raises UsageError, KeyError, TypeError or ValueError for what is none."""
+    """Reads a cache. Raises UsageError, KeyError, TypeError or ValueError for another document."""
     document = file.document
     tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
     if not tried:
@@ -72,14 +72,14 @@ def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:
 
 
 def is_time(value: object) -> TypeGuard[int | float]:
-    """Tells whether a number can be a time."""
+    """Returns whether a value is a number that can be a time, in any unit."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return SMALLEST <= value < FAILED_VALUE
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
-    """Returns samples in seconds; () where one is no time."""
+    """Returns samples in seconds; () where one of the values is no time."""
     try:
         # three passes in C: a file may hold millions
         are_times = (

@@ -1,4 +1,4 @@
-"""Points as a file lists them -> rows of a feasible set."""
+"""The configurations that a file lists, as rows of a feasible set."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,24 +13,25 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.row_sample import Rows
 from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
-Raw = int | float | bool | str  # a knob's value as JSON has it
+Raw = int | float | bool | str  # a knob's value in JSON
 
 
 @dataclass(frozen=True)
 class Points:
-    """The points of one strategy, in the order of the file; a point may come twice."""
+    """The configurations of one strategy, in the order of the file; a configuration may occur twice."""
 
     strategy: str
     names: tuple[str, ...]  # of the knobs
     listed: tuple[tuple[Raw, ...], ...]  # per knob, the choices in the order the file gives; () for none
     values: list[tuple[Raw, ...]]  # per point, one per knob
-    entries: list[int]  # per point, which entry of the file it is
+    entries: list[int]  # per point, the index of its entry in the file
 
 
 def arranged(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
-    """Returns the set of all points, and by row the entry of the file; of equal points the last counts.
+    """Returns the feasible set of all configurations, and by row the index of the entry in the file.
 
-    Raises UsageError for no points, or a value that no knob can take.
+    Of equal configurations the last entry counts. Raises UsageError for no configurations, and for a value
+    that no knob can have.
     """
     spaces, rows, entries = zip(*(_strategy(points) for points in groups), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())
@@ -62,7 +63,7 @@ def _require_name(name: object) -> None:
 
 
 def _distinct(name: str, listed: tuple[Raw, ...], column: Iterable[Raw]) -> tuple[Raw, ...]:
-    """Returns the choices: those listed, then others that were met, in order."""
+    """Returns the choices of a knob: the listed ones, then other values that occur, in order."""
     try:
         met = set(column).difference(listed)
     except TypeError:
@@ -84,7 +85,7 @@ def _is_choice(value: object) -> bool:
 
 
 def _plain(raw: tuple[Raw, ...]) -> dict[Raw, Value]:
-    """Returns integers where all are whole numbers, else texts: a knob of ours is one or the other."""
+    """Returns integers where all values are whole numbers, else texts: a knob has integers or texts."""
     if all(not isinstance(value, str) and value == int(value) for value in raw):
         return {value: int(value) for value in raw}
     return {value: str(value) for value in raw}

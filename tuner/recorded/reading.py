@@ -1,4 +1,4 @@
-"""Any recording -> a recorded space: the format is seen from the document."""
+"""Reads a recording of any format; the format is recognized by the document's keys."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def read_recorded(path: Path) -> RecordedSpace:
-    """Reads a T4 file or a Kernel Tuner cache, compressed or not. Raises UsageError for anything else."""
+    """Reads a T4 file or a Kernel Tuner cache, compressed or not. Raises UsageError for any other file."""
     file = open_recorded(path)
     try:
         if is_kernel_tuner(file.document):

@@ -1,4 +1,4 @@
-"""A search space that was measured before: what every point of it became, on which machine."""
+"""A search space that was measured before: the outcome of every configuration, and the machine."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,20 +14,20 @@ from tuner.core.runs import Baseline
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob
 
-UNLIKE = 10.0  # times: no mean, median or least of samples is so far from all of them
+UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all samples by so much
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTime:
-    """The time of a point that worked."""
+    """The time of a configuration that worked."""
 
-    time_s: float  # as the recording judges it: the median of our records, the mean of Kernel Tuner's
+    time_s: float  # the recording's statistic: the median in this tuner's records, the mean in Kernel Tuner's
     samples_s: tuple[float, ...] = ()  # () where the recording keeps none
-    measurement: Measurement | None = None  # whole, of our own records
-    verdict: Verdict | None = None  # None: the recording does not say how right it was
+    measurement: Measurement | None = None  # complete, in this tuner's records
+    verdict: Verdict | None = None  # None: the recording has no verdict
 
     def __post_init__(self) -> None:
-        """Raises UsageError for samples that a time in the same unit cannot be of."""
+        """Raises UsageError where time and samples cannot be in the same unit."""
         if not self.samples_s:
             return
         least_s, most_s = min(self.samples_s), max(self.samples_s)
@@ -40,32 +40,32 @@ class RecordedTime:
 
 @dataclass(frozen=True, eq=False)
 class RecordedSpace:
-    """The points that were tried, as rows of a feasible set, and what became of each."""
+    """The configurations that were tried, as rows of a feasible set, and their outcomes."""
 
     name: str  # of the file, without its suffixes
     sha256: str  # of the file
-    feasible: FeasibleSet  # without what the recording says is not allowed
+    feasible: FeasibleSet  # without configurations that the recording lists as forbidden
     outcomes: tuple[RecordedTime | Failure, ...]  # by row
-    codes: tuple[int, ...]  # by row: equal numbers are the same machine code
+    codes: tuple[int, ...]  # by row: equal numbers for equal machine code
     machine: Machine
     compiler: Compiler
-    problem: Problem | None = None  # None: another tuner's, which this one has no word for
+    problem: Problem | None = None  # None: a problem of another tuner
     threads: int = 1
-    baseline: Baseline | None = None  # the baseline, timed beside
-    constraints: tuple[str, ...] = ()  # what rejected the points that are no rows, where it is known
-    forbidden: int = 0  # points that the recording lists as not allowed
+    baseline: Baseline | None = None  # the baseline of the runs
+    constraints: tuple[str, ...] = ()  # constraints that rejected other points, where they are known
+    forbidden: int = 0  # number of points that the recording lists as forbidden
 
     @property
     def rows(self) -> int:
-        """Returns the number of points that were tried."""
+        """Returns the number of configurations that were tried."""
         return len(self.outcomes)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        """Returns the knobs of all strategies, those of the first one first."""
+        """Returns the knobs of all strategies, in the order of the strategies."""
         return tuple(knob for space in self.feasible.spaces for knob in space.knobs)
 
     @cached_property
     def times_s(self) -> npt.NDArray[np.float64]:
-        """Returns the seconds by row; nan for a failure."""
+        """Returns the seconds by row; NaN for a failure."""
         return np.array([one.time_s if isinstance(one, RecordedTime) else np.nan for one in self.outcomes])

@@ -1,7 +1,7 @@
-"""The words of T4, the results format that autotuners share, and the part of it that is our own.
+"""The terms of T4, the results format that autotuners share, and this tuner's extension of it.
 
-Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 has no word
-for stands under the key ``tuner``, of the file and of each result; other programs pass over it.
+Schema: https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json. What T4 cannot
+express is under the key ``tuner``, of the file and of each result; other programs ignore it.
 """
 
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from tuner.recorded.kernel_tuner import is_time
 SCHEMA_VERSION = "1.1.0"
 OWN = "tuner"
 TUNER_VERSION = 1
-STRATEGY = "strategy"  # beside the knobs in our configurations
-TIME = "time"  # the measurement and the objective
-UNIT = "seconds"  # that we write: a float comes back bit by bit
+STRATEGY = "strategy"  # in addition to the knobs, in configurations of this tuner
+TIME = "time"  # name of the measurement and of the objective
+UNIT = "seconds"  # written by this tuner: floats are read back exactly
 CORRECT = "correct"
 FORBIDDEN = "constraints"
 TIMEOUT = "timeout"
@@ -27,7 +27,7 @@ TIMEOUT = "timeout"
 UNITS_S = {
     **dict.fromkeys(("nanoseconds", "ns"), 1e-9),
     **dict.fromkeys(("microseconds", "us"), 1e-6),
-    # the second is how files of the benchmark hub spell it; none at all is Kernel Tuner's
+    # the second spelling occurs in files of the benchmark hub; "" in those of Kernel Tuner
     **dict.fromkeys(("milliseconds", "miliseconds", "ms", ""), 1e-3),
     **dict.fromkeys(("seconds", "s"), 1.0),
 }
@@ -40,7 +40,7 @@ INVALIDITY = {
     Stage.VERIFY: "correctness",
     Stage.MEASURE: "runtime",
 }
-STAGES = {  # of results that say no more
+STAGES = {  # of results without a stage
     "compile": Stage.COMPILE,
     "runtime": Stage.RUN,
     "correctness": Stage.VERIFY,
@@ -65,7 +65,7 @@ Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is
 
 @dataclass(frozen=True)
 class TunerTime:
-    """What T4 has no word for of a result with a time."""
+    """The part of a measurement that T4 cannot express."""
 
     interval_s: Interval
     inner_calls: AtLeastOne
@@ -88,7 +88,7 @@ class TunerBaseline:
 
 @dataclass(frozen=True, kw_only=True)
 class TunerMetadata:
-    """What T4 has no word for of all runs of a file."""
+    """The part of a file's metadata that T4 cannot express."""
 
     version: int
     problem: Problem = field(metadata=PROBLEM)
@@ -97,10 +97,10 @@ class TunerMetadata:
     machine: Machine
     compiler: Compiler
     knobs: dict[str, Any]  # strategy -> knob -> choices
-    constraints: tuple[str, ...]  # with the preferences
+    constraints: tuple[str, ...]  # constraints and preferences
     baseline: TunerBaseline | None = None
 
 
 def invalidity_of(failure: Failure) -> str:
-    """Returns T4's word for a failure."""
+    """Returns T4's term for a failure."""
     return TIMEOUT if failure.reason.startswith("timed out") else INVALIDITY[failure.stage]

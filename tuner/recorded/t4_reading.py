@@ -1,4 +1,4 @@
-"""T4 files -> recorded spaces: what we wrote comes back whole, of others' what T4 has words for."""
+"""T4 files to recorded spaces: this tuner's files are restored completely, others as far as T4 goes."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,12 +32,12 @@ Result = dict[str, Any]
 
 
 def is_t4(document: dict[str, Any]) -> bool:
-    """Tells whether a document is of the format."""
+    """Returns whether a document is a T4 file."""
     return isinstance(document.get("results"), list)
 
 
 def t4_space(file: RecordedFile) -> RecordedSpace:
-    """Reads a file. Raises UsageError, KeyError, TypeError or ValueError for what is none."""
+    """Reads a T4 file. Raises UsageError, KeyError, TypeError or ValueError for another document."""
     document = file.document
     metadata = document.get("metadata") or {}
     own = _own(metadata[OWN]) if metadata.get(OWN) else None
@@ -65,16 +65,17 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
 
 
 def _own(found: Any) -> TunerMetadata:
-    """Reads our own part of the metadata."""
+    """Reads this tuner's part of the metadata."""
     if found["version"] != TUNER_VERSION:
         raise UsageError(f"{OWN}.version: found {quoted(found['version'])}, allowed {TUNER_VERSION}")
-    if "vendor" in found:  # in four shipped recordings, whose bytes stay: stored replays know their hash
+    # in four shipped recordings, which are not rewritten: stored replays refer to their hash
+    if "vendor" in found:
         found = {**found, "baseline": found["vendor"]}
     return decode(TunerMetadata, known_part(TunerMetadata, found, OWN), OWN)
 
 
 def _groups(tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str) -> tuple[Points, ...]:
-    """Returns the points by strategy; a file that does not tell them apart has one, named by the file."""
+    """Returns the configurations by strategy; a file without strategies has one, named after the file."""
     entries: dict[str, list[int]] = {}
     for number, one in enumerate(tried):
         strategy = str(one["configuration"][STRATEGY]) if knobs else name
@@ -126,7 +127,10 @@ def _measurement(found: Result, median_s: float, samples_s: tuple[float, ...]) -
 
 
 def _time_s(one: Result, unit_s: float) -> float | None:
-    """Returns the measurement named time, else that of the first objective; None for no number."""
+    """Returns the measurement named "time", else that of the first objective, in seconds.
+
+    None for no time.
+    """
     measured = {each["name"]: each for each in one.get("measurements") or ()}
     name = TIME if TIME in measured else next(iter(one.get("objectives") or ()), TIME)
     if name not in measured:
@@ -149,7 +153,7 @@ def _code(one: Result, otherwise: int) -> int:
 
 
 def _machine(machine: Machine) -> Machine:
-    """Returns a machine whose names move no terminal. Raises UsageError for a chip that there is not."""
+    """Returns a machine with printable names. Raises UsageError for an unknown chip."""
     if machine.chip:
         chip_of(machine.chip)  # raises UsageError
     return replace(machine, name=printable(machine.name), processor=printable(machine.processor))

@@ -1,4 +1,4 @@
-"""Trials of one problem on one machine -> T4."""
+"""Writes trials of one problem on one machine as a T4 file."""
 
 import gzip
 import json
@@ -31,11 +31,11 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Recording:
-    """What a file tells. Raises UsageError for trials that do not compare."""
+    """The content of a file. Raises UsageError for trials that are not comparable."""
 
-    runs: tuple[Run, ...]  # that the trials are of
+    runs: tuple[Run, ...]  # of the trials
     trials: tuple[StoredTrial, ...]
-    spaces: tuple[SearchSpace, ...] = ()  # order and choices of the knobs, and which points were left out
+    spaces: tuple[SearchSpace, ...] = ()  # order and choices of the knobs, and constraints on them
 
     def __post_init__(self) -> None:
         replayed = next((run for run in self.runs if not run.settings.target.has_machine), None)
@@ -48,14 +48,14 @@ class Recording:
 
 
 def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:
-    """Returns the file; equal recordings give equal bytes."""
+    """Returns the bytes of the file; equal recordings give equal bytes."""
     text = json.dumps(t4_document(recording), indent=None, separators=(",", ":"), allow_nan=False)
     content = text.encode() + b"\n"
     return gzip.compress(content, mtime=0) if is_compressed else content
 
 
 def t4_document(recording: Recording) -> Document:
-    """Returns the document: times in seconds, a result per trial."""
+    """Returns the document: times in seconds, one result per trial."""
     codes: dict[str, int] = {}
     return {
         "schema_version": SCHEMA_VERSION,
@@ -91,7 +91,7 @@ def _metadata(run: Run, spaces: tuple[SearchSpace, ...], trials: tuple[StoredTri
 def _knobs(
     spaces: tuple[SearchSpace, ...], trials: tuple[StoredTrial, ...]
 ) -> dict[str, dict[str, list[Any]]]:
-    """Returns strategy -> knob -> choices; for want of spaces, those that were tried."""
+    """Returns strategy -> knob -> choices: of the spaces, or without spaces the values that were tried."""
     if spaces:
         return {space.strategy: {knob.name: list(knob.choices) for knob in space.knobs} for space in spaces}
     met: dict[str, dict[str, set[Any]]] = {}
@@ -135,7 +135,7 @@ def _measurements(record: Record) -> list[Document]:
 
 
 def _own(record: Record) -> Document:
-    """Returns what T4 has no word for."""
+    """Returns the part of a result that T4 cannot express."""
     if isinstance(record.outcome, Failure):
         return {**encode(record.outcome)}
     own: Document = {"verdict": record.correct_verdict and encode(record.correct_verdict)}
@@ -146,7 +146,7 @@ def _own(record: Record) -> Document:
 
 
 def _code(record: Record, codes: dict[str, int]) -> Document:
-    """Returns a number that equal machine code shares; nothing for what was not compiled."""
+    """Returns a number that trials of equal machine code share; {} for a trial that was not compiled."""
     if not record.artifact_sha256:
         return {}
     return {"code": codes.setdefault(record.artifact_sha256, len(codes))}
