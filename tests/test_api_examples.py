@@ -1,6 +1,5 @@
 """The public API is documented in four parts: arguments, result, errors, an example that runs as printed."""
 
-import ast
 import doctest
 import inspect
 import re
@@ -18,7 +17,6 @@ import tuner
 from docs.generators.python_api import RETURNED
 from tests.cli.real import brief_remeasurement, real_candidates
 
-NEEDS_GPU = ("DeviceFunction.as_graph",)  # its example is compiled, and not run: a CPU has no graphs
 FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
 EXCEPTIONS = {"UsageError": tuner.UsageError}
 METHODS = {
@@ -28,7 +26,6 @@ METHODS = {
     if inspect.isfunction(found) and (name == "__call__" or not name.startswith("_"))
 }
 DOCUMENTED: dict[str, Any] = FUNCTIONS | METHODS | EXCEPTIONS
-RUN = [name for name in DOCUMENTED if name not in NEEDS_GPU]
 
 
 def section(documented: Any, title: str) -> str:
@@ -118,13 +115,6 @@ def test_the_example_of_tune_runs_as_printed(failures_of_tune: str) -> None:
 
 @pytest.mark.mlir
 @pytest.mark.usefixtures("failures_of_tune")
-@pytest.mark.parametrize("name", [name for name in RUN if name != "tune"])
+@pytest.mark.parametrize("name", [name for name in DOCUMENTED if name != "tune"])
 def test_an_example_runs_as_printed(name: str) -> None:
     assert failures_of(name) == ""
-
-
-@pytest.mark.parametrize("name", NEEDS_GPU)
-def test_an_example_for_a_gpu_is_python(name: str) -> None:
-    _, code = section(DOCUMENTED[name], "Example").split("::\n", 1)
-    called = [node.func for node in ast.walk(ast.parse(inspect.cleandoc(code))) if isinstance(node, ast.Call)]
-    assert name.split(".")[1] in [each.attr for each in called if isinstance(each, ast.Attribute)]

@@ -216,7 +216,7 @@ def history(db: str | Path | None = None, **conditions: Any) -> Trials:
         A tuple of trials, with ``rows()`` and ``to_frame()`` for tables.
 
     Raises:
-        UsageError: an unknown condition or value, or a database that does not exist.
+        UsageError: an unknown condition or value, or a named database that does not exist.
 
     Example:
         >>> import tuner
@@ -244,7 +244,7 @@ def runs(db: str | Path | None = None, **conditions: Any) -> "tuple[TunedRun, ..
         A tuple of runs, each with its counts and its best trial.
 
     Raises:
-        UsageError: an unknown condition or value, or a database that does not exist.
+        UsageError: an unknown condition or value, or a named database that does not exist.
 
     Example:
         >>> import tuner
@@ -273,8 +273,8 @@ def export(
 
     Args:
         what: a problem (its best trial is exported), a trial, or the number of a trial.
-        file: path to write the bytes to; for a script, the payload is written to ``FILE.source.mlir`` as
-            well.
+        file: path to write the bytes to; the payload of a script is written as well, for ``best.mlir`` to
+            ``best.source.mlir``. None: nothing is written.
         format: "script" (the transform script with a header), "source" (the payload), "payload" (the payload
             after the script), "ptx", "cubin", "t4" (JSON of Kernel Tuner's T4 format).
         db: path or URL of the results database; None: as for ``tune``.

@@ -7,6 +7,7 @@ import tuner
 from docs.generators.markdown import fenced
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
+from tuner.programs.run.captured_graph import ProgramGraph
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.run_history.trials import Trials
@@ -21,6 +22,7 @@ RETURNED: Final[tuple[type, ...]] = (
     CpuCallable,
     HostFunction,
     DeviceFunction,
+    ProgramGraph,
 )
 
 

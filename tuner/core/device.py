@@ -152,7 +152,7 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def function(self, module: int, name: str) -> int:
-        """Returns the handle of a kernel of a module."""
+        """Returns the handle of a kernel of a module; the kernel is looked up once."""
 
     @abc.abstractmethod
     def launch(self, launch: KernelLaunch, stream: int) -> None:

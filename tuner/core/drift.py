@@ -8,7 +8,7 @@ LEAST_OF_PART = 3  # samples: a median of fewer says no more than a sample
 
 
 def drift(samples_s: tuple[float, ...]) -> float:
-    """Returns the largest relative difference between the medians of quarters of a measurement.
+    """Returns the largest relative difference between the medians of two to four parts of a measurement.
 
     ``samples_s`` are seconds in the order of time; 0.1 means 10 %; 0 where the samples are too few.
     """

@@ -13,5 +13,5 @@ class HostConditions:
     stolen_share: float  # a processor was given away by the hypervisor
     throttled_share: float  # the quota of a control group held the timed processes back
     anchor_s: float  # median time of the reference kernel (canary), the same code in each measurement
-    anchor_drift: float  # relative, of the reference kernel's median between quarters of the measurement
+    anchor_drift: float  # relative, of the reference kernel's median between parts of the measurement
     panel_product_s: float | None = None  # lower quartile, a product of small packed panels; None: not timed

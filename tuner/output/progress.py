@@ -37,7 +37,7 @@ PLAIN_EVERY_S = 5.0  # a line; a log of a long run stays readable
 def progress() -> Iterator[Observer]:
     """Context manager: gives an observer that prints a run's progress on stderr.
 
-    On a terminal one line is updated in place; elsewhere a line is printed at most every 5 s.
+    On a terminal one line is updated in place; elsewhere lines are printed, of trials at most one in 5 s.
 
     Returns:
         An observer for ``observe`` of ``tune`` and ``resume``, valid inside the ``with`` block.

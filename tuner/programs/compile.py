@@ -46,8 +46,8 @@ def compile_program(
         seed: for the simulator: seed of a random order.
 
     Returns:
-        The function. On the CPU it runs in the caller's thread; on a GPU ``as_graph(*arrays)`` captures one
-        call as a CUDA graph. Close it with ``close()``.
+        The function. On the CPU it runs in the caller's thread; on a GPU and on the simulator
+        ``as_graph(*arrays)`` captures one call as a CUDA graph. Close the function with ``close()``.
 
     Raises:
         UsageError: an argument does not fit, or the payload is not MLIR that can be lowered.

@@ -20,9 +20,9 @@ PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
 def choose(words: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
-    """Reads --strategy words: names of the space file, or paths of scripts; none means the whole file.
+    """Reads the values of --strategy, names in the search space file or paths of scripts; () means all names.
 
-    Raises UsageError for a word that is neither.
+    Raises UsageError for a value that is neither.
     """
     if not words:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)

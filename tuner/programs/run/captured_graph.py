@@ -50,10 +50,31 @@ class ProgramGraph:
         self._stream = device.create_stream()
 
     def launch(self, stream: object = None) -> tuple[Any, ...]:
-        """Launches the graph on ``stream``, or on the graph's stream if None; returns ``results``.
+        """Launches the captured call; waits for its end where host memory takes part.
 
-        Waits for the end of the work if host memory is read or written. Raises UsageError when the graph or
-        the program is closed.
+        Args:
+            stream: handle of a stream, or an object that has one; None: a stream of the graph.
+
+        Returns:
+            The results as a tuple: the same arrays after each launch.
+
+        Raises:
+            UsageError: the graph or its program is closed.
+            DeviceError: the device or its driver refused.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="simulator")
+            >>> graph = program.as_graph(np.ones(4, np.float32))
+            >>> graph.launch()
+            (array([2., 2., 2., 2.], dtype=float32),)
         """
         if self._graph is None:
             raise UsageError(f"{self._program.entry}: found a closed graph, allowed an open one")
@@ -67,7 +88,27 @@ class ProgramGraph:
         return self.results
 
     def close(self) -> None:
-        """Destroys the graph and its stream; ``results`` become copies, which stay valid."""
+        """Destroys the graph and its stream; ``results`` stay valid as copies. A second call does nothing.
+
+        Returns:
+            None.
+
+        Raises:
+            DeviceError: the device or its driver refused.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="simulator")
+            >>> graph = program.as_graph(np.ones(4, np.float32))
+            >>> graph.close()
+        """
         if self._graph is None:
             return
         self._device.synchronize_stream(self._stream)

@@ -109,24 +109,32 @@ class DeviceFunction(LoadedCode):
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *arguments: object) -> ProgramGraph:
-        """Captures one call as a CUDA graph; a launch of the graph reads the same argument arrays anew.
+        """Captures one call as a CUDA graph; each launch of the graph reads the same argument arrays anew.
 
         Args:
             arguments: as of a call.
 
         Returns:
-            The graph: ``graph.launch(stream=None)`` runs the call again.
+            The graph; ``graph.launch()`` runs the call again.
 
         Raises:
             UsageError: the program creates its own streams, or waits for the device in the middle of the
                 call.
-            DeviceError: the device or its driver refused; the simulator has no graphs.
+            DeviceError: the device or its driver refused.
 
         Example:
-            With a GPU::
-
-                program = tuner.compile_program("examples/two_matmuls.mlir", target="cuda")
-                graph = program.as_graph(a, b, c, d)
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="simulator")
+            >>> graph = program.as_graph(np.ones(4, np.float32))
+            >>> graph.launch()
+            (array([2., 2., 2., 2.], dtype=float32),)
         """
         entry = self.program.entry
         with self._turn:

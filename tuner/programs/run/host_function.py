@@ -43,7 +43,7 @@ class HostFunction(LoadedCode):
 
         Raises:
             UsageError: arguments of another number, shape or type, or a stream.
-            CandidateError: an interpreted kernel faulted (stage RUN).
+            CandidateError: an interpreted kernel or an assertion failed (stage RUN).
 
         Example:
             >>> import numpy as np
@@ -68,7 +68,7 @@ class HostFunction(LoadedCode):
         return results[0] if len(results) == 1 else results or None
 
     def as_graph(self, *_arguments: object) -> Never:
-        """Always raises: only a program on a GPU can be captured as a graph.
+        """Always raises: only a program on a GPU or on the simulator can be captured as a graph.
 
         Args:
             _arguments: not used.
@@ -165,7 +165,7 @@ class HostFunction(LoadedCode):
             None.
 
         Raises:
-            CandidateError: an interpreted kernel faulted (stage RUN).
+            CandidateError: an interpreted kernel or an assertion failed (stage RUN).
 
         Example:
             >>> import numpy as np
