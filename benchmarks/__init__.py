@@ -1,1 +1,1 @@
-"""What is timed, fuzzed or checked on a GPU by hand, and the stand-ins that tests share."""
+"""Timings, fuzzing and GPU checks that are run by hand, and the stand-ins that tests share."""

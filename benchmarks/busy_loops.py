@@ -1,9 +1,9 @@
-"""A drill: busy loops start and stop while runs are made, and no ratio that is printed may mislead.
+"""A fault-injection test: busy loops start and stop during runs, and no printed ratio may mislead.
 
     python -m benchmarks.busy_loops --json --output benchmarks/results/busy_loops.json
 
-Begin on a quiet machine: the ratio to compare with is that of the first run, which must be a reliable one.
-A run passes if its ratio is within 10 % of that, or if the answer says that it is unreliable.
+Begin on a quiet machine: all ratios are compared with that of the first run, which must be reliable. A run
+passes if its ratio is within 10 % of the first one, or if the result is marked unreliable.
 """
 
 import argparse
@@ -26,12 +26,12 @@ from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.problem import Matmul, parse_shape
 
 TOLERANCE = 0.1  # relative, of the ratio
-STRETCH_S = (0.1, 2.0)  # that a loop runs or stands still for
+STRETCH_S = (0.1, 2.0)  # for which a loop runs or is stopped
 QUIET_TRIES = 3  # for a reliable run to compare with
 
 
 def main() -> None:
-    """Runs the drill; exits with 1 where a figure misled."""
+    """Runs the test; exits with 1 where a ratio misled."""
     words = _arguments()
     quiet_ratio = words.quiet_ratio or _quiet_ratio(words)
     print(f"quiet: {quiet_ratio:.3f}", file=sys.stderr, flush=True)
@@ -63,7 +63,7 @@ def _quiet_ratio(words: argparse.Namespace) -> float:
 
 
 def _run(words: argparse.Namespace, number: int) -> dict[str, Any]:
-    """Tunes from nothing and returns what is told of the answer."""
+    """Tunes without a warm start; returns what was printed of the result."""
     problem = Matmul(*parse_shape(words.shape))
     with tempfile.TemporaryDirectory() as folder:
         tuned = tuner.tune(
@@ -95,9 +95,10 @@ def _passes(row: dict[str, Any], quiet_ratio: float) -> bool:
 
 @contextmanager
 def spinning(count: int, *, is_bound: bool = False) -> Iterator[tuple[BaseProcess, ...]]:
-    """Keeps processes that are busy all the time, from before the block.
+    """Starts processes that are busy until the end of the block.
 
-    Bound ones stay on one processor each, in turn: two on one would leave another to what is timed.
+    Bound processes run on one processor each, round-robin: two on one would leave another free for the timed
+    work.
     """
     spawning = multiprocessing.get_context("spawn")
     started = spawning.Semaphore(0)
@@ -120,7 +121,7 @@ def spinning(count: int, *, is_bound: bool = False) -> Iterator[tuple[BaseProces
 
 @contextmanager
 def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
-    """Keeps loops that start and stop by chance, each in a process of its own."""
+    """Starts processes with busy loops that start and stop at random."""
     over = threading.Event()
     with spinning(count) as loops:
         switches = [
@@ -138,7 +139,7 @@ def busy_loops(count: int, chance: random.Random) -> Iterator[None]:
 
 
 def spin(parent: int, started: Semaphore) -> None:
-    """Is busy until its parent has ended, however that happens; says when it has begun."""
+    """Loops until the parent process has ended, in whatever way; releases ``started`` at the begin."""
     started.release()
     while os.getppid() == parent:
         for _ in range(10**6):
@@ -146,7 +147,7 @@ def spin(parent: int, started: Semaphore) -> None:
 
 
 def _switch(process: int, chance: random.Random, over: threading.Event) -> None:
-    """Stops a loop and lets it go on, by turns, until the drill is over."""
+    """Stops and continues a loop, alternately, until the test is over."""
     while not over.is_set():
         for what in (signal.SIGSTOP, signal.SIGCONT):
             os.kill(process, what)

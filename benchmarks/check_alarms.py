@@ -55,7 +55,7 @@ class RecordedScript:
 
 @dataclass(frozen=True)
 class TimedCheck:
-    """One check."""
+    """One check with its result."""
 
     shape: str
     kind: str  # one of KINDS
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def has_passed(counts: dict[str, Counter[str]]) -> bool:
-    """Returns True where the findings of each kind are those of the acceptance."""
+    """Returns whether the findings of each kind meet the acceptance criteria."""
     slower, cannot_tell = CheckFinding.SLOWER.value, CheckFinding.CANNOT_TELL.value
     return (
         counts["unchanged"][slower] == counts["unchanged"][CheckFinding.FAILED.value] == 0
@@ -149,7 +149,7 @@ def _rows(recordings: list[RecordedScript], kind: str, options: argparse.Namespa
 
 @contextlib.contextmanager
 def _bench(recording: RecordedScript, seed: int) -> Iterator[tuple[AbstractBench, BoundRecord]]:
-    """Gives new processes, and the script compiled and verified by them."""
+    """Starts new processes; gives the bench and the script, compiled and verified."""
     provenance, script = recording.provenance, Script.of(recording.script)
     case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(real_composition(), case, lambda _candidate: script) as bench:

@@ -1,9 +1,10 @@
-"""Tunes a list of shapes with a fixed budget and compares the best kernel with the baseline, in turns.
+"""Tunes a list of shapes with a fixed budget and compares the best kernel with the baseline, interleaved.
 
     python -m benchmarks.cpu_matmul --threads 1 --json
 
-Above 1 the tuned kernel is faster. The baseline runs with the same threads, in its own process, called
-from compiled code as our kernels are, with every variable cleared that would slow it down.
+A ratio above 1 means that the tuned kernel is faster. The baseline runs with the same threads, in a process
+of its own, called from compiled code as the tuner's kernels are, without environment variables that would
+slow it down.
 """
 
 import argparse
@@ -41,7 +42,7 @@ def main() -> None:
 
 
 def _row(problem: Problem, words: argparse.Namespace) -> dict[str, Any]:
-    """Tunes one shape from nothing and returns how it compares."""
+    """Tunes one shape without a warm start; returns the comparison."""
     with tempfile.TemporaryDirectory() as folder:
         run = tuner.tune(
             problem,

@@ -25,7 +25,7 @@ THREADS = (1, 2)
 
 @dataclass(frozen=True)
 class FuzzOutcome:
-    """What became of one point."""
+    """The outcome of one point."""
 
     point: CpuPoint
     result: Verdict | Failure
@@ -33,7 +33,7 @@ class FuzzOutcome:
 
 
 def main() -> int:
-    """Reads the command line, prints each failure as it comes and the table at the end."""
+    """Reads the command line, prints each failure at once and a table at the end."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz_cpu", description=__doc__)
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def fuzz(count: int, seed: int, largest: int, strategy: str | None) -> Iterator[FuzzOutcome]:
-    """Yields outcomes, kinds of problems in turn."""
+    """Yields outcomes, of all kinds of problems round-robin."""
     points = CpuPoints(describe_machine())
     rng = np.random.default_rng(seed)
     checks = {threads: KernelCheck(threads) for threads in THREADS}
@@ -71,7 +71,7 @@ def fuzz(count: int, seed: int, largest: int, strategy: str | None) -> Iterator[
 def check(
     points: CpuPoints, kernels: KernelCheck, kind: KernelKind, rng: np.random.Generator, largest: int
 ) -> FuzzOutcome:
-    """Draws one point of the kind and follows it to its verdict."""
+    """Draws one point of a kind, compiles and verifies it."""
     point = points.draw(kind, rng, largest)
     try:
         script = points.bind(point)

@@ -1,9 +1,9 @@
 """Simulates random points of all GPU strategies: ``python -m benchmarks.fuzz_gpu --points 400 --json``.
 
 Each point is compiled to PTX, run by the simulator on all blocks in fixed and in random orders of threads,
-and compared with float64; races are failures, bank conflicts of swizzled tiles as well. Needs no GPU and no
-ptxas. Exits with 1 when a point fails. A file of ``--output`` that is there already is gone on with: what it
-has is not run again, so that a long fuzz is many short commands of the same words. Several files become one:
+and compared with float64; races are failures, and so are bank conflicts of swizzled tiles. Needs no GPU and
+no ptxas. Exits with 1 when a point fails. An existing file of ``--output`` is continued: its points are not
+run again, so that a long fuzz can be many short commands with the same options. Several files are merged by
 ``python -m benchmarks.fuzz_gpu one.json other.json --output all.json``.
 """
 
@@ -38,14 +38,14 @@ class Asked:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Returns it as documents have it."""
+        """Returns the settings for the results file."""
         names, knobs = list(self.strategies), dict(self.knobs)
         return {"seed": self.seed, "strategies": names, "knobs": knobs, "preferred": self.is_preferred}
 
 
 @dataclass(frozen=True)
 class Share:
-    """How much of the points a strategy gets, and how each of them is run."""
+    """The share of the points that a strategy gets, and its number of schedules."""
 
     parts: int
     random_schedules: int  # beside the fixed one
@@ -61,7 +61,7 @@ COUNTED = ("strategy", "dtype", "layout", "epilogue")  # of rows, in the summary
 
 
 def main() -> int:
-    """Reads the command line, prints each failure as it comes and the counts at the end."""
+    """Reads the command line, prints each failure at once and the counts at the end."""
     words = _arguments()
     names = [entry.name for entry in gpu_strategies() if words.strategy in (None, entry.name)]
     if not names:
@@ -101,7 +101,7 @@ def _finish(
 
 
 def fuzz(asked: Asked, count: int, first: int = 0) -> Iterator[GpuOutcome]:
-    """Yields outcomes from the ``first`` on, strategies by their shares, kinds of problems in turn."""
+    """Yields outcomes from number ``first`` on: strategies by their shares, kinds of problems round-robin."""
     rng = np.random.default_rng(asked.seed)
     drawn = {name: itertools.cycle(_shuffled(kinds(name), rng)) for name in asked.strategies}
     for number, name in enumerate(turns(asked.strategies, count)):
@@ -115,13 +115,13 @@ def fuzz(asked: Asked, count: int, first: int = 0) -> Iterator[GpuOutcome]:
 
 
 def turns(names: tuple[str, ...], count: int) -> Iterator[str]:
-    """Yields strategies as often as their shares ask for."""
+    """Yields strategies in proportion to their shares."""
     shares = [name for name in names for _ in range(SHARES.get(name, OTHERS).parts)]
     yield from itertools.islice(itertools.cycle(shares), count)
 
 
 def schedules(name: str, rng: np.random.Generator) -> Schedules:
-    """Returns the fixed order, and perhaps random ones."""
+    """Returns the fixed order of threads, and random orders for some points."""
     share = SHARES.get(name, OTHERS)
     number = share.random_schedules if rng.random() < share.randomized else 0
     return (None, *(int(seed) for seed in rng.integers(2**32, size=number)))
@@ -132,7 +132,7 @@ def _shuffled(found: tuple[GpuKernelKind, ...], rng: np.random.Generator) -> lis
 
 
 def _earlier(output: Path | None, settings: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
-    """Returns the rows that a file has already, and the seconds that they took."""
+    """Returns the rows of an existing results file, and the seconds that they took."""
     if output is None or not output.exists():
         return [], 0
     document = json.loads(output.read_text())
@@ -179,7 +179,7 @@ def _row(outcome: GpuOutcome) -> dict[str, Any]:
 
 
 def _text(outcome: GpuOutcome) -> str:
-    """Returns one line to find the point again by."""
+    """Returns one line that identifies the point."""
     return f"{outcome.point.problem.key} {outcome.point.chip} {outcome.point.candidate.text}"
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.fuzz_host_programs --count 500
 
-Each program runs in one form and one order of what is ready, both drawn. Found are other numbers, work that
-nothing orders, leaks, double frees, and ops that no pass converts.
+Each program runs in one form and one order of ready device work, both random. Failures are different numbers,
+work without an order, leaks, double frees, and ops that no pass converts.
 """
 
 import argparse
@@ -24,7 +24,7 @@ FEATURES = ProgramFeatures(explicit=True)
 
 
 def main() -> None:
-    """Prints how many programs were right; the first that is not, with exit code 1."""
+    """Prints how many programs were right; prints the first failure and exits with 1."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""How often `tuner gate` catches slowdowns that are there, and how often it cries wolf.
+"""How often `tuner gate` detects real slowdowns, and how often it reports a slowdown of unchanged code.
 
     python -m benchmarks.gate --json --output benchmarks/results/gate.json
 
@@ -41,7 +41,7 @@ RULE_OF_THREE = 3.0  # none of n: the rate is below 3 / n with 95 % confidence
 
 @dataclass(frozen=True)
 class Decision:
-    """One answer of the gate."""
+    """One decision of the gate."""
 
     shape: str
     share: float  # of additional work
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _entry(problem: Problem, threads: int) -> GateEntry:
-    """Tunes a little and returns the best, as a gate's file has it."""
+    """Tunes briefly and returns the best trial as an entry of a gate's file."""
     with tempfile.TemporaryDirectory() as folder:
         database = f"{folder}/gate.db"
         run = tuner.tune(problem, target="cpu", threads=threads, trials=TUNING_TRIALS, db=database)

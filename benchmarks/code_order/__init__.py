@@ -1,1 +1,1 @@
-"""How well machine code orders kernels whose times are known."""
+"""How well a model of machine code ranks kernels whose times are known."""

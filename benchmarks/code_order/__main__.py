@@ -1,4 +1,4 @@
-"""How well counts of machine code order kernels, on recorded spaces of a blocked GEMM.
+"""How well cycle counts of machine code rank kernels, on recorded spaces of a blocked GEMM.
 
     python -m benchmarks.code_order gemm_RTX_3090.json.gz sm_86 82 --points 400 --json
 

@@ -1,4 +1,4 @@
-"""A blocked SGEMM in CUDA C with the knobs of CLBlast's, which recordings have times of.
+"""A blocked SGEMM in CUDA C with the knobs of CLBlast's SGEMM, whose times are in recordings.
 
 A block multiplies MWG x NWG of C, each thread (MWG / MDIMC) x (NWG / NDIMC) of it. KWG rows of K are staged
 in shared memory where SA or SB say so, by MDIMA or NDIMB threads across; VWM and VWN are the widths of
@@ -14,11 +14,11 @@ SOURCE = (Path(__file__).parent / "blocked_gemm.cu").read_text()
 
 
 def definitions(knobs: Mapping[str, int]) -> tuple[str, ...]:
-    """Returns what the compiler is told of the knobs."""
+    """Returns the compiler options that define the knobs."""
     return tuple(f"-D{name}={knobs[name]}" for name in KNOBS)
 
 
 def distinct(knobs: Mapping[str, int]) -> tuple[int, ...]:
-    """Returns the knobs that make the code: MDIMA counts with SA only, NDIMB with SB only."""
+    """Returns the knobs that affect the code: MDIMA counts with SA only, NDIMB with SB only."""
     counts = {"MDIMA": knobs["SA"], "NDIMB": knobs["SB"]}
     return tuple(knobs[name] if counts.get(name, 1) else 0 for name in KNOBS)

@@ -1,4 +1,4 @@
-"""A point of a recorded GEMM space as a compiled kernel, and what the model of machine code says of it."""
+"""A configuration of a recorded GEMM space, compiled, with its cycles by the machine-code model."""
 
 import re
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ LOOKED_AT = 2  # tiles along K that the simulator executes
 
 
 def predict(knobs: Mapping[str, int], chip: Chip, multiprocessors: int, nvrtc: Nvrtc, tool: Tool) -> float:
-    """Compiles a point; returns its cycles by the model.
+    """Compiles a configuration; returns its cycles by the model.
 
-    Raises ValueError where the compiler refuses it, and where no block can be launched.
+    Raises ValueError where the compiler refuses the configuration, and where no block can be launched.
     """
     options = (f"--gpu-architecture={chip.name}", "--std=c++17", *definitions(knobs))
     ptx, cubin = nvrtc.compile(SOURCE, options)

@@ -1,4 +1,4 @@
-"""A fleet of machines: simulated with up to 1,000 nodes, and the queue on a real server here.
+"""A fleet of machines: simulated with up to 1,000 nodes, and its job queue on a real local server.
 
     python -m benchmarks.fleet --simulate --output benchmarks/results/fleet_simulated.json
     python -m benchmarks.fleet --real --output benchmarks/results/fleet_real.json
@@ -6,12 +6,13 @@
     python -m benchmarks.fleet --noise --output benchmarks/results/fleet_noise.json
 
 ``--real`` starts PostgreSQL and nodes whose work is to sleep: jobs per second, gaps between measurements,
-what an idle node takes of a processor. ``--idle`` tunes matmuls on a fleet here, two nodes that compile and
-one that measures, and tells how long the device waited for work. ``--noise`` times the same work beside a
-node and while that node is stopped, on a machine that is quiet otherwise.
+processor time of an idle node. ``--idle`` tunes matmuls on a local fleet, two nodes that compile and one that
+measures, and reports how long the device waited for work. ``--noise`` times the same work while a node runs
+and while that node is stopped, on a machine that is quiet otherwise.
 
-``--recording FILE`` (T4 or a Kernel Tuner cache) is the space on which it is told what staleness costs:
-trials until a kernel has 95 % of the optimum's speed, where proposals are made before outcomes are told.
+``--recording FILE`` (T4 or a Kernel Tuner cache) is the space on which the cost of staleness is measured:
+trials until a kernel reaches 95 % of the optimum's speed, where proposals are made before earlier outcomes
+are known.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def _noise(words: argparse.Namespace) -> dict[str, Any]:
 
 
 def _told(row: dict[str, Any]) -> dict[str, Any]:
-    """Prints a row as it comes."""
+    """Prints a row of the results and returns it."""
     print(", ".join(f"{name} {value}" for name, value in row.items()), file=sys.stderr, flush=True)
     return row
 

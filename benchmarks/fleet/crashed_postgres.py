@@ -1,4 +1,4 @@
-"""A PostgreSQL server that is killed in the middle of its work."""
+"""A PostgreSQL server that is killed while it works."""
 
 import contextlib
 import os
@@ -11,7 +11,10 @@ from tuner.workers.started_processes import DEAD, started_by, state_of
 
 
 def restart_after_crash(url: str) -> None:
-    """Kills a server's processes by SIGKILL and starts it again. Raises NoServerError if it stays away."""
+    """Kills a server's processes by SIGKILL and starts the server again.
+
+    Raises NoServerError where that fails.
+    """
     folder = folder_of(url)
     lock = folder / SERVER_FILE
     first = int(lock.read_text().splitlines()[0])

@@ -17,7 +17,7 @@ LIMIT_S: Final = 600
 
 
 def idle_rows(target: str, shapes: tuple[str, ...], trials: int) -> Iterator[dict[str, Any]]:
-    """Yields for each matmul which share of the search its device had no work, and which it timed."""
+    """Yields for each matmul the shares of the search in which its device was idle, and in which it timed."""
     with local_fleet(target, lambda line: print(line, file=sys.stderr)) as nodes:
         for shape in shapes:
             load = os.getloadavg()[0]
@@ -34,7 +34,7 @@ def _tune(url: str, shape: str, target: str, trials: int) -> None:
 
 
 def device_of_last_run(connection: "Connection") -> dict[str, Any]:
-    """Returns shares of the time from the first trial's measurement to the last one's end."""
+    """Returns shares of the time from the first trial's measurement to the end of the last trial's."""
     row = connection.execute(
         "WITH trials AS (SELECT extract(epoch FROM began)::float8 AS began, "
         "extract(epoch FROM ended)::float8 AS ended, "

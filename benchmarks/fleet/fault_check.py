@@ -1,4 +1,4 @@
-"""Proves that a run on a fleet ends as on one machine, whatever fails meanwhile: real processes, SIGKILL."""
+"""Checks that a run on a fleet gives the result of one machine under failures: real processes, SIGKILL."""
 
 import contextlib
 import gzip
@@ -31,7 +31,7 @@ UNTRUSTED: Final = "stranger"
 
 @dataclass(frozen=True)
 class FleetCheck:
-    """What became of one run of whose fleet one part after another failed."""
+    """The result of one run on a fleet whose parts failed one after another."""
 
     sampler: str
     faults: tuple[str, ...]  # in their order
@@ -45,7 +45,7 @@ class FleetCheck:
 
     @property
     def is_exact(self) -> bool:
-        """Says whether nothing was lost, and no more done again than was under way."""
+        """Returns whether no work was lost, and no more repeated than was under way at the failures."""
         is_clean = not (self.differences or self.overlaps or self.orphans or self.strange)
         return is_clean and self.repeated <= len(self.faults)
 
@@ -87,7 +87,7 @@ def check_fleet(
 
 
 def _altered(file: Path, folder: Path) -> Path:
-    """Returns a recording of the same name by another compiler, whose fingerprint tells of the content."""
+    """Returns a recording of the same name whose compiler has another fingerprint."""
     content = file.read_bytes()
     is_packed = file.suffix == ".gz"
     text = gzip.decompress(content) if is_packed else content

@@ -27,12 +27,12 @@ LIMIT_S: Final = 120.0  # of all that is waited for
 
 
 class QuickerError(Exception):
-    """The run ended before what was to happen to it."""
+    """The run ended before a fault could be injected."""
 
 
 @final
 class FaultInjection:
-    """A driver, one node that compiles and one that measures; each can fail while it is at work."""
+    """A driver, one node that compiles and one that measures; each can be made to fail while it works."""
 
     def __init__(self, url: str, nodes: LocalNodes) -> None:
         """Starts the nodes."""
@@ -50,7 +50,7 @@ class FaultInjection:
         self._connection.close()
 
     def begin(self, settings: RunSettings, file: Path) -> Run:
-        """Starts a driver; returns its run, once that is stored."""
+        """Starts a driver; returns its run, once the run is stored."""
         with Store.open(self._url) as store:
             before = store.runs(1)
             self._drive(*tune_arguments(settings, file))
@@ -66,12 +66,18 @@ class FaultInjection:
             raise TunerError(f"{self._driver}: {self._nodes.last_line(self._driver)}")
 
     def wait_for_evaluated(self, more: int) -> None:
-        """Returns when so many more trials are judged. Raises QuickerError where the run ends before."""
+        """Waits until ``more`` further trials are evaluated.
+
+        Raises QuickerError where the run ends before.
+        """
         wanted = self._evaluated() + more
         self._wait_until(lambda: self._evaluated() >= wanted, f"{more} more trials judged")
 
     def fill_disk(self) -> None:
-        """Leaves the work to a node whose disk is full: it gives it back and ends; another one joins."""
+        """Gives the work to a node with a full disk: the node returns its job and ends.
+
+        Another node joins.
+        """
         with self._driver_stopped():
             full = self._with_full_disk()
             self._nodes.ask_to_end(self._compiling)
@@ -79,19 +85,19 @@ class FaultInjection:
         self._compiling = self._started("--compile", "1")
 
     def kill_compiling_node(self) -> None:
-        """Kills it at work; another one joins late."""
+        """Kills the compiling node while it works; another node joins later."""
         self._stop_at_work(self._compiling, is_compiling=True)
         self._nodes.kill(self._compiling)
         self._compiling = self._started("--compile", "1")
 
     def kill_measuring_node(self) -> None:
-        """Kills it at work; another one takes its device over."""
+        """Kills the measuring node while it works; another node takes over the device."""
         self._stop_at_work(self._measuring, is_compiling=False)
         self._nodes.kill(self._measuring)
         self._measuring = self._started(*MEASURES)
 
     def stop_measuring_node(self) -> None:
-        """Stops it at work until its lease is over, while another one takes its device over."""
+        """Stops the measuring node until its lease ends, while another node takes over the device."""
         stopped = self._measuring
         self._stop_at_work(stopped, is_compiling=False)
         lost = self._at_work(is_compiling=False)
@@ -110,7 +116,7 @@ class FaultInjection:
         self._resume()
 
     def kill_database(self) -> None:
-        """Kills the server and starts it again; goes on with the run, whose driver gives up."""
+        """Kills the server and starts it again; resumes the run, whose driver has given up."""
         self._require_driver()
         restart_after_crash(self._url)
         self._connection.close()
@@ -129,7 +135,7 @@ class FaultInjection:
             self._send(self._driver, signal.SIGCONT)
 
     def _resume(self) -> None:
-        """Goes on with the run; without nodes it would be refused."""
+        """Resumes the run, which would be refused without nodes."""
         self._nodes.wait_until_ready(self._compiling, self._measuring)
         self._drive("--resume", str(self._run.id))
 
@@ -145,7 +151,10 @@ class FaultInjection:
         return name
 
     def _with_full_disk(self) -> str:
-        """Starts a node, and fills its disk; where it can have none of its own, none has room enough."""
+        """Starts a node and fills its disk.
+
+        A node without a disk of its own gets an unreachable space requirement.
+        """
         disk = self._nodes.folder / "disk"
         disk.mkdir()
         try:
@@ -158,7 +167,7 @@ class FaultInjection:
         return full
 
     def _stop_at_work(self, name: str, *, is_compiling: bool) -> None:
-        """Stops the only node of its kind while it has a job of the run."""
+        """Stops the only node of its kind while the node has a job of the run."""
         self._wait_until(lambda: self._is_stopped_at_work(name, is_compiling), f"{name} at work")
 
     def _is_stopped_at_work(self, name: str, is_compiling: bool) -> bool:
@@ -176,7 +185,7 @@ class FaultInjection:
         os.kill(self._nodes.process(name), number)
 
     def _at_work(self, is_compiling: bool) -> set[tuple[int, int]]:
-        """Returns the jobs of the run that nodes of a kind are at, and how often each was tried before."""
+        """Returns (job, earlier attempts) of the run's jobs that nodes of a kind are doing."""
         jobs = queues.lost_jobs(self._connection, lease_s=0.0)  # whoever has them
         mine = [job for job in jobs if job.work.run == self._run.uuid]
         return {(job.id, job.attempts) for job in mine if (job.work.stage == COMPILE) == is_compiling}

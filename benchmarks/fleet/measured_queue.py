@@ -1,4 +1,4 @@
-"""What the queue takes on a real server: jobs per second, gaps between measurements, processor per job.
+"""The job queue on a real server: jobs per second, gaps between measurements, processor time per job.
 
 Server, nodes and driver share this machine. The server does not wait for the disk (``-F``), as in the tests.
 """
@@ -25,7 +25,7 @@ PAUSE_S: Final = 0.5  # at most, between two jobs of an idle node: it may look a
 
 
 def measured_rows(url: str, jobs: int, measurements: int, idle_s: float) -> Iterator[dict[str, Any]]:
-    """Yields a row for each thing that is measured."""
+    """Yields a row for each measured quantity."""
     for code_bytes in (0, CODE_BYTES):
         with sleeping_nodes(url, NODES, AT_ONCE, code_bytes) as nodes:
             yield {"measured": "jobs", "code_bytes": code_bytes, **throughput(url, nodes, jobs)}
@@ -36,7 +36,7 @@ def measured_rows(url: str, jobs: int, measurements: int, idle_s: float) -> Iter
 
 
 def throughput(url: str, nodes: tuple[int, ...], jobs: int) -> dict[str, Any]:
-    """Queues jobs while nodes work at them, until the last outcome is stored."""
+    """Queues jobs while nodes do them, until the last outcome is stored; returns jobs per second."""
     run, load = str(uuid.uuid4()), os.getloadavg()[0]
     with session(url) as connection:
         before = _server_s(connection), sum(map(processor_s, nodes)), time.process_time()
@@ -77,7 +77,7 @@ def gaps(url: str, measurements: int) -> dict[str, Any]:
 
 
 def hops(url: str, jobs: int) -> dict[str, Any]:
-    """Measures how long it takes until an idle node begins a job."""
+    """Measures the time until an idle node begins a queued job."""
     run, load = str(uuid.uuid4()), os.getloadavg()[0]
     chance, found_ms = random.Random(0), []
     with session(url) as connection:
@@ -96,7 +96,7 @@ def hops(url: str, jobs: int) -> dict[str, Any]:
 
 
 def idle(url: str, node: int, seconds: float) -> dict[str, Any]:
-    """Measures what a node without work takes, and the server for it."""
+    """Measures the processor time of a node without work, and of the server for that node."""
     load = os.getloadavg()[0]
     with session(url) as connection:
         before = processor_s(node), _server_s(connection), wakes(node)
@@ -114,7 +114,7 @@ def idle(url: str, node: int, seconds: float) -> dict[str, Any]:
 
 
 def _server_s(connection: "Connection") -> float:
-    """Returns what all processes of the server took so far."""
+    """Returns the processor seconds of all processes of the server so far."""
     first = parent_of(connection.info.backend_pid)
     return family_s(first)
 

@@ -1,4 +1,4 @@
-"""How much longer work takes beside an idle node that measures, than while that node is stopped."""
+"""How much longer work takes while an idle measuring node runs than while that node is stopped."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_c
 
 
 def noise_rows(target: str, rounds: int, slice_s: float) -> Iterator[dict[str, Any]]:
-    """Yields what ``tuner fleet status --check`` finds for the node of a fleet here that measures."""
+    """Yields the results of ``tuner fleet status --check`` for the measuring node of a local fleet."""
     with local_fleet(target, lambda line: print(line, file=sys.stderr)) as nodes:
         status = found_status(nodes.url)
         for node in nodes_to_check(status, socket.gethostname()):
@@ -24,7 +24,7 @@ def noise_rows(target: str, rounds: int, slice_s: float) -> Iterator[dict[str, A
 
 
 def row_of(found: NoiseCheck) -> dict[str, Any]:
-    """Returns in percent how much longer work takes beside the node, with its 99 % interval."""
+    """Returns in percent how much longer work takes while the node runs, with a 99 % interval."""
     longer = found.longer
     return {
         "measured": "noise",

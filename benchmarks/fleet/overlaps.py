@@ -1,4 +1,4 @@
-"""Proves from what is stored that nothing was timed beside something else on one device."""
+"""Checks in the database that no timing overlapped with other work on the same device."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def overlaps(connection: "Connection", run: str) -> tuple[tuple[str, int, int], ...]:
-    """Returns (device, trial, trial) of all that were timed at once, one of them for the run."""
+    """Returns (device, trial, trial) for timings that overlapped, at least one of them of the run."""
     rows = connection.execute(
         "SELECT one.device, one.number, other.number FROM fleet_work AS one JOIN fleet_work AS other "
         "ON one.device = other.device AND one.id < other.id "

@@ -1,4 +1,4 @@
-"""What processes take of the processors, as Linux counts it."""
+"""Processor time of processes, as Linux counts it."""
 
 import os
 from collections.abc import Iterator
@@ -14,17 +14,20 @@ TICKS: Final = slice(11, 15)  # user and system, its own and those of its childr
 
 
 def processor_s(process: int) -> float:
-    """Returns the seconds that a process took, with those of its children that have ended."""
+    """Returns the processor seconds of a process and of its children that have ended."""
     return sum(int(field) for field in _fields(process)[TICKS]) / TICKS_PER_S
 
 
 def family_s(process: int) -> float:
-    """Returns the seconds of a process and its children; one that ends meanwhile counts as its parent's."""
+    """Returns the processor seconds of a process and all its descendants.
+
+    A process that ends meanwhile counts in its parent's time.
+    """
     return sum(map(_living_s, children_of(process))) + processor_s(process)
 
 
 def children_of(process: int) -> tuple[int, ...]:
-    """Returns the processes that it has started and that still are."""
+    """Returns the process ids of a process's running children."""
     return tuple(other for other in _processes() if _parent_of(other) == process)
 
 
@@ -38,7 +41,7 @@ def wakes(process: int) -> int:
 
 
 def parent_of(process: int) -> int:
-    """Returns the process that has started another."""
+    """Returns the process id of a process's parent."""
     return int(_fields(process)[PARENT])
 
 

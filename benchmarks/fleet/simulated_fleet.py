@@ -1,7 +1,7 @@
-"""A fleet as discrete events: runs that propose in order, one database, compile children, devices.
+"""A fleet as a discrete-event simulation: runs that propose in order, database, compile children, devices.
 
-A trial is a process of the simulation. The rule of the search is kept: a run proposes a trial as soon as
-fewer than ``pending`` of its trials wait for their outcome, and outcomes are told in the order of proposals.
+A trial is a process of the simulation. A run proposes a trial as soon as fewer than ``pending`` of its trials
+wait for their outcome, and outcomes are reported to the run in the order of proposals.
 """
 
 import math
@@ -18,7 +18,7 @@ Events = Generator[simpy.Event, object, None]
 
 @dataclass(frozen=True)
 class SimulatedFleet:
-    """What is there, and what each thing takes."""
+    """The parts of a fleet, and the times that each activity takes."""
 
     compilers: int = 64  # children that compile, of all nodes
     devices: int = 4
@@ -40,7 +40,7 @@ class SimulatedFleet:
 
 @dataclass(frozen=True)
 class FleetFigures:
-    """What a simulated fleet did."""
+    """The results of a simulated fleet."""
 
     idle: float  # share of the devices' time in which nothing is measured
     trials_per_s: float
@@ -61,13 +61,13 @@ class _Run:
 
 
 def simulate(fleet: SimulatedFleet, seed: int = 0) -> FleetFigures:
-    """Lets a fleet work. Equal seeds give trials that take equal times, whatever the fleet."""
+    """Simulates a fleet. Equal seeds give trials of equal durations, whatever the fleet."""
     return _Simulation(fleet, seed).figures()
 
 
 @final
 class _Simulation:
-    """The state of one simulation, which is run once."""
+    """The state of one simulation, which runs once."""
 
     def __init__(self, fleet: SimulatedFleet, seed: int) -> None:
         self._fleet, self._seed = fleet, seed
@@ -119,7 +119,10 @@ class _Simulation:
         self._settle(run, number)
 
     def _node_works(self, nodes: simpy.Resource, work_s: float, chance: random.Random) -> Events:
-        """Stores a job, waits for a node and lets it work; a lost one holds the job until its lease ends."""
+        """Stores a job, waits for a node, and does the work.
+
+        A lost node holds the job until its lease ends.
+        """
         fleet = self._fleet
         self._jobs += 1
         yield from self._server_works(fleet.server_s / 2)
@@ -141,7 +144,7 @@ class _Simulation:
         self._clock.process(self._release(nodes, node))
 
     def _release(self, nodes: simpy.Resource, node: Request) -> Events:
-        """Gives a node back once it could take its next job."""
+        """Frees a node when it could take its next job."""
         yield self._clock.timeout(self._fleet.gap_s)
         nodes.release(node)
 
@@ -152,7 +155,7 @@ class _Simulation:
             self._server_s += work_s
 
     def _settle(self, run: _Run, number: int) -> None:
-        """Tells a run what it can be told in order; then it proposes."""
+        """Reports to a run the outcomes that are next in order; the run then proposes."""
         run.has_outcome.add(number)
         while run.told in run.has_outcome:
             run.has_outcome.remove(run.told)

@@ -1,4 +1,4 @@
-"""Which fleets are simulated, each group of them for a question."""
+"""The fleets that are simulated, in groups, each for one question."""
 
 import os
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class Scenario:
-    """A fleet, and what it is simulated for."""
+    """A fleet, and the question for which it is simulated."""
 
     question: str
     fleet: SimulatedFleet
 
 
 def scenarios() -> Iterator[Scenario]:
-    """Yields all of them."""
+    """Yields all scenarios."""
     yield from _varied("2 compile children, 1 device, 2 runs", LAPTOP, pending=(1, 2, 3, 4))
     yield from _varied("pending trials", BASE, is_pooled=(False, True), pending=(1, 2, 3, 4, 8, 16, 32))
     for devices in (1, 2, 4, 8):
@@ -57,13 +57,13 @@ def _varied(question: str, base: SimulatedFleet, **values: tuple[Any, ...]) -> I
 
 
 def simulated_rows() -> Iterator[dict[str, Any]]:
-    """Yields a row for each fleet: what it is for, what differs from the base, what it did."""
+    """Yields a row for each fleet: its question, its difference from the base fleet, its results."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(row_of, scenarios())
 
 
 def row_of(scenario: Scenario) -> dict[str, Any]:
-    """Lets a fleet work, a small one several times; returns means."""
+    """Simulates a fleet, a small one several times; returns means."""
     fleet = scenario.fleet
     seeds = SEEDS if fleet.devices <= SMALL_DEVICES else 1
     found = [simulate(fleet, seed) for seed in range(seeds)]

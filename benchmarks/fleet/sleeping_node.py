@@ -1,9 +1,9 @@
-"""A node whose work is to sleep: what is left is what the queue takes.
+"""A node whose work is to sleep, so that only the job queue's own cost is left.
 
     python -m benchmarks.fleet.sleeping_node URL QUEUE AT_ONCE CODE_BYTES
 
-It takes jobs from the queue, asks whether each is known, sleeps, and stores code, interval and outcome in
-one transaction, as a node does: ``tuner.fleet.node``.
+For each job the node queries whether the job has an outcome, sleeps, and stores code, interval and outcome in
+one transaction, as a real node does: ``tuner.fleet.node``.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ def _settle(connection: "Connection", work: FleetWork, interval: tables.Interval
 
 
 def _code(work: FleetWork, code_bytes: int) -> bytes:
-    """Returns text of its own for each job."""
+    """Returns a different text for each job."""
     varied = random.Random(f"{work.run} {work.number}").randbytes(int(code_bytes * PACKED_SHARE)).hex()
     return varied.ljust(code_bytes).encode()[:code_bytes]
 

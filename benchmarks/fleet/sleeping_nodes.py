@@ -1,4 +1,4 @@
-"""Nodes of ``benchmarks.fleet.sleeping_node`` as processes, and jobs for them."""
+"""Nodes of ``benchmarks.fleet.sleeping_node`` as processes, and jobs for these nodes."""
 
 import contextlib
 import subprocess
@@ -23,7 +23,7 @@ LIMIT_S: Final = 120
 
 @contextlib.contextmanager
 def sleeping_nodes(url: str, count: int, at_once: int, code_bytes: int) -> Iterator[tuple[int, ...]]:
-    """Gives the ids of nodes that have begun to look for work; ends them."""
+    """Gives the process ids of nodes that poll for work; ends the nodes after the block."""
     words = (url, QUEUE, str(at_once), str(code_bytes))
     command = [sys.executable, "-m", "benchmarks.fleet.sleeping_node", *words]
     with session(url) as connection:
@@ -40,7 +40,7 @@ def sleeping_nodes(url: str, count: int, at_once: int, code_bytes: int) -> Itera
 
 
 def defer(connection: "Connection", run: str, number: int, *, alone: bool = False) -> None:
-    """Queues a job; of what is to be ``alone`` one is done at a time."""
+    """Queues a job; of jobs queued with ``alone`` one is done at a time."""
     work = FleetWork(
         run, number, EVALUATE, "maker", "machine", Matmul(64, 64, 64), TargetName("cpu"), threads=1, seed=0
     )
@@ -48,12 +48,12 @@ def defer(connection: "Connection", run: str, number: int, *, alone: bool = Fals
 
 
 def wait_for_outcomes(connection: "Connection", run: str, count: int) -> None:
-    """Returns when so many jobs of a run have one."""
+    """Waits until ``count`` jobs of a run have an outcome."""
     wait_until(connection, "SELECT count(*) >= %s FROM fleet_outcome WHERE run = %s", count, run)
 
 
 def wait_until(connection: "Connection", question: str, *words: object) -> None:
-    """Returns when the answer is yes. Raises TimeoutError where it is not for long."""
+    """Waits until a query returns true. Raises TimeoutError after a time limit."""
     give_up_s = time.monotonic() + LIMIT_S
     while connection.execute(question.encode(), words).fetchone() != (True,):
         if time.monotonic() > give_up_s:

@@ -1,4 +1,4 @@
-"""A file system of one process's own that has little room: it ends with the process."""
+"""A small file system for one process, which ends with the process."""
 
 import os
 import shutil
@@ -13,9 +13,9 @@ CHUNK_BYTES: Final = 1 << 12  # a page: so the last one is filled as well
 
 
 def small_disk(folder: Path, kib: int) -> tuple[str, ...]:
-    """Returns the words before a command for which a folder has so much room.
+    """Returns a command prefix under which a folder has ``kib`` KiB of space.
 
-    Raises TunerError where this machine does not let a process have that.
+    Raises TunerError where this machine does not allow such a file system.
     """
     if shutil.which("unshare") is None:
         raise TunerError("small disk: found no unshare, which gives a process a file system of its own")
@@ -28,7 +28,7 @@ def small_disk(folder: Path, kib: int) -> tuple[str, ...]:
 
 
 def fill_disk(process: int, folder: Path) -> None:
-    """Writes into a folder as a process sees it until there is no room left."""
+    """Fills the file system of a folder, as a process sees the folder."""
     with Path(f"/proc/{process}/root{folder}/all").open("wb", buffering=0) as file:
         try:
             while True:

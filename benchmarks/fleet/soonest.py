@@ -1,4 +1,4 @@
-"""How many trials one run should keep pending: more keep devices busy, fewer know more."""
+"""How many trials one run should keep pending: more keep devices busy, but know fewer outcomes."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ QUESTION = "one run on all devices"  # of the simulated rows that are looked at
 
 
 def soonest_rows(simulated: list[dict[str, Any]], staleness: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns for each fleet of one run how long it takes to 95 % of the optimum's speed, shortest first."""
+    """Returns for each fleet of one run the time to 95 % of the optimum's speed, shortest first."""
     trials = {row["pending"]: row["median_trials"] for row in staleness}
     singles = [row for row in simulated if row["question"] == QUESTION]
     rows = [

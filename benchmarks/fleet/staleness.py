@@ -1,4 +1,4 @@
-"""What staleness costs: searches through a recorded space that propose before outcomes are told."""
+"""The cost of staleness: searches of a recorded space that propose before earlier outcomes are known."""
 
 from collections.abc import Iterator
 from statistics import fmean, median, stdev

@@ -1,8 +1,8 @@
-"""``tuner verify-resume --fleet``: every part of a fleet of real processes here fails while a run lasts.
+"""``tuner verify-resume --fleet``: every part of a fleet of real local processes fails during a run.
 
     python -m benchmarks.fleet.verify_resume --file RECORDING --runs 1 --trials 40 --seed 0 --sampler tpe
 
-exits with 0 where each run has ended as one that nothing happened to.
+exits with 0 where each run ends as an undisturbed run does.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from tuner.tuning.resume_check import settings_on, uninterrupted_trials
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Checks runs and prints what was found; returns the exit code."""
+    """Checks runs and prints the results; returns the exit code."""
     asked = arguments(words)
     started_s = time.monotonic()
     checks = []
@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    """Returns what the command line asks for."""
+    """Returns the parsed command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

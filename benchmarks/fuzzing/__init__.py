@@ -1,1 +1,1 @@
-"""What the fuzz programs draw, and how it is judged; tests draw the same."""
+"""Random inputs of the fuzz programs and their checks, shared with tests."""

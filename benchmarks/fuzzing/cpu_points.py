@@ -1,4 +1,4 @@
-"""Random feasible points of the shipped strategies, for tests and for the longer fuzz."""
+"""Random feasible points of the shipped CPU strategies, for tests and for longer fuzzing."""
 
 import contextlib
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ SHAPES_TRIED = 200  # until the strategy has anything for one
 
 @dataclass(frozen=True)
 class KernelKind:
-    """What a strategy is asked for, whatever the size."""
+    """A kind of kernel of one strategy: everything of a problem but its size."""
 
     strategy: str
     dtype: str
@@ -60,7 +60,7 @@ class CpuPoint:
 
     @property
     def text(self) -> str:
-        """Returns one line to find the point again by."""
+        """Returns one line that identifies the point."""
         return f"{self.problem.key} threads={self.threads} {self.candidate.text}"
 
 
@@ -84,7 +84,7 @@ class CpuPoints:
         )
 
     def draw(self, kind: KernelKind, rng: np.random.Generator, largest: int = 130) -> CpuPoint:
-        """Returns a random allowed candidate on a random shape that allows any."""
+        """Returns a random feasible candidate on a random shape that has one."""
         for sizes in _shapes(rng, largest):
             problem = Problem("matmul", sizes, kind.dtype, kind.layout, kind.epilogue)
             if rng.random() < BATCH_SHARE:
@@ -94,14 +94,14 @@ class CpuPoints:
         raise LookupError(f"{kind}: nothing allowed on any of {SHAPES_TRIED} shapes")
 
     def draw_again(self, kind: KernelKind, problem: Problem, rng: np.random.Generator) -> Candidate:
-        """Returns a random allowed candidate. Raises LookupError for a problem that allows none."""
+        """Returns a random feasible candidate. Raises LookupError for a problem without one."""
         feasible = self._feasible(kind, problem)
         if feasible is None:
             raise LookupError(f"{kind}: nothing allowed for {problem.key}")
         return feasible.candidate(int(rng.integers(feasible.rows)))
 
     def binder(self, problem: Problem, threads: int, strategy: str) -> Binder:
-        """Returns what binds candidates of one strategy."""
+        """Returns the binder of one strategy for a problem."""
         return Binder((load_strategy(strategy),), problem, self._variables(problem, threads), threads)
 
     def bind(self, point: CpuPoint) -> Script:
@@ -109,7 +109,7 @@ class CpuPoints:
         return self.binder(point.problem, point.threads, point.candidate.strategy).bind(point.candidate)
 
     def _has_what_it_needs(self, entry: StrategyEntry) -> bool:
-        """Returns False where a constraint on nothing but the machine excludes the strategy."""
+        """Returns False where a constraint on the machine alone excludes the strategy."""
         limits = dict(self._machine.limits())
         return all(each.evaluate(limits) for each in entry.constraints if each.names <= limits.keys())
 

@@ -1,4 +1,4 @@
-"""What the PTX simulator says of one point of a GPU strategy, under several schedules."""
+"""Result of the PTX simulator for one point of a GPU strategy, under several schedules."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ Schedules = tuple[int | None, ...]  # seeds of random orders of threads; None: t
 
 @dataclass(frozen=True)
 class GpuOutcome:
-    """What became of one point."""
+    """The outcome of one point."""
 
     point: GpuPoint
     max_error: float  # in tolerances, the largest of all schedules
@@ -21,17 +21,17 @@ class GpuOutcome:
 
     @property
     def is_swizzled(self) -> bool:
-        """Tells whether the tiles in shared memory are laid out so that nothing may wait for a bank."""
+        """True if tiles are laid out in shared memory so that no access may have a bank conflict."""
         return dict(self.point.candidate.choices).get("shared") == "swizzle"
 
     @property
     def is_right(self) -> bool:
-        """Tells whether nothing is to be said against the point."""
+        """True if the point has no failure."""
         return not self.failures
 
 
 def check(point: GpuPoint, schedules: Schedules, seed: int) -> GpuOutcome:
-    """Compiles the point to PTX and simulates all of it under each schedule."""
+    """Compiles the point to PTX and simulates all blocks under each schedule."""
     try:
         program = point.program()
     except CandidateError as error:

@@ -1,4 +1,4 @@
-"""Random feasible points of every GPU strategy, whatever its dtypes, layouts, epilogues and outputs are."""
+"""Random feasible points of every GPU strategy, over all dtypes, layouts, epilogues and outputs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ Knobs = tuple[tuple[str, str], ...]  # (name, text)
 
 @dataclass(frozen=True)
 class GpuKernelKind:
-    """What a strategy is asked for, whatever the size."""
+    """A kind of kernel of one strategy: everything of a problem but its size."""
 
     strategy: str
     chip: str
@@ -37,12 +37,12 @@ class GpuKernelKind:
     output: str  # "" for the natural one
 
     def problem(self, sizes: tuple[int, int, int]) -> Problem:
-        """Returns the problem of one size."""
+        """Returns the problem of the given sizes (m, n, k)."""
         return Matmul(*sizes, self.dtype, self.layout, self.epilogue, self.output)
 
 
 def kinds(strategy: str) -> tuple[GpuKernelKind, ...]:
-    """Returns all that a strategy is there for, on each chip that it is for."""
+    """Returns all kinds of kernels of a strategy, on each chip that the strategy supports."""
     entry = _entry(strategy)
     return tuple(
         kind
@@ -55,7 +55,9 @@ def kinds(strategy: str) -> tuple[GpuKernelKind, ...]:
 def draw(
     kind: GpuKernelKind, rng: np.random.Generator, knobs: Knobs = (), *, is_preferred: bool = False
 ) -> GpuPoint:
-    """Returns a random feasible point with these values of knobs, perhaps one that breaks no preference.
+    """Returns a random feasible point with the given values of knobs.
+
+    With ``is_preferred`` it breaks no preference.
 
     Raises LookupError for a kind that no random size allows.
     """

@@ -1,4 +1,4 @@
-"""Blocks of random host programs: their statements, with loops and branches in one another."""
+"""Blocks of random host programs: their statements, with nested loops and branches."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ DEPTH = 2  # of loops and branches in one another
 
 
 def block(writer: ProgramWriter, outer: list[MemrefVariable], depth: int) -> list[MemrefVariable]:
-    """Writes statements; returns the buffers that they allocated and did not free."""
+    """Writes statements; returns the buffers that the statements allocated and did not free."""
     scope = list(outer)
     own: list[MemrefVariable] = []
     for _ in range(writer.number(1, 5)):
@@ -32,7 +32,7 @@ def _statements(features: ProgramFeatures, depth: int) -> list[Statement]:
 
 
 def free(writer: ProgramWriter, own: list[MemrefVariable]) -> None:
-    """Frees what was allocated, or leaves that to us."""
+    """Frees allocated buffers, or leaves that to the compiler."""
     for variable in own:
         if not (writer.features.explicit and writer.flag()):
             dialect = "gpu" if variable.name in writer.on_device else "memref"
@@ -116,7 +116,7 @@ def _roots(variable: MemrefVariable) -> set[str]:
 
 
 def _can_be_exchanged(writer: ProgramWriter, one: MemrefVariable, other: MemrefVariable) -> bool:
-    """Tells whether control flow may choose one of two: both or none are shared memory."""
+    """Returns whether control flow may choose one of two buffers: both or neither are shared memory."""
     roots = _roots(one) | _roots(other)
     return not roots & writer.shared or roots <= writer.shared
 
@@ -138,7 +138,7 @@ def _disjoint_pair(
 
 
 def _swap(writer: ProgramWriter, scope: list[MemrefVariable], depth: int) -> MemrefVariable | None:
-    """Writes a loop that hands on two buffers crosswise: what one iteration wrote, the next one reads."""
+    """Writes a loop that passes two buffers crosswise: each iteration reads what the previous one wrote."""
     pair = _disjoint_pair(writer, [variable for variable in scope if variable.is_writable])
     if pair is None:
         return None

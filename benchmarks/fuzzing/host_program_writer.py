@@ -1,4 +1,4 @@
-"""The text of a random host program while it is drawn: its memrefs, and the choices still to come."""
+"""The text of a random host program while it is generated: its memrefs, and a source of random choices."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ PLAIN, DYNAMIC = f"memref<{ROWS}x{COLUMNS}xf32>", f"memref<?x{COLUMNS}xf32>"
 
 @dataclass(frozen=True)
 class ProgramFeatures:
-    """What programs may contain beside allocations, copies, stores, loads, kernels, loops and branches."""
+    """Optional contents of programs, beyond allocations, copies, stores, loads, kernels, control flow."""
 
     globals: bool = True
     calls: bool = True
@@ -35,7 +35,7 @@ class MemrefVariable:
     is_writable: bool = True
 
     def may_share(self, other: "MemrefVariable") -> bool:
-        """Tells whether both may name one element; then no kernel reads the one and writes the other."""
+        """Returns whether both memrefs may alias: then no kernel reads one and writes the other."""
         if not set(self.root.split("|")) & set(other.root.split("|")):
             return False
         sizes = ((self.rows, self.columns), (other.rows, other.columns))
@@ -46,7 +46,7 @@ class MemrefVariable:
 
 @dataclass
 class ProgramWriter:
-    """The text so far, and the choices still to come."""
+    """The text so far, and a source of random choices."""
 
     draw: Any
     features: ProgramFeatures
@@ -79,5 +79,5 @@ class ProgramWriter:
         return bool(self.draw(st.booleans()))
 
     def write(self, variable: MemrefVariable) -> None:
-        """Notes that the memory of a memref may be written."""
+        """Records that the memory of a memref may be written."""
         self.written.update(variable.root.split("|"))

@@ -1,8 +1,8 @@
-"""Random host programs: buffers from everywhere, copies, views, host code and kernels, in loops and branches.
+"""Random host programs: buffers of all kinds, copies, views, host code and kernels, in loops and branches.
 
-Each is MLIR with an entry @main. Kernels are ``gpu.launch`` with one thread for each element, free of races.
-Nothing is read before it is written, values stay small, and float sums have one order: two correct runs are
-bitwise equal.
+Each program is MLIR with an entry @main. Kernels are ``gpu.launch`` with one thread for each element, free of
+races. No element is read before it is written, values stay small, and float sums have one order: two correct
+runs are bitwise equal.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ INDICES = 8  # constants %c0 to %c7
 
 @dataclass(frozen=True)
 class RandomProgram:
-    """A module and what to call @main with."""
+    """A module and the arguments of @main."""
 
     text: str
     arguments: tuple[Any, ...]  # arrays of float32, then int (index), bool (i1) and float (f32)
@@ -36,7 +36,7 @@ class RandomProgram:
 
 @st.composite
 def host_programs(draw: Any, features: ProgramFeatures | None = None) -> RandomProgram:
-    """Draws a program; all features unless told otherwise."""
+    """Draws a program; with all features by default."""
     features = features or ProgramFeatures()
     writer = ProgramWriter(draw, features)
     types = [writer.choose([PLAIN, PLAIN, DYNAMIC]) for _ in range(writer.number(1, 3))]

@@ -1,4 +1,4 @@
-"""Statements of random host programs that hold no others: memory, copies, kernels, work on the host."""
+"""Simple statements of random host programs: memory, copies, kernels, work on the host."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ Statement = Callable[[ProgramWriter, list[MemrefVariable], int], MemrefVariable 
 
 
 def simple_statements(features: ProgramFeatures) -> list[Statement]:
-    """Returns the statements to choose from, the usual ones several times."""
+    """Returns the statements to choose from, common ones several times."""
     work: list[Statement] = [_kernel, _kernel, _kernel, _copy, _copy, _store, _load, _fill, _add]
     views: list[Statement] = [_view, _view, _two_views, _equal_views]
     choices = [_allocate, *work, *views]
@@ -108,7 +108,7 @@ def _pair(writer: ProgramWriter, scope: list[MemrefVariable]) -> tuple[MemrefVar
 
 
 def is_fit(source: MemrefVariable, target: MemrefVariable) -> bool:
-    """Tells whether a kernel may read the one and write the other, element by element."""
+    """Returns whether a kernel may read one memref and write the other, element by element."""
     same = (source.rows, source.columns) == (target.rows, target.columns)
     return same and not source.may_share(target)
 
@@ -142,7 +142,7 @@ def _store(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> None:
 
 
 def _load(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> None:
-    """Reads a number on the host and hands it to a kernel."""
+    """Reads a number on the host and passes it to a kernel."""
     source = writer.choose(scope)
     targets = [variable for variable in scope if variable.is_writable]
     if not targets:
@@ -192,7 +192,7 @@ def _cast(writer: ProgramWriter, view: MemrefVariable) -> MemrefVariable:
 
 
 def _two_views(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> None:
-    """Writes two views of a buffer and work on each, which may run side by side if they share nothing."""
+    """Writes two views of a buffer and work on each, which may run concurrently if the views are disjoint."""
     wholes = [variable for variable in scope if (variable.rows, variable.columns) == (ROWS, COLUMNS)]
     wholes = [variable for variable in wholes if variable.is_writable]
     if not wholes:
@@ -208,7 +208,7 @@ def _two_views(writer: ProgramWriter, scope: list[MemrefVariable], _: int) -> No
 
 
 def _equal_views(writer: ProgramWriter, scope: list[MemrefVariable], depth: int) -> None:
-    """Reads the same view of a buffer twice, with something between that may write it."""
+    """Reads the same view of a buffer twice, with a statement in between that may write it."""
     wholes = [variable for variable in scope if (variable.rows, variable.columns) == (ROWS, COLUMNS)]
     if not wholes:
         return

@@ -1,4 +1,4 @@
-"""Compiles and runs kernels in a child process: a crash of one is a Failure like any other."""
+"""Compiles and runs kernels in a child process: a crash becomes a Failure."""
 
 import ctypes
 import mmap
@@ -24,7 +24,7 @@ MEMORY_BYTES = 4 << 30
 
 
 class KernelService:
-    """What the child serves: compile, then verify."""
+    """The service of the child process: compiles, then verifies."""
 
     def __init__(self, threads: int) -> None:
         self._compiler = CpuCompiler()
@@ -35,7 +35,7 @@ class KernelService:
         return self._compiler.compile(problem, script)
 
     def verify(self, problem: Problem, artifact: Artifact, seed: int) -> Verdict:
-        """Verifies as a run does, then with every array against memory that must not be touched."""
+        """Verifies as a run does, then with every array next to an unreadable page."""
         rng = np.random.default_rng(seed)
         loaded = self._evaluator.load(problem, artifact)
         verdict = self._evaluator.verify(problem, loaded, rng)
@@ -46,14 +46,14 @@ class KernelService:
 
 
 class KernelCheck:
-    """Checks kernels one by one in a child of its own."""
+    """Checks kernels one by one in a child process."""
 
     def __init__(self, threads: int) -> None:
         factory = Factory("benchmarks.fuzzing.kernel_check:KernelService", (threads,))
         self._worker = Worker(ServiceSpec("kernels", factory), MEMORY_BYTES)
 
     def check(self, problem: Problem, script: Script, seed: int) -> tuple[Verdict | Failure, float]:
-        """Returns what became of the script, and the seconds that compiling took."""
+        """Returns verdict or failure of the script, and the seconds of its compilation."""
         compiled = self._worker.ask(
             "compile", problem, script, stage=Stage.COMPILE, timeout_s=COMPILE_TIMEOUT_S
         )
@@ -63,7 +63,7 @@ class KernelCheck:
             "verify", problem, compiled.value, seed, stage=Stage.RUN, timeout_s=RUN_TIMEOUT_S
         )
         if isinstance(evaluated.value, Failure):
-            self.close()  # it may have damaged its process
+            self.close()  # the kernel may have damaged its process
         assert isinstance(evaluated.value, Verdict | Failure)
         return evaluated.value, compiled.seconds
 
@@ -73,7 +73,7 @@ class KernelCheck:
 
 
 def fenced(array: Array, is_at_end: bool) -> Array:
-    """Returns a copy with a page beside it that cannot be read: after its last byte, or before its first."""
+    """Returns a copy of the array next to an unreadable page: after its last byte, or before its first."""
     page = mmap.PAGESIZE
     size = -(-array.nbytes // page) * page
     memory = mmap.mmap(-1, size + page)

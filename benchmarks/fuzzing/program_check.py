@@ -29,7 +29,7 @@ def check_program(program: RandomProgram, form: str, order: str) -> None:
 def check_calls(
     text: str, arguments: tuple[Any, ...], options: DeviceOptions, order: str = "fifo"
 ) -> "DeviceCounts":
-    """Checks calls of @main as ``check_program`` does; returns what the last one asked of the device."""
+    """Checks calls of @main as ``check_program`` does; returns the device work of the last call."""
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.host_function import HostFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
@@ -54,7 +54,7 @@ def check_calls(
 def _called(
     loaded: "DeviceFunction", device: "SimulatedDevice", arguments: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], "DeviceCounts"]:
-    """Calls a program; returns its results, and what it asked of the device."""
+    """Calls a program; returns its results, and its device work."""
     from tuner.simulator.device.simulated_device import DeviceCounts
 
     is_uploaded = loaded.program.device_arguments

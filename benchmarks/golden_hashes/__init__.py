@@ -1,1 +1,1 @@
-"""Hashes of what the tuner makes of fixed candidates and programs: equal ones show that nothing changed."""
+"""Hashes of the output for fixed candidates and programs: equal hashes show that the output is unchanged."""

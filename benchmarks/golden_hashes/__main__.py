@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _items() -> Iterator[Item]:
-    """Yields all that is hashed."""
+    """Yields (name, texts) of every item that is hashed."""
     candidates = tuple(build(golden) for golden in golden_candidates())
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "golden.db"
@@ -64,7 +64,7 @@ def _items() -> Iterator[Item]:
 
 
 def compared(before: Mapping[str, Any], now: Hashes) -> int:
-    """Prints what differs from an earlier report; returns the exit code."""
+    """Prints the differences from an earlier report; returns the exit code."""
     lines = differences({row["item"]: row["sha256"] for row in before["rows"]}, now)
     made_by = before["settings"]["packages"]
     if lines and made_by != dict(packages()):
@@ -78,7 +78,7 @@ def _sha256(text: str) -> str:
 
 
 def _keep(folder: Path, name: str, texts: Mapping[str, str]) -> None:
-    """Writes the texts of an item to a folder of its own."""
+    """Writes the texts of an item to a folder named after it."""
     item = folder / _file_name(name)
     item.mkdir(parents=True, exist_ok=True)
     for part, text in texts.items():

@@ -1,8 +1,8 @@
-"""The fixed candidates, and the texts that they become: a script, then code.
+"""The fixed candidates, with their scripts and code.
 
-``candidates.json`` names each by its knobs, so that another search space changes nothing here. They were
-drawn from the space as it was: per strategy, type, layout and chip the first random feasible point that
-compiles, of a generator with the place in the list as its seed; some with a knob given.
+``candidates.json`` gives each candidate by its knobs, so that a changed search space has no effect here. The
+candidates were drawn from an earlier search space: per strategy, type, layout and chip the first random
+feasible point that compiles, of a generator with the place in the list as its seed; some with a given knob.
 """
 
 import json
@@ -34,7 +34,7 @@ FILE = Path(__file__).with_name("candidates.json")
 
 @dataclass(frozen=True)
 class GoldenCandidate:
-    """A candidate with all that decides its script and its code."""
+    """A candidate with everything that determines its script and its code."""
 
     number: int  # its place in the file, from 1
     target: TargetName
@@ -52,7 +52,7 @@ class GoldenCandidate:
 
     @property
     def machine(self) -> Machine:
-        """Returns what its code is made for."""
+        """Returns the machine for which its code is compiled."""
         return machine_of(self.target, self.isa)
 
 

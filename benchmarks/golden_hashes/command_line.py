@@ -18,7 +18,7 @@ class CommandLine:
     database: Path
 
     def printed(self, *words: str) -> str:
-        """Returns what a command prints, without addresses. Raises RuntimeError where it fails."""
+        """Returns the output of a command, without addresses. Raises RuntimeError where the command fails."""
         done = CliRunner().invoke(main, words, env={"TUNER_DB": str(self.database)})
         if done.exit_code != 0:
             raise RuntimeError(f"tuner {' '.join(words)}: exit code {done.exit_code}: {done.stderr}")

@@ -1,4 +1,4 @@
-"""What differs between two lists of hashes."""
+"""The differences between two reports of hashes."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ Hashes = Mapping[str, Mapping[str, str]]  # item -> part -> sha256
 
 
 def differences(then: Hashes, now: Hashes) -> list[str]:
-    """Returns a line for each item that differs: its name, and which of its parts do."""
+    """Returns a line for each item that differs: its name and the parts that differ."""
     lines = []
     for item in dict.fromkeys((*then, *now)):
         parts = _different_parts(then.get(item, {}), now.get(item, {}))
@@ -16,7 +16,7 @@ def differences(then: Hashes, now: Hashes) -> list[str]:
 
 
 def _different_parts(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Returns the parts that differ, each with what became of it."""
+    """Returns the parts that differ, each with how it differs."""
     words = []
     for part in dict.fromkeys((*then, *now)):
         if part not in now:

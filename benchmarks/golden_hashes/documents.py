@@ -61,7 +61,7 @@ OF_ALL = {  # part -> command
 
 
 def documents_of_trial(tuner: CommandLine, trial: int) -> dict[str, str]:
-    """Returns what is printed of one trial, by part."""
+    """Returns what commands print of one trial, by part."""
     return {
         part: tuner.printed(*(word.format(trial=trial) for word in words))
         for part, words in OF_A_TRIAL.items()
@@ -69,7 +69,7 @@ def documents_of_trial(tuner: CommandLine, trial: int) -> dict[str, str]:
 
 
 def documents_of_all(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...]) -> Iterator[tuple[str, str]]:
-    """Yields (part, text) of what tells of many candidates."""
+    """Yields (part, text) of documents about many candidates."""
     for part, words in OF_ALL.items():
         yield part, tuner.printed(*words)
     yield "exported payload", tuner.printed("export", "--trial", "1", "--format", "payload")
@@ -90,7 +90,7 @@ def documents_of_all(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...])
 
 
 def _best_trials(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...]) -> Iterator[tuple[str, str]]:
-    """Yields the best of the first problem, and what takes its place in stock mlir-opt."""
+    """Yields the best trials of the first problem, and the replacement for stock mlir-opt."""
     first = candidates[0].golden
     words = ("export", "matmul", first.problem.shape, "--machine", first.machine.name, "--json")
     yield "best", tuner.printed(*words)
@@ -98,7 +98,7 @@ def _best_trials(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...]) -> 
 
 
 def _gate_file(candidates: tuple[BuiltCandidate, ...]) -> str:
-    """Returns the file of a gate with all candidates that have a clock, their code by its hash alone."""
+    """Returns a gate's file with all candidates that were timed, their code by its hash alone."""
     entries = tuple(_gate_entry(built) for built in candidates if built.golden.target.kind != "simulator")
     document = json.loads(gate_file_bytes(GateFile(MOMENT, VERSION, entries)))
     for entry in document["entries"]:
@@ -124,13 +124,13 @@ def _gate_entry(built: BuiltCandidate) -> GateEntry:
 
 
 def _manifest(pending: tuple[PendingTrial, ...]) -> str:
-    """Returns what a bundle says of its candidates; it names their texts by hashes."""
+    """Returns the manifest of a bundle; it refers to texts by hashes."""
     with zipfile.ZipFile(io.BytesIO(pack(pending, 0, VERSION, MOMENT))) as bundle:
         return bundle.read(MANIFEST).decode()
 
 
 def _results(file: Path, pending: tuple[PendingTrial, ...]) -> str:
-    """Writes what a GPU elsewhere might have found out, and returns it."""
+    """Writes results as a GPU on another machine might give them, and returns them."""
     machine = machine_of(TargetName("cuda", "sm_90"), "ptx")
     written = ResultsFile(
         file,

@@ -1,4 +1,4 @@
-"""The machines that code is made for, as values: which processor or GPU is here does not matter."""
+"""The machines for which code is compiled, as values: independent of the processor or GPU here."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The fixed programs, and the texts that they become: host code, and the PTX of each kernel module.
+"""The fixed programs, with their host code and the PTX of each kernel module.
 
 Each is compiled for two processors and for GPUs, in every form that its device work can take, and run on the
 simulated GPU.
@@ -36,7 +36,7 @@ ESCAPE = re.compile(r"\\([0-9A-F]{2})")
 
 @dataclass(frozen=True)
 class GoldenProgram:
-    """A payload of the repository and how it is compiled."""
+    """A payload of the repository and the options of its compilation."""
 
     file: str  # below the root
     chips: tuple[str, ...]  # the first one in all forms
@@ -89,7 +89,7 @@ PROGRAMS = (
 
 
 def run_on_simulator(tuner: CommandLine, program: GoldenProgram) -> str:
-    """Returns what is printed of a run: all that the program asks of its device, in order."""
+    """Returns the output of a run: all device work of the program, in order."""
     return tuner.printed(
         *("run", str(program.path), "--target", "simulator", "--chip", program.chips[0]), "--trace", "--json"
     )
@@ -114,7 +114,7 @@ def _texts(program: GoldenProgram, payload: str) -> Iterator[tuple[str, str]]:
 def _compiled(
     name: str, payload: str, machine: Machine, target: TargetName, options: DeviceOptions
 ) -> Iterator[tuple[str, str]]:
-    """Yields the texts of a program compiled for one machine, as it is timed and as it is checked."""
+    """Yields the texts of a program compiled for one machine, as it is timed and as it is verified."""
     compiler = ProgramCompiler(machine, program_support(target, real_composition()))
     is_usual = options == DeviceOptions()
     code = compiler.compile(payload, options=options, keeps_kernels=is_usual).code
@@ -143,7 +143,7 @@ def _unescaped(text: str) -> str:
 
 
 def _words(options: DeviceOptions) -> str:
-    """Returns the form, and what differs from the usual."""
+    """Returns the form, and the options that differ from their defaults."""
     usual = DeviceOptions(options.form)
     changed = [f"{name}={value}" for name, value in vars(options).items() if value != getattr(usual, name)]
     return " ".join((options.form, *changed))

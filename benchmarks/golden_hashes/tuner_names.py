@@ -1,4 +1,4 @@
-"""Every name of the tuner that the golden hashes use: where one is moved, this file alone follows.
+"""Every name of the tuner that the golden hashes use: where a name is moved, only this file changes.
 
 A change to the fields of one of these classes shows in ``database.py`` or ``documents.py``.
 """
