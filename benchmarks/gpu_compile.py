@@ -61,7 +61,7 @@ def _row(wanted: Point, builder: Builder, repeats: int) -> dict[str, Any]:
 
 
 def _processor_s() -> float:
-    """Returns the processor time of this process and of every ptxas it has run."""
+    """Returns the processor seconds of this process and of every ptxas process that it has run."""
     spent = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in spent)
 
@@ -82,7 +82,7 @@ def _simulated_s(builder: Builder, repeats: int) -> float:
 
 
 def _throughput(chip: str, workers: int, repeats: int) -> float:
-    """Returns compiled points per second of so many processes, their start left out."""
+    """Returns compiled points per second with ``workers`` processes, without the start of the processes."""
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(workers + 1)
     jobs = [context.Process(target=_work, args=(chip, repeats, barrier)) for _ in range(workers)]

@@ -1,4 +1,4 @@
-"""Points of the GPU strategies that benchmarks compile, and the instructions they must end in."""
+"""Points of the GPU strategies that benchmarks compile, and the instructions that their code must contain."""
 
 import time
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ USUAL: dict[str, dict[str, Knob]] = {  # where a point says nothing else
 
 @dataclass(frozen=True)
 class Point:
-    """A candidate of one problem, and the instructions that its machine code must be made of."""
+    """A candidate of one problem, and the instructions that its machine code must contain."""
 
     problem: Problem
     candidate: Candidate
@@ -63,7 +63,7 @@ class Point:
 
     @property
     def text(self) -> str:
-        """Returns one line that names it."""
+        """Returns one line that identifies the point."""
         return f"{self.problem.key} {self.candidate.text}"
 
 
@@ -110,7 +110,7 @@ HOPPER_POINTS = (
 
 
 def points_of(chip: str) -> tuple[Point, ...]:
-    """Returns the points of a chip: those of wgmma where it has that."""
+    """Returns the points of a chip: points of wgmma where the chip has it."""
     return HOPPER_POINTS if chip_of(chip).is_specific else POINTS
 
 
@@ -131,13 +131,13 @@ class Builder:
     """Compiles points for one chip, in one process and one MLIR context."""
 
     def __init__(self, chip: str) -> None:
-        """Asks ptxas who it is, which is no part of any point's time."""
+        """Runs ptxas once for its version, so that no point's time includes that."""
         ptxas = require_ptxas()
         self._compiler = GpuCompiler(chip_of(chip), lambda: ptxas)
         self._binders: dict[tuple[str, Problem], Binder] = {}
 
     def build(self, wanted: Point) -> Built:
-        """Compiles one point. Raises CandidateError, for what could not be launched too."""
+        """Compiles one point. Raises CandidateError, also for a program that cannot be launched."""
         start = time.perf_counter()
         script = self._binder(wanted).bind(wanted.candidate)
         bind_s = time.perf_counter() - start

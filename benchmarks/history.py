@@ -1,10 +1,10 @@
-"""How long `tuner history --best --shape` asks a database of a million trials, SQLite and PostgreSQL.
+"""How long `tuner history --best --shape` takes on a database of a million trials, SQLite and PostgreSQL.
 
     python -m benchmarks.history --json --output benchmarks/results/history.json
 
-The databases are made anew by benchmarks.history_rows, the server by tuner.fleet.local_postgres. Timed
-are the whole question, values included, in a process that has asked before, and the command, which starts an
-interpreter.
+The databases are made anew by benchmarks.history_rows, the server by tuner.fleet.local_postgres. Timed are
+the query with its conversion to values, in a process that has queried before, and the whole command with the
+start of an interpreter.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _row(name: str, url: str, trials: int) -> dict[str, Any]:
-    """Fills one database and asks it."""
+    """Fills one database and times the query."""
     started_s = time.monotonic()
     database = Database.open(url)
     write_history(database, trials)

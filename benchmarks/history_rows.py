@@ -1,4 +1,4 @@
-"""A results database of as many trials as wanted, written by plain statements: what years of tuning leave."""
+"""A synthetic results database of any number of trials, written by SQL statements."""
 
 import datetime
 import random
@@ -54,7 +54,7 @@ SETTINGS = RunSettings(
 
 
 def write_history(database: Database, trials: int, seed: int = 0) -> None:
-    """Fills an empty database: runs of all shapes and machines in turn, with failures and finalists."""
+    """Fills an empty database: runs of all shapes and machines round-robin, with failures and final times."""
     rng = random.Random(seed)
     runs = trials // TRIALS_PER_RUN
     with database.writing() as session:

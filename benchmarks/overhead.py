@@ -81,7 +81,7 @@ def _stage_s(done: list[tuple[float, Record]], name: str) -> float:
 
 
 def _compile_s(record: Record) -> float:
-    """Transform, lowering and JIT of one candidate."""
+    """Returns the seconds of transform, lowering and JIT of one candidate."""
     return sum(stage_s for stage, stage_s in record.stage_s if stage in ("transform", "lower", "load"))
 
 

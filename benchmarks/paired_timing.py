@@ -1,6 +1,6 @@
-"""Two processes that take turns on one problem: the tuned kernel in one, the baseline in the other.
+"""Two processes timed interleaved on one problem: the tuned kernel in one, the baseline in the other.
 
-Separate processes, because the library's threads spin after a call; turns, because clocks drift.
+Separate processes, because the library's threads spin after a call; interleaved, because clock rates drift.
 """
 
 import os
@@ -30,7 +30,7 @@ MEMORY_BYTES = 6 << 30  # beside the arrays
 
 @dataclass(frozen=True)
 class Contest:
-    """Medians over the turns, and the median of the ratios of neighbouring turns."""
+    """Medians over all rounds, and the median of the ratios of neighbouring samples."""
 
     kernel_s: float
     baseline_s: float
@@ -57,7 +57,7 @@ class KernelRival:
         self._evaluator.verify(problem, self._loaded, self._rng)
 
     def sample(self, effort: Effort) -> Measurement:
-        """Times one turn."""
+        """Times one sample."""
         return self._evaluator.measure(self._problem, self._loaded, effort, self._rng)
 
 
@@ -68,12 +68,12 @@ class BaselineRival:
         self._service = BaselineService(problem, threads, 0)
 
     def sample(self, effort: Effort) -> Measurement:
-        """Times one turn."""
+        """Times one sample."""
         return self._service.sample(effort)
 
 
 def contest(problem: Problem, script: str, threads: int) -> Contest:
-    """Runs the turns. Raises TunerError when one of the two cannot run."""
+    """Times both, interleaved. Raises TunerError when one of them cannot run."""
     kernel = Factory("benchmarks.paired_timing:KernelRival", (problem, script, threads, processors(threads)))
     baseline = Factory("benchmarks.paired_timing:BaselineRival", (problem, threads))
     limit = MEMORY_BYTES + 2 * reference_bytes(problem)
@@ -95,12 +95,12 @@ def contest(problem: Problem, script: str, threads: int) -> Contest:
 
 
 def load() -> float:
-    """Returns the load average of the last minute: two threads mean nothing on a busy machine."""
+    """Returns the load average of the last minute: timings with two threads are useless on a busy machine."""
     return os.getloadavg()[0]
 
 
 def _turn(worker: Worker, workers: list[Worker]) -> float:
-    """Samples one while the others stand still: a library's threads spin for long after its call."""
+    """Takes one sample from a process while the others are stopped: a library's threads spin after a call."""
     others = [other for other in workers if other is not worker]
     for other in others:
         other.pause()

@@ -1,4 +1,4 @@
-"""The compiler of whole programs for a target, with the parts that compile for real."""
+"""The compiler of whole programs for a target, with its real parts."""
 
 from tuner.core.target_name import TargetName
 from tuner.programs.compiler import ProgramCompiler
@@ -6,5 +6,8 @@ from tuner.tuning.parts.real import real_composition
 
 
 def compiler_of(target: TargetName) -> ProgramCompiler:
-    """Returns the compiler for a target. Raises UsageError for one that knows single operations only."""
+    """Returns the compiler for a target.
+
+    Raises UsageError for a target that compiles single operations only.
+    """
     return ProgramCompiler.of(target, real_composition())

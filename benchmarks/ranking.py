@@ -1,12 +1,13 @@
-"""How well the model of the machine orders schedules before any was run, on recorded spaces.
+"""How well the cost model ranks schedules before any was run, on recorded spaces.
 
     python -m benchmarks.ranking --json --output benchmarks/results/ranking.json
 
 For each recorded space and strategy: rank correlation of counted cycles and times, and how much slower than
 the optimum the best of the first 1, 8 and 16 is. The model is accepted for a strategy where the correlation
-is 0.8 or more and 8 random ones are no faster than its first 8 in 95 % of draws. Beside it stands what an
-order could be that knows, of every register tile and unrolling, how much slower than counted it is in the
-median of the very times it is judged by: no count from the innermost loop's machine code can know more.
+is 0.8 or more and 8 random points are no faster than its first 8 in 95 % of draws. Next to it is an upper
+bound: an order that knows, for every register tile and unrolling, the median factor by which it is slower
+than counted, from the same times that evaluate the order; no count from the innermost loop's machine code can
+know more.
 """
 
 import argparse

@@ -45,7 +45,7 @@ class RatioAxis:
     ticks: tuple[float, ...]
 
     def x(self, ratio: float) -> float:
-        """Returns where a ratio lies in a panel."""
+        """Returns the horizontal position of a ratio in a panel of the picture."""
         share = math.log(ratio / self.low) / math.log(self.high / self.low)
         return round(PLOT_LEFT + PLOT_WIDTH * share, 1)
 
@@ -157,7 +157,7 @@ def _mark(kind: str, ratio: Ratio, axis: RatioAxis, y: float, is_hollow: bool = 
 
 
 def _library(ratio: Ratio) -> str:
-    """Returns name and version of a library as readers know it."""
+    """Returns the name and version of a library."""
     name, version, *_ = ratio.baseline.replace("(", "").replace(")", "").replace(",", "").split()
     if version == "torch":
         return f"{name} of PyTorch {ratio.baseline.split()[2].split('+')[0]}"

@@ -1,4 +1,4 @@
-"""How many times as fast as a library tuned kernels are: what ``benchmarks.cpu_matmul`` measured."""
+"""Speed of tuned kernels relative to a library, from the results of ``benchmarks.cpu_matmul``."""
 
 import json
 import math
@@ -31,7 +31,7 @@ class Ratio:
 
     @property
     def is_large(self) -> bool:
-        """Says whether every size is LARGE or more."""
+        """True if every size is LARGE or more."""
         return min(parse_shape(self.shape)) >= LARGE
 
 
@@ -77,9 +77,9 @@ def coverage(rounds: int) -> float:
 
 
 def had_one_processor(one_thread: Ratio, two_threads: Ratio) -> bool:
-    """Says whether kernel and library both ran a large shape with two threads as slowly as with one.
+    """Returns whether kernel and library both ran a large shape with two threads as slowly as with one.
 
-    Then the second processor was not available to them: the ratio says nothing about two threads.
+    The second processor was not available then: the ratio says nothing about two threads.
     """
     return two_threads.is_large and all(
         with_two < TWO_PROCESSORS * with_one
@@ -99,7 +99,7 @@ class RatioPair:
 
     @property
     def is_disturbed(self) -> bool:
-        """Says whether the ratio with two threads must be left out."""
+        """True if the ratio with two threads must be left out."""
         return had_one_processor(self.one, self.two)
 
 

@@ -1,8 +1,8 @@
-"""Tables and sentences of README and ``docs/concepts/results.md``, made of the results files.
+"""Tables and sentences of README and ``docs/concepts/results.md``, generated from the results files.
 
     python -m benchmarks.result_tables
 
-The tests of the pages compare: no number of a result is typed by hand.
+Tests compare the pages with these texts: no number of a result is typed by hand.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def cpu_summary() -> str:
 
 
 def seeds_sentence() -> str:
-    """Returns what five searches with different seeds reach."""
+    """Returns a sentence on the speeds that five searches with different seeds reach."""
     found = [each.ratio for each in ratios_in("cpu_matmul_1024_5_seeds.json")]
     return (
         f"{len(found)} searches of 1024x1024x1024 with different seeds, 100 trials each, reach ratios of "
@@ -82,7 +82,7 @@ def seeds_sentence() -> str:
 
 
 def disturbed_sentence() -> str:
-    """Returns the speeds that show that a row with two threads had one processor."""
+    """Returns a sentence with the speeds which show that a row with two threads had one processor."""
     (pair,) = (pair for pair in f32_pairs() if pair.is_disturbed)
     return (
         f"{pair.two.shape} ran at {pair.two.gflop_per_s:.0f} GFLOP/s with two threads and "
@@ -117,7 +117,7 @@ def warm_start_sentence() -> str:
 
 
 def overhead_sentence() -> str:
-    """Returns what a candidate and a run cost."""
+    """Returns a sentence on the time of a candidate and of a run."""
     small, large = (
         json.loads((RESULTS / f"overhead_{size}.json").read_text())["summary"] for size in (512, 1024)
     )
@@ -184,7 +184,7 @@ TEXTS = (
 
 
 def main() -> None:
-    """Prints all texts."""
+    """Prints all generated texts."""
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()

@@ -1,4 +1,4 @@
-"""The form of every results file: what was run, on which machine, when, and the rows."""
+"""The form of every results file: settings, machine, date, and rows."""
 
 import argparse
 import datetime
@@ -36,13 +36,13 @@ def report(
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
-    """Adds where the document goes: what ``emit`` is told."""
+    """Adds the options of ``emit``: --json and --output."""
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--output", type=_results_file, help="write the document to this file too")
 
 
 def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:
-    """Prints the document, and writes it where asked."""
+    """Prints the document as JSON where ``is_json``, and writes it to ``output`` where that is given."""
     text = json.dumps(document, indent=1)
     if output is not None:
         output.write_text(text + "\n")
@@ -51,7 +51,7 @@ def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:
 
 
 def _results_file(word: str) -> Path:
-    """Returns a file to write to. Raises ArgumentTypeError before hours are spent for one that cannot be."""
+    """Returns a file to write to. Raises ArgumentTypeError at once for a path that cannot be written."""
     file = Path(word)
     if not file.absolute().parent.is_dir() or file.is_dir():
         raise argparse.ArgumentTypeError(f"found {word!r}, allowed a file in a folder that is there")

@@ -1,4 +1,4 @@
-"""Code with additional work in front of it, so much that a call takes longer by a given share."""
+"""Code with additional work in front, calibrated to make a call longer by a given share."""
 
 import hashlib
 import itertools
@@ -31,7 +31,7 @@ WORK = """
 
 
 def slowed(artifact: Artifact, iterations: int) -> Artifact:
-    """Returns a CPU's code with a loop of so many iterations before each panel; 0 adds a comment only."""
+    """Returns CPU code with a loop of ``iterations`` before each partition; 0 adds a comment only."""
     code = artifact.host_code + f"// {iterations} iterations\n"
     if iterations:
         entries = "|".join(re.escape(panel.entry) for panel in artifact.panels)
@@ -44,7 +44,7 @@ def slowed(artifact: Artifact, iterations: int) -> Artifact:
 
 
 def calibrated(bench: AbstractBench, base: BoundRecord, share: float) -> int:
-    """Returns the iterations that make a call take longer by a share, as the gate itself finds it here."""
+    """Returns the iterations that make a call longer by ``share``, as the gate itself measures it here."""
     assert base.artifact is not None
     assert base.record.median_s is not None
     first = round(FIRST_SHARE * base.record.median_s / SECONDS_PER_ITERATION)

@@ -1,8 +1,8 @@
-"""What the structure of the code costs, next to an earlier commit in the same run.
+"""Start-up and per-trial costs of the code, next to those of an earlier commit in the same run.
 
     python -m benchmarks.startup --against 6ee808f --output benchmarks/results/startup.json
 
-Each figure is measured in both trees in turn, always in a fresh interpreter: the import of ``tuner``,
+Each figure is measured in both trees, interleaved, always in a fresh interpreter: the import of ``tuner``,
 ``tuner --help``, the start of a process that compiles (interpreter and imports), the processor time per trial
 of the process that tunes, and the time from knobs to cubin of the points of ``benchmarks.gpu_compile``. The
 earlier commit is checked out into a temporary folder; both use the packages of this environment.
@@ -96,7 +96,10 @@ def _wall_s(tree: Path, *arguments: str) -> float:
 
 
 def _python(tree: Path, *arguments: str) -> str:
-    """Runs an interpreter that finds the tree's packages first. Raises CalledProcessError where it fails."""
+    """Runs an interpreter that imports packages from the tree first.
+
+    Raises CalledProcessError where it fails.
+    """
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, *arguments]
     done = subprocess.run(

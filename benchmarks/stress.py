@@ -73,7 +73,10 @@ def main() -> None:
 
 
 def finished_rounds(output: Path | None, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the rounds that a results file has; none where there is no file. Exits for other settings."""
+    """Returns the rounds of an existing results file; none where there is no file.
+
+    Exits for other settings.
+    """
     if output is None or not output.exists():
         return []
     document = json.loads(output.read_text())
@@ -92,7 +95,7 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _round(options: argparse.Namespace, number: int) -> dict[str, Any]:
-    """Runs the tests once beside the load of this round, and returns what became of them."""
+    """Runs the tests once under the load of this round, and returns the results."""
     chance = random.Random(f"{options.seed} {number}")
     stops = number % 2 == 1
     began_s = time.monotonic()
@@ -126,7 +129,7 @@ def _commit() -> str:
 
 
 def outcomes(results: Path) -> tuple[int, tuple[str, ...]]:
-    """Returns how many tests a JUnit file has that were not skipped, and the names of those that failed."""
+    """Returns how many tests of a JUnit file were not skipped, and the names of the failed tests."""
     cases = ElementTree.parse(results).iter("testcase")  # noqa: S314 - pytest has just written it
     ran = [case for case in cases if case.find("skipped") is None]
     failed = [case for case in ran if case.find("failure") is not None or case.find("error") is not None]
@@ -135,7 +138,7 @@ def outcomes(results: Path) -> tuple[int, tuple[str, ...]]:
 
 @contextlib.contextmanager
 def stopping(token: str, chance: random.Random) -> Iterator[None]:
-    """Stops all processes of a round together, again and again, until the block ends."""
+    """Stops and continues all processes of a round together, again and again, until the block ends."""
     over = threading.Event()
 
     def work() -> None:
@@ -154,7 +157,7 @@ def stopping(token: str, chance: random.Random) -> Iterator[None]:
 
 
 def stop_all(token: str) -> tuple[int, ...]:
-    """Stops every process that inherited the token; returns those that ran: a test stops some by itself."""
+    """Stops every process that inherited the token; returns the processes that were running before."""
     stopped = []
     for process in _processes_with(token):
         if state_of(process) not in (*STOPPED, *DEAD, ""):

@@ -25,7 +25,7 @@ STILL_FORMAT = FONT_FACE.sub("", CONSOLE_SVG_FORMAT)
 
 @dataclass(frozen=True)
 class Typed:
-    """A command, and what it printed on both outputs."""
+    """A command, and its output on both streams."""
 
     command: str
     printed: str

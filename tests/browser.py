@@ -1,4 +1,4 @@
-"""A headless Chromium that opens pages and tells what became of them, over the DevTools protocol.
+"""A headless Chromium that opens pages and reports their errors and requests, by the DevTools protocol.
 
 https://chromedevtools.github.io/devtools-protocol: JSON messages, each ended by a zero byte, over two pipes.
 """
@@ -42,13 +42,13 @@ class Browser:
     commands: int  # file descriptors
     replies: int
     session: str = ""
-    problems: list[str] = field(default_factory=list)  # told on the console, thrown, or refused
-    requests: list[str] = field(default_factory=list)  # addresses that the page asked for
+    problems: list[str] = field(default_factory=list)  # messages of the console, exceptions, refused requests
+    requests: list[str] = field(default_factory=list)  # addresses that the page requested
     _asked: int = 0
     _unread: bytes = b""
 
     def open(self, page: Path, width: int, is_dark: bool) -> None:
-        """Opens a file on a screen so many CSS pixels wide; forgets what was told before."""
+        """Opens a file on a screen ``width`` CSS pixels wide; clears what was recorded of earlier pages."""
         self.problems.clear()
         self.requests.clear()
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
@@ -60,17 +60,17 @@ class Browser:
             pass
 
     def value(self, expression: str) -> Any:
-        """Returns what an expression of JavaScript gives in the page."""
+        """Returns the value of a JavaScript expression in the page."""
         answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def picture(self, file: Path) -> None:
-        """Writes what is to be seen as PNG."""
+        """Writes a screenshot as PNG."""
         file.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Sends a command and returns its answer."""
+        """Sends a command and returns its reply."""
         self._asked += 1
         message = {"id": self._asked, "method": method, "params": parameters}
         if self.session:
@@ -83,7 +83,7 @@ class Browser:
         return result
 
     def _next(self) -> dict[str, Any]:
-        """Returns the next message; keeps what it tells of the page."""
+        """Returns the next message; records messages about the page."""
         while b"\0" not in self._unread:
             readable, _, _ = select.select([self.replies], [], [], WAIT_S)
             assert readable, f"the browser told nothing for {WAIT_S} s"
@@ -104,7 +104,7 @@ class Browser:
 
 @contextmanager
 def running_browser() -> Iterator[Browser]:
-    """Starts a browser with one empty page; ends it."""
+    """Gives a browser with one empty page, and ends it."""
     assert FOUND is not None
     command_end, commands = os.pipe()
     replies, reply_end = os.pipe()

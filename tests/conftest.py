@@ -1,4 +1,4 @@
-"""What all tests share: how long they live, examples of property tests, skips, golden files, a store."""
+"""Fixtures and settings of all tests: time limits, property-test examples, skips, golden files, a store."""
 
 import gc
 import signal
@@ -58,7 +58,7 @@ def pytest_runtest_call() -> Generator[None, object, object]:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Returns ``check(name, text)``: compares with the file ``golden/<name>`` beside the test."""
+    """Returns ``check(name, text)``: compares with the file ``golden/<name>`` next to the test."""
     folder = Path(str(request.path)).parent / "golden"
 
     def check(name: str, text: str) -> None:
@@ -72,7 +72,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """Gives an empty database in a file; tests of the database itself take one of each kind."""
+    """Gives an empty database in a file; tests of the database itself use both kinds of database."""
     with Store.open(str(tmp_path / "results.db")) as opened:
         yield opened
 

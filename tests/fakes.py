@@ -1,4 +1,4 @@
-"""Both ports without MLIR and clock, and candidates that behave badly in real processes.
+"""Both ports without MLIR and clock, and candidates that misbehave in real processes.
 
 A fake script is the JSON of the candidate's knobs. ``x`` decides the time; ``comment`` changes the script
 but not the code; ``deed`` and ``at`` make it misbehave at a stage.
@@ -42,7 +42,7 @@ from tuner.workers.protocol import Factory
 
 PROBLEM = Matmul(8, 8, 8)
 BEST_X = 7
-HANG_S = 120.0  # what is waited for longer never comes: a busy machine is slow, not stuck
+HANG_S = 120.0  # longer than any wait on a busy machine that is not stuck
 BASELINE_X = 8  # as fast as the baseline
 Times = TypeVar("Times")
 
@@ -55,7 +55,7 @@ def time_of(x: int) -> float:
 
 
 def candidate(x: int, deed: str = "", at: str = "", **more: Value) -> Candidate:
-    """Returns a fake candidate; ``deed`` is one of DEEDS and happens at ``at``."""
+    """Returns a fake candidate; ``deed`` is one of DEEDS and happens at stage ``at``."""
     values: dict[str, Value] = {"x": x, **more}
     if deed:
         values |= {"deed": deed, "at": at}
@@ -92,19 +92,19 @@ class Memory:
 
 
 def bound(record: Record) -> BoundRecord:
-    """Returns a record as a bench takes it for finals."""
+    """Returns a record as a bench takes it for the final re-measurement."""
     return BoundRecord(record, bind(record.candidate))
 
 
 def order(memory: Memory | None = None) -> BenchOrder:
-    """Returns an order of fake candidates; without a memory nothing is ever known."""
+    """Returns a bench order of fake candidates; without a memory no earlier outcome is found."""
     recall = (lambda script, artifact: None) if memory is None else memory.recall
     return BenchOrder(PROBLEM, TargetName("fake"), bind, recall)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What ``load`` of a fake target gives."""
+    """The result of a fake target's ``load``."""
 
     knobs: tuple[tuple[str, Value], ...]
 
@@ -164,7 +164,7 @@ class FakeTarget(AbstractCompiler, AbstractEvaluator, AbstractBaselineSource):
 
 
 class ClockedTarget(ForwardingTarget):
-    """Compiles for ``compile_s`` and times for ``measure_s``, and writes down when it did what."""
+    """Compiles for ``compile_s`` and times for ``measure_s``, and records when it did so."""
 
     def __init__(self, log: str, compile_s: float, measure_s: float) -> None:
         super().__init__(FakeTarget(), FakeTarget())
@@ -173,7 +173,7 @@ class ClockedTarget(ForwardingTarget):
         self._measure_s = measure_s
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Notes the monotonic clock every time it gets to do anything."""
+        """Records the monotonic clock every half millisecond: pauses of the process show as gaps."""
         ticks = [time.monotonic()]
         while ticks[-1] < ticks[0] + self._compile_s:
             time.sleep(0.0005)
@@ -206,7 +206,7 @@ TOO_MUCH_MEMORY = "k: shared bytes: found 262144, allowed 232448 on sm_90"
 
 
 class UntimedTarget(ForwardingTarget):
-    """Verifies and cannot time. Its code is a GPU program; x = 3 asks for too much memory, x = 4 spills."""
+    """Verifies and cannot time. Its code is a GPU program; x = 3 needs too much memory, x = 4 spills."""
 
     is_timed = False
 
@@ -245,7 +245,7 @@ class BrokenTarget:
 
 
 class UnprintableError(Exception):
-    """An exception that raises when one looks at it, and does not pickle."""
+    """An exception that raises when it is printed, and cannot be pickled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -260,7 +260,7 @@ def fake_factory() -> Factory:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; a zombie that nobody has reaped yet does not."""
+    """Returns whether a process runs; a zombie that was not reaped yet does not."""
     return state_of(pid) not in ("", "Z")
 
 
@@ -278,7 +278,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def await_death(pids: list[int], within_s: float = HANG_S) -> list[int]:
-    """Waits for processes to end; returns those that did not."""
+    """Waits for processes to end; returns the processes that did not."""
     give_up = time.monotonic() + within_s
     while (left := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < give_up:
         time.sleep(0.01)
@@ -324,7 +324,7 @@ def _polite_exit(knobs: dict[str, Value]) -> None:
 
 
 def _write(knobs: dict[str, Value]) -> None:
-    """Writes a MiB to the disk, as a compiler may that has files."""
+    """Writes a MiB to the disk, as a compiler may do."""
     with tempfile.TemporaryFile() as file:
         file.write(b"x" * (1 << 20))
 
@@ -352,14 +352,14 @@ def _wrong(knobs: dict[str, Value]) -> None:
 
 
 def _grandchild(knobs: dict[str, Value]) -> None:
-    """Starts a process that would outlive its parent, writes its id down, hangs."""
+    """Starts a process that would outlive its parent, writes its id to a file, and hangs."""
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     Path(str(knobs["note"])).write_text(str(sleeper.pid))
     _sleep(knobs)
 
 
 def _crash_if_used(knobs: dict[str, Value]) -> None:
-    """Crashes in a process that has judged another candidate, as after a write out of bounds."""
+    """Crashes in a process that has evaluated another candidate, as after a write out of bounds."""
     if _scars:
         _segfault(knobs)
 

@@ -1,4 +1,4 @@
-"""Both ports of a target, forwarded to others, to be changed where a test needs that."""
+"""Both ports of a target, forwarded to other targets, to be changed where a test needs that."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Eff
 
 
 class ForwardingTarget(AbstractCompiler, AbstractEvaluator):
-    """Compiles by one and evaluates by another."""
+    """Compiles with one target and evaluates with another."""
 
     def __init__(self, compiler: AbstractCompiler, evaluator: AbstractEvaluator) -> None:
         self._compiler = compiler

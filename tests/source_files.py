@@ -1,4 +1,4 @@
-"""The files of the package as trees of syntax, for tests of what stands in them."""
+"""The syntax trees of the package's files, for tests of the source code."""
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """Yields (name below tuner, file), the folders behind links included."""
+    """Yields (name below tuner, file), with the folders that are linked."""
     for folder, prefix in ((ROOT / "tuner", ""), (ROOT / "db", "db.")):
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
@@ -22,7 +22,7 @@ MODULES = dict(modules())
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """Returns a file of the repository, parsed once for all tests."""
+    """Returns the syntax tree of a file of the repository, parsed once for all tests."""
     return ast.parse(path.read_text())
 
 
@@ -42,11 +42,11 @@ def imports(tree: ast.AST) -> frozenset[str]:
 
 
 def last_name(node: ast.expr) -> str:
-    """Returns the last part of a dotted name, "" of anything else; ``ast.unparse`` of all takes seconds."""
+    """Returns the last part of a dotted name, "" for any other node; faster than ``ast.unparse``."""
     return str(getattr(node, "attr", getattr(node, "id", "")))
 
 
 def found_in(modules: Iterable[str], check: Callable[[ast.AST], list[str]]) -> dict[str, list[str]]:
-    """Returns what a check finds, by module."""
+    """Returns the findings of a check by module."""
     found = {name: check(tree_of(MODULES[name])) for name in modules}
     return {name: complaints for name, complaints in found.items() if complaints}

@@ -1,6 +1,6 @@
-"""One cache of compiled SQL statements for all databases that the tests open, one of what makes tables.
+"""One cache of compiled SQL statements for all databases of the tests, and one of their schema.
 
-SQLAlchemy keeps one for each engine, and most tests open a database of their own.
+SQLAlchemy has one cache for each engine, and most tests open a database of their own.
 """
 
 from collections.abc import Callable
@@ -40,13 +40,13 @@ class SharedPostgres(_Equal, PGDialect_psycopg):
 
 
 def share_statements() -> None:
-    """Lets every engine that is made from now on use the one cache."""
+    """Makes every engine that is created from now on use one cache."""
     registry.register("sqlite", __name__, "SharedSqlite")
     registry.register("postgresql.psycopg", __name__, "SharedPostgres")
 
 
 def share_schema() -> None:
-    """Lets an empty database be filled by the statements that filled the first of its kind."""
+    """Fills an empty database by the statements that filled the first database of its kind."""
     genuine = revision.create
     known: dict[tuple[str, str], list[str]] = {}
 

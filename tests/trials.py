@@ -1,4 +1,4 @@
-"""Trials and runs as values, for tests of what is made of them."""
+"""Trials and runs as values, for tests of output."""
 
 import datetime
 from dataclasses import replace

@@ -1,1 +1,1 @@
-"""`make gpu-check`: everything that a GPU has to prove, in child processes, within eight minutes."""
+"""`make gpu-check`: all checks that need a GPU, in child processes, within eight minutes."""

@@ -77,7 +77,7 @@ def table(results: tuple[PartResult, ...]) -> str:
 
 
 def indented(result: PartResult) -> str:
-    """Returns what is to tell of a part."""
+    """Returns the messages of a part, indented."""
     verdict = f"  {result.status} in {result.seconds:.1f} s"
     return "\n".join([verdict, *(f"  {line}" for line in result.words)])
 
@@ -101,7 +101,7 @@ def document_of(bed: Bed, limit_s: float, results: tuple[PartResult, ...], secon
 
 
 def default_output(bed: Bed) -> Path | None:
-    """Returns where results of a GPU belong; those of stand-ins are not kept."""
+    """Returns the file for results of a GPU; None for simulator and stub, whose results are not kept."""
     return RESULTS / f"gpu_check_{bed.chip}.json" if bed.is_hardware else None
 
 

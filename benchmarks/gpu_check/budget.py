@@ -1,4 +1,4 @@
-"""How the seconds of the GPU check are shared out: what a part does not use, later parts get."""
+"""The time budget of the GPU check: seconds that one part leaves are shared by later parts."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ WEIGHTS = {
 
 @dataclass(frozen=True)
 class Budget:
-    """Seconds for several parts, one after another."""
+    """Seconds for several parts, which run one after another."""
 
     parts: tuple[str, ...]  # in their order
     total_s: float = TOTAL_S
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a part that has no weight, and for no seconds."""
+        """Raises ValueError for a part without a weight, and for no seconds."""
         for part in self.parts:
             if part not in WEIGHTS:
                 raise ValueError(f"part: found {part!r}, allowed {', '.join(WEIGHTS)}")
@@ -31,7 +31,7 @@ class Budget:
             raise ValueError(f"seconds: found {self.total_s:g}, allowed more than 0")
 
     def limit_s(self, part: str, spent_s: float) -> float:
-        """Returns the seconds for a part that begins after so many: its share of what is left."""
+        """Returns the seconds of a part that begins after ``spent_s``: its share of what remains."""
         coming = self.parts[self.parts.index(part) :]
         left_s = max(0.0, self.total_s - spent_s)
         return left_s * WEIGHTS[part] / sum(WEIGHTS[other] for other in coming)

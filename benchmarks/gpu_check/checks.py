@@ -1,4 +1,4 @@
-"""What the GPU check does and finds, as values: checks, their outcomes, parts."""
+"""The checks of the GPU check, their outcomes, and parts of checks, as values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ CHECK_LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """What became of one check."""
+    """The outcome of one check."""
 
     status: Status
     words: str = ""  # one line for people
@@ -25,7 +25,7 @@ class CheckOutcome:
 
 @dataclass(frozen=True)
 class Check:
-    """One question; what it raises is a failure."""
+    """One check; an exception in it is a failure."""
 
     name: str
     ask: Callable[[], CheckOutcome]
@@ -34,7 +34,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Row:
-    """One check that was begun."""
+    """One check that was begun, with its outcome."""
 
     name: str
     outcome: CheckOutcome
@@ -59,19 +59,19 @@ class PartResult:
 
     @property
     def status(self) -> Status:
-        """Returns the worst of its checks; a part that had no time for any has failed."""
+        """Returns the worst status of the part's checks; "failed" for a part that had no time for a check."""
         found = {row.outcome.status for row in self.rows}
         if "failed" in found or (self.left_out and not found):
             return "failed"
         return "passed" if "passed" in found else "skipped"
 
     def count(self, status: Status) -> int:
-        """Returns how many checks ended so."""
+        """Returns how many checks have a status."""
         return sum(row.outcome.status == status for row in self.rows)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Returns lines about what failed, was skipped or left out; equal reasons for skipping once."""
+        """Returns lines about failed, skipped and omitted checks; equal reasons for skipping once."""
         failed = [f"{row.name}: {row.outcome.words}" for row in self.rows if row.outcome.status == "failed"]
         reasons = [row.outcome.words for row in self.rows if row.outcome.status == "skipped"]
         lines = [f"FAILED  {line}" for line in failed]
@@ -82,17 +82,17 @@ class PartResult:
 
 
 def passed(words: str = "", **facts: Any) -> CheckOutcome:
-    """Returns an outcome that is right."""
+    """Returns the outcome of a check that passed."""
     return CheckOutcome("passed", words, facts)
 
 
 def failed(words: str, **facts: Any) -> CheckOutcome:
-    """Returns an outcome that is wrong."""
+    """Returns the outcome of a check that failed."""
     return CheckOutcome("failed", words, facts)
 
 
 def skipped(words: str) -> CheckOutcome:
-    """Returns why something cannot be asked here."""
+    """Returns the outcome of a check that cannot run here, with the reason."""
     return CheckOutcome("skipped", words)
 
 

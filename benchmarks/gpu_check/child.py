@@ -1,7 +1,7 @@
-"""The child of the GPU check: asks the checks of one part and tells each outcome at once, by a pipe.
+"""The child process of the GPU check: runs the checks of one part and sends each outcome at once, by a pipe.
 
-Lines are JSON: first the names of all checks, then each one that begins, and what became of it. The child
-ends after a check that raised: an error of a kernel may have taken the context of its process with it.
+Lines are JSON: first the names of all checks, then each check that begins, and its outcome. The child ends
+after a check that raised: an error of a kernel may have made the context of its process unusable.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def checks_of(part: str, bed: Bed) -> tuple[Check, ...]:
 
 
 def attempt(check: Check) -> tuple[CheckOutcome, bool]:
-    """Returns the outcome of a check, and whether it raised; a defect of ours ends the process."""
+    """Returns the outcome of a check, and whether it raised; a defect of the tuner ends the process."""
     try:
         return check.ask(), False
     except TunerError as error:
@@ -36,7 +36,7 @@ def attempt(check: Check) -> tuple[CheckOutcome, bool]:
 
 
 def ask(checks: tuple[Check, ...], start: int, limit_s: float, pipe: IO[str]) -> None:
-    """Asks from ``start`` until the seconds are over or a check raises."""
+    """Runs checks from number ``start`` on until the seconds are over or a check raises."""
     began_s = time.monotonic()
     _tell(pipe, {"checks": [check.name for check in checks]})
     for number in range(start, len(checks)):
@@ -58,7 +58,7 @@ def _tell(pipe: IO[str], line: dict[str, object]) -> None:
 
 
 def main() -> None:
-    """Asks what the parent wants to know."""
+    """Runs the checks that the parent process asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=WEIGHTS)
     parser.add_argument("--device", choices=DEVICES, required=True)

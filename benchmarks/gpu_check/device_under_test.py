@@ -1,4 +1,4 @@
-"""What the GPU check runs on: the GPU here, the simulated one, or the stand-in for the driver."""
+"""The device of the GPU check: the GPU here, the simulated one, or the stub of the driver."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,16 +29,16 @@ class Bed:
 
     @property
     def is_hardware(self) -> bool:
-        """Tells whether times mean anything."""
+        """True if the device is a GPU, so that times are meaningful."""
         return self.device == CUDA
 
     @property
     def target(self) -> TargetName:
-        """Returns what code is made for: machine code on hardware where there is ptxas, PTX elsewhere."""
+        """Returns the target of compilation: machine code on hardware with ptxas, else PTX."""
         return TargetName(CUDA if self.is_hardware else SIMULATOR, self.chip)
 
     def open(self, seed: int = 0) -> "AbstractDevice":
-        """Opens the device; a simulated one does what is ready in a random order. Raises DeviceError."""
+        """Opens the device; a simulated one runs ready device work in a random order. Raises DeviceError."""
         if self.device == SIMULATOR:
             from tuner.simulator.device.simulated_device import SimulatedDevice
 
@@ -52,7 +52,7 @@ class Bed:
         return open_device()
 
     def here(self) -> "GpuHere | None":
-        """Returns what the driver says of the GPU; None on the simulator. Raises DeviceError."""
+        """Returns the driver's description of the GPU; None on the simulator. Raises DeviceError."""
         from tuner.runtime.cuda.probe import describe_gpu
 
         if self.device == SIMULATOR:
@@ -74,7 +74,7 @@ class Bed:
 
 
 def bed_of(device: str, is_quick: bool = False) -> Bed:
-    """Returns the device by its word. Raises DeviceError where there is none, or one of an unknown chip."""
+    """Returns the device by its name. Raises DeviceError for no device, and for an unknown chip."""
     from tuner.core.chips import CHIPS
 
     here = Bed(device, "").here() if device == CUDA else None

@@ -1,4 +1,4 @@
-"""The GPU check, first part: what this machine has."""
+"""The GPU check, first part: the environment of this machine."""
 
 import importlib
 import importlib.metadata
@@ -36,7 +36,7 @@ def checks(bed: Bed) -> tuple[Check, ...]:
 
 
 def ask_gpu(bed: Bed) -> CheckOutcome:
-    """Tells the GPU and its driver; the driver's memory is asked for a few bytes."""
+    """Reports the GPU and its driver; allocates a few bytes of device memory."""
     here, device = bed.here(), bed.open()
     stream = device.create_stream()
     device.free(device.allocate(256, stream), stream)
@@ -52,7 +52,7 @@ def ask_gpu(bed: Bed) -> CheckOutcome:
 
 
 def ask_packages() -> CheckOutcome:
-    """Tells versions; the MLIR bindings must load."""
+    """Reports versions of packages; fails where the MLIR bindings cannot be loaded."""
     importlib.import_module("tuner.mlir.bindings")
     from tuner.mlir.wheels import llvm_version
 
@@ -63,7 +63,7 @@ def ask_packages() -> CheckOutcome:
 
 
 def ask_ptxas(bed: Bed) -> CheckOutcome:
-    """Tells the assembler, which must know the chip."""
+    """Reports the version of ptxas; fails where ptxas does not support the chip."""
     from tuner.targets.gpu.ptxas import find_ptxas
 
     ptxas = find_ptxas()
@@ -89,7 +89,7 @@ def ask_sensors(bed: Bed) -> CheckOutcome:
 
 
 def ask_cublas(bed: Bed) -> CheckOutcome:
-    """Tells which baseline times are compared with."""
+    """Reports the cuBLAS that is the baseline of timings."""
     from tuner.core.errors import TunerError
     from tuner.runtime.cuda.cublas import find_cublas
 
@@ -102,7 +102,7 @@ def ask_cublas(bed: Bed) -> CheckOutcome:
 
 
 def ask_sanitizer() -> CheckOutcome:
-    """Tells where the tool is that looks for wrong accesses and races."""
+    """Reports the path of compute-sanitizer."""
     path = find_sanitizer()
     return (
         skipped(f"no {SANITIZER} (pip install nvidia-cuda-sanitizer-api)")
@@ -112,7 +112,10 @@ def ask_sanitizer() -> CheckOutcome:
 
 
 def find_sanitizer() -> Path | None:
-    """Returns the tool of its wheel, on PATH, or where CUDA installs it."""
+    """Returns compute-sanitizer from its wheel, from PATH, or from CUDA's installation.
+
+    None where it is missing.
+    """
     tool = locate(SANITIZER)
     if tool is not None:
         return tool.path

@@ -1,4 +1,4 @@
-"""Points of the strategies for GPUs: bound, compiled, and run on the PTX simulator."""
+"""Points of the GPU strategies: bound, compiled, and run on the PTX simulator."""
 
 import functools
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from tuner.targets.gpu.simulated_run import simulate_program
 
 @dataclass(frozen=True)
 class GpuPoint:
-    """One kernel program to check, for one chip."""
+    """A configuration of a GPU strategy for one problem and one chip."""
 
     problem: Problem
     candidate: Candidate
@@ -34,7 +34,7 @@ class GpuPoint:
 
     @property
     def variables(self) -> tuple[tuple[str, Value], ...]:
-        """Returns what constraints and templates may name beside the knobs."""
+        """Returns the variables of constraints and templates, in addition to the knobs."""
         return gpu_variables(self.problem, self.chip)
 
     def script(self) -> str:
@@ -43,7 +43,7 @@ class GpuPoint:
         return Binder((strategy,), self.problem, self.variables, 1).bind(self.candidate).text
 
     def program(self, script: str | None = None) -> KernelProgram:
-        """Compiles to PTX, perhaps by a script that was changed. Raises CandidateError."""
+        """Compiles the point, or the given script in place of its own, to PTX. Raises CandidateError."""
         text = self.script() if script is None else script
         with interpreter.new_context(), ir.Location.unknown():
             views = views_in(text, self.problem)
@@ -72,7 +72,7 @@ def gpu_variables(problem: Problem, chip: str) -> tuple[tuple[str, Value], ...]:
 
 @functools.lru_cache(maxsize=4)
 def feasible_set(problem: Problem, strategy: str, chip: str = "sm_90") -> FeasibleSet:
-    """Returns what the default search space allows."""
+    """Returns the feasible set of the default search space for one strategy."""
     variables = gpu_variables(problem, chip)
     space_file = load_space_file(default_space_file())
     return FeasibleSet.of(spaces_for(space_file, problem, "ptx", variables, (strategy,)))

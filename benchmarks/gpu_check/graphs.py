@@ -1,4 +1,4 @@
-"""Calls as graphs, for the GPU check: launched again, they read their arguments anew."""
+"""Calls as CUDA graphs, for the GPU check: each launch reads the arguments anew."""
 
 import numpy as np
 

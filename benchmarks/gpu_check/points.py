@@ -1,4 +1,4 @@
-"""Small points of every GPU strategy of the default search space, for a GPU and its simulator to agree on."""
+"""Small points of every GPU strategy of the default search space, to compare a GPU with its simulator."""
 
 import itertools
 import zlib
@@ -30,14 +30,14 @@ DRAWS = 8  # points that are tried until one can be launched
 
 @dataclass(frozen=True)
 class Case:
-    """One problem for one strategy; its point is drawn when it is needed."""
+    """One problem for one strategy; its point is drawn on demand."""
 
     strategy: str
     problem: Problem
 
     @property
     def name(self) -> str:
-        """Returns what tells it apart."""
+        """Returns a unique name."""
         return f"{self.strategy} {self.problem.key}"
 
 
@@ -48,14 +48,14 @@ def gpu_strategies() -> tuple[StrategyEntry, ...]:
 
 
 def cases(chip: str, rounds: int = ROUNDS) -> tuple[Case, ...]:
-    """Returns cases of all strategies of a chip in turns, so that a list cut short still has each of them."""
+    """Returns cases of all strategies of a chip, round-robin: each prefix has cases of many strategies."""
     columns = [list(_cases_of(entry, chip, rounds)) for entry in gpu_strategies()]
     rows = itertools.zip_longest(*columns)
     return tuple(case for row in rows for case in row if case is not None)
 
 
 def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
-    """Yields problems of each dtype and layout, with rows of whole 16 bytes where others are not allowed."""
+    """Yields problems of each dtype and layout, with rows of whole 16 bytes where no others are allowed."""
     kinds = [(dtype, layout) for layout in entry.layouts for dtype in entry.dtypes]
     for number in range(rounds):
         for place, (dtype, layout) in enumerate(kinds):
@@ -83,7 +83,7 @@ def is_allowed(entry: StrategyEntry, problem: Problem, chip: str) -> bool:
 def built(case: Case, target: TargetName) -> tuple[GpuPoint, KernelProgram]:
     """Draws and compiles a preferred point that can be launched: to machine code where there is ptxas.
 
-    Raises CandidateError for the last of several that could not, UsageError where the space has none.
+    Raises CandidateError for the last of several points that failed, UsageError for a space without points.
     """
     allowed = _preferred(case, target)
     rng = np.random.default_rng(zlib.crc32(case.name.encode()))
@@ -111,7 +111,7 @@ def _preferred(case: Case, target: TargetName) -> FeasibleSet:
 
 
 def compiled(point: GpuPoint, target: TargetName) -> KernelProgram:
-    """Compiles one point. Raises CandidateError, for what cannot be launched too."""
+    """Compiles one point. Raises CandidateError, also for a program that cannot be launched."""
     program = point.program()
     if program_support(target, real_composition()).is_simulated:
         return program

@@ -1,4 +1,4 @@
-"""The example programs of the GPU check, and how each is called and judged."""
+"""The example programs of the GPU check, and how each is called and verified."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ CALLS = 3
 
 @dataclass(frozen=True)
 class Seed:
-    """A program of the examples, and the forms that it can take."""
+    """An example program, and the forms that its device work can take."""
 
     name: str
     forms: tuple[Form, ...] = FORMS
@@ -47,7 +47,7 @@ SEEDS = (
 
 
 def program_of(text: str, target: TargetName, options: DeviceOptions) -> DeviceProgram:
-    """Compiles a payload with the scripts that its matmuls get where nobody tuned them. Raises TunerError."""
+    """Compiles a payload with the default scripts of its matmuls. Raises TunerError."""
     from benchmarks.program_compiler import compiler_of
 
     return compiler_of(target).compile(text, options=options).code
@@ -61,7 +61,10 @@ def arguments_of(code: DeviceProgram) -> tuple[Any, ...]:
 def called(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], calls: int
 ) -> tuple[Any, ...]:
-    """Loads a program, calls it so often, each time on fresh arguments; returns what the last call gave."""
+    """Loads a program and calls it ``calls`` times, each time on fresh arguments.
+
+    Returns the last results.
+    """
     from tuner.programs.run.device_function import DeviceFunction
 
     program = DeviceFunction(code, device)
@@ -77,7 +80,7 @@ def called(
 def evaluated_by(
     comparisons: list[Comparison], reports: tuple[str, ...], words: str, **more: Any
 ) -> CheckOutcome:
-    """Returns an outcome by numbers and by what a simulated device reported."""
+    """Returns an outcome from comparisons of numbers and from the reports of a simulated device."""
     if not comparisons:
         return evaluated(not reports, reports[0] if reports else f"{words}, nothing to compare", **more)
     worst = max(

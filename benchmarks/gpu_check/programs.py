@@ -83,7 +83,7 @@ def on_callers_stream(bed: Bed, seed: Seed) -> CheckOutcome:
 
 
 def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
-    """Counts what later calls create: no stream, no module. Raises TunerError."""
+    """Checks that later calls create no stream and no module. Raises TunerError."""
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.recording_device import RecordingDevice
 
@@ -104,7 +104,7 @@ def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
 
 
 def overlap(bed: Bed) -> CheckOutcome:
-    """Times two kernels that need nothing of one another: they must run at once. Raises TunerError."""
+    """Times two independent kernels, which must run concurrently. Raises TunerError."""
     from tuner.programs.timing import kernel_times
 
     if not bed.is_hardware:
@@ -119,7 +119,7 @@ def overlap(bed: Bed) -> CheckOutcome:
 
 
 def ask_random(bed: Bed) -> CheckOutcome:
-    """Runs programs drawn at random, where what draws them is installed."""
+    """Runs random programs, where hypothesis is installed."""
     if importlib.util.find_spec("hypothesis") is None:
         return skipped("no random programs (pip install -e '.[dev]')")
     from benchmarks.gpu_check.random_programs import random_programs
@@ -136,7 +136,7 @@ def against_simulator(
     again: tuple[Any, ...],
     device: AbstractDevice,
 ) -> CheckOutcome:
-    """Compares two results with those of the simulator, which looks for what nothing orders as well."""
+    """Compares two results with those of the simulator, which also detects work without an order."""
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     code = program_of(text, TargetName(SIMULATOR, bed.chip), options)
@@ -148,5 +148,5 @@ def against_simulator(
 
 
 def count(recorder: Any, word: str) -> int:
-    """Returns how many calls of a trace begin so."""
+    """Returns how many calls of a trace begin with ``word``."""
     return sum(line.startswith(word) for line in recorder.trace)

@@ -1,4 +1,4 @@
-"""Programs drawn at random, for the GPU check: on the device against the same as loops on the host.
+"""Random programs for the GPU check: on the device against the same program as loops on the host.
 
 Needs hypothesis.
 """
@@ -24,7 +24,7 @@ MANY, FEW = 40, 2  # on hardware, and on what stands for it
 
 
 def random_programs(bed: Bed) -> CheckOutcome:
-    """Runs programs in all forms in turns, up to the first that is wrong. Raises DeviceError."""
+    """Runs programs in all forms, round-robin, up to the first failure. Raises DeviceError."""
     count = MANY if bed.is_hardware else FEW
     device, comparisons = bed.open(), list[Comparison]()
     for number, program in enumerate(draw_programs(count, SEED)):
@@ -42,7 +42,7 @@ def random_programs(bed: Bed) -> CheckOutcome:
 def on_host_too(
     bed: Bed, device: AbstractDevice, program: RandomProgram, form: Form
 ) -> tuple[Comparison, ...]:
-    """Compares one program without scripts with the same on the host. Raises TunerError."""
+    """Compares one program without scripts with the same program on the host. Raises TunerError."""
     from tuner.programs.run.host_function import HostFunction
 
     code = compiler_of(bed.target).compile(program.text, "main", None, DeviceOptions(form=form)).code
@@ -52,7 +52,7 @@ def on_host_too(
 
 
 def draw_programs(count: int, seed: int) -> tuple[RandomProgram, ...]:
-    """Returns so many programs, the same for the same seed."""
+    """Returns ``count`` random programs, the same for the same seed."""
     drawn: list[RandomProgram] = []
 
     @hypothesis.seed(seed)

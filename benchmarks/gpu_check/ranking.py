@@ -1,8 +1,8 @@
-"""The GPU check, sixth part: whether what models of the machine predict is the order of the times.
+"""The GPU check, sixth part: whether cost models rank points in the order of their times.
 
-Random points of each strategy are compiled, predicted by their knobs and by their machine code, checked and
-timed. The pairs are kept. A model is accepted for a strategy of this chip where the rank correlation is 0.8
-or more and 8 random ones are no faster than its first 8 in 95 % of draws.
+Random points of each strategy are compiled, predicted from their knobs and from their machine code, verified
+and timed. The pairs are stored. A model is accepted for a strategy on this chip where the rank correlation is
+0.8 or more and 8 random points are no faster than the model's first 8 in 95 % of draws.
 """
 
 import functools
@@ -44,7 +44,7 @@ MODELS = ("by_knobs", "by_machine_code")
 
 @dataclass(frozen=True)
 class PredictedTime:
-    """What models predict of a point, and its time."""
+    """The predictions for a point, and its time."""
 
     by_knobs: float  # cycles; nan: no model
     by_machine_code: float  # cycles; nan: no nvdisasm
@@ -62,7 +62,7 @@ class Drawn:
 
 
 def checks(bed: Bed) -> tuple[Check, ...]:
-    """Returns a check for each strategy that has a model; one that is skipped where there is no clock."""
+    """Returns a check for each strategy that has a model; a skipped check where nothing can be timed."""
     if not bed.is_hardware:
         return (Check("clock", lambda: skipped(f"no clock on the {bed.device}")),)
     problems = [(entry.name, problem) for entry in gpu_strategies() for problem in _problem(entry, bed.chip)]
@@ -78,7 +78,7 @@ def checks(bed: Bed) -> tuple[Check, ...]:
 
 
 def compare(bed: Bed, strategy: str, problem: Problem, end_s: float, strategies: int) -> CheckOutcome:
-    """Times points for a share of the seconds that are left. Raises TunerError."""
+    """Times points for a share of the remaining seconds. Raises TunerError."""
     stop_s = time.monotonic() + (end_s - time.monotonic()) / strategies
     gpu, rng = bed.gpu(), np.random.default_rng(0)
     pairs: list[PredictedTime] = []
@@ -109,7 +109,7 @@ def drawn_points(bed: Bed, strategy: str, problem: Problem) -> Iterator[Drawn]:
 
 
 def compared_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
-    """Judges each model by the pairs; neither is wrong, but too few pairs are."""
+    """Evaluates each model by the pairs; too few pairs are a failure, an inaccurate model is not."""
     rows = [astuple(pair) for pair in pairs]
     if len(rows) < LEAST_POINTS:
         return failed(f"found {len(rows)} points with times, allowed {LEAST_POINTS} or more", pairs=rows)
@@ -134,7 +134,7 @@ def compared_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
 
 
 def _problem(entry: StrategyEntry, chip: str) -> Iterator[Problem]:
-    """Yields the problem that a strategy is judged on; none where it takes neither type."""
+    """Yields the problem on which a strategy is evaluated; none where it takes neither type."""
     problems = (Matmul(SIZE, SIZE, SIZE, dtype) for dtype in DTYPES if dtype in entry.dtypes)
     yield from itertools.islice((each for each in problems if is_allowed(entry, each, chip)), 1)
 

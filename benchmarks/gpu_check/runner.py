@@ -1,4 +1,4 @@
-"""Runs the parts of the GPU check in child processes: what crashes, hangs or raises there costs one check."""
+"""Runs the parts of the GPU check in child processes: a crash, hang or exception costs one check."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ENDING_S = 10.0  # for a child that has told everything: contexts are destroyed
 
 @dataclass
 class _Told:
-    """What the child of a part has told so far."""
+    """The lines that the child of a part has sent so far."""
 
     names: list[str] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
@@ -42,7 +42,7 @@ class _Told:
             self.next, self.begun = line["done"] + 1, None
 
     def give_up(self, words: str) -> None:
-        """Ends the check that was begun as a failure."""
+        """Fails the check that was begun."""
         assert self.begun is not None
         seconds = time.monotonic() - self.begun_s
         self.rows.append(Row(self.names[self.begun], failed(words), seconds))
@@ -50,7 +50,7 @@ class _Told:
 
 
 def run_part(part: str, bed: Bed, limit_s: float, python: tuple[str, ...] = (sys.executable,)) -> PartResult:
-    """Runs a part until it is done or its seconds are over; a child that ends early has a successor."""
+    """Runs a part until it is done or its seconds are over; restarts a child process that ends early."""
     began_s = time.monotonic()
     told = _Told()
     while (left_s := limit_s - (time.monotonic() - began_s)) > 0:
@@ -77,7 +77,7 @@ def _command(part: str, bed: Bed, start: int, left_s: float, python: tuple[str, 
 
 
 def _run_child(command: list[str], told: _Told, left_s: float) -> str:
-    """Hears a child out; returns why it ended early, "" where it did not or the part's seconds were over."""
+    """Reads a child's lines; returns why the child ended early, "" where it did not or the time was over."""
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as complaints:
         child = subprocess.Popen(
@@ -102,7 +102,10 @@ def _run_child(command: list[str], told: _Told, left_s: float) -> str:
 
 
 def _hear(pipe: IO[bytes], told: _Told, left_s: float) -> str | None:
-    """Takes lines to the end; returns why it stopped before: "" for the part's seconds; None at the end."""
+    """Reads lines to the end.
+
+    Returns why reading stopped before, "" for the end of the part's time, or None.
+    """
     start_s, rest = time.monotonic(), b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
@@ -124,7 +127,7 @@ def _hear(pipe: IO[bytes], told: _Told, left_s: float) -> str | None:
 
 
 def _end(child: "subprocess.Popen[bytes]", retry_limit_s: float) -> int:
-    """Waits for the child, then kills it with what it started; returns its exit code."""
+    """Waits for the child, then kills the child and its processes; returns the child's exit code."""
     try:
         return child.wait(retry_limit_s)
     except subprocess.TimeoutExpired:

@@ -1,6 +1,6 @@
 """The GPU check, third part: NVIDIA's compute-sanitizer on one point of each strategy.
 
-What it watches is this module run with --strategy: one point is compiled, run and compared with float64.
+The sanitizer watches this module run with --strategy: one point is compiled, run and compared with float64.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def watch(path: Path, tool: str, bed: Bed, strategy: str) -> CheckOutcome:
 
 
 def verdict(tool: str, code: int, text: str) -> CheckOutcome:
-    """Judges what the tool printed: a summary of nothing, and no other exit code than 0."""
+    """Returns the outcome from the tool's output: passed for a summary without errors and exit code 0."""
     summary = SUMMARY.search(text)
     found = COMPLAINT.search(text)
     if summary is None:
@@ -79,7 +79,7 @@ def verdict(tool: str, code: int, text: str) -> CheckOutcome:
 
 
 def run_once(bed: Bed, strategy: str) -> str:
-    """Runs the strategy's first point; returns "" where C is right, else what is wrong. Raises TunerError."""
+    """Runs the strategy's first point; returns "" where C is right, else the error. Raises TunerError."""
     from benchmarks.gpu_check.points import Case, first_built, gpu_strategies
     from benchmarks.gpu_check.strategies import run_on
     from tuner.core.problem import Matmul
@@ -98,7 +98,7 @@ def run_once(bed: Bed, strategy: str) -> str:
 
 
 def main() -> None:
-    """Runs one point, to be watched."""
+    """Runs one point, under the sanitizer."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=DEVICES, default=STUB)
     parser.add_argument("--chip", required=True)

@@ -1,7 +1,7 @@
 """The GPU check, second part: the GPU against its simulator on small points of every strategy.
 
-Same code, same inputs; every element of C is compared with float64 and with the simulator's. Other bits are
-counted but no failure: tensor cores add in an order of their own.
+Same code, same inputs; every element of C is compared with float64 and with the simulator's. Different bits
+are counted, but are no failure: tensor cores add in an unspecified order.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def _smallest_of_each(chosen: tuple[Case, ...]) -> tuple[Case, ...]:
 
 
 def agree(bed: Bed, case: Case, device: AbstractDevice) -> CheckOutcome:
-    """Runs one point on both and compares. Raises CandidateError, DeviceError."""
+    """Runs one point on the device and on the simulator, and compares. Raises CandidateError, DeviceError."""
     point, program = built(case, bed.target)
     rng = np.random.default_rng(SEED)
     inputs = draw(case.problem, draw_base(case.problem, rng), rng)
@@ -70,7 +70,7 @@ def agree(bed: Bed, case: Case, device: AbstractDevice) -> CheckOutcome:
 
 
 def compared(inputs: Inputs, found: Array, simulated: Array, knobs: dict[str, Any]) -> CheckOutcome:
-    """Judges what both gave: right, and no further apart than rounding takes."""
+    """Returns an outcome: passed if both results are right, and differ by no more than rounding."""
     of_gpu, gpu_result = compare(inputs, found)
     of_simulator, simulator_result = compare(inputs, simulated)
     apart = differences(inputs, found, simulated)
@@ -96,7 +96,7 @@ def compared(inputs: Inputs, found: Array, simulated: Array, knobs: dict[str, An
 
 
 def differences(inputs: Inputs, one: Array, other: Array) -> Array:
-    """Returns how far apart results are, in tolerances of each element; inf where only one has a number."""
+    """Returns differences in tolerances of each element; inf where only one result has a number."""
     with np.errstate(invalid="ignore"):
         apart = np.abs(one.astype(np.float64) - other.astype(np.float64)) / np.maximum(inputs.tolerance, TINY)
     is_nan = np.isnan(one.astype(np.float64)) & np.isnan(other.astype(np.float64))
@@ -115,7 +115,7 @@ def listed(inputs: Inputs, found: Array, simulated: Array, wrong: Array) -> Iter
 
 
 def run_on(device: AbstractDevice, program: KernelProgram, inputs: Inputs) -> tuple[Array, int]:
-    """Runs a program once on fresh memory; returns C and how many bytes around it were changed."""
+    """Runs a program once on fresh memory; returns C and how many bytes around C were changed."""
     problem = inputs.problem
     c = GuardedArray((problem.rows, problem.sizes[1]), output_dtype(problem))
     loaded = LoadedKernels(device, program)

@@ -1,4 +1,4 @@
-"""The stand-in for libcuda: built once, its kernels run by the PTX simulator.
+"""A stub of libcuda: built once, its kernels run by the PTX simulator.
 
 stub = StubDriver()            # raises NoCompilerError where there is no C compiler
 device = stub.open()           # a CudaDevice on it, by ctypes
@@ -42,7 +42,7 @@ class NoCompilerError(Exception):
 
 @functools.cache
 def stub_library() -> Path:
-    """Returns the library, named as the real one is. Raises NoCompilerError."""
+    """Returns the path of the library, named like the real one. Raises NoCompilerError."""
     given = os.environ.get("STUB_DRIVER")  # of a test that starts a process
     if given is not None:
         return Path(given)
@@ -58,10 +58,10 @@ def stub_library() -> Path:
 
 
 def new_library() -> Path:
-    """Returns a library whose state no other has: a copy, but for what another process has built.
+    """Returns a library with a state of its own: a copy, except for a library built by another process.
 
-    What an earlier device left to the garbage collector frees addresses that a shared library may have handed
-    out again. Raises NoCompilerError.
+    Memory that an earlier device left to the garbage collector is freed at addresses that a shared library
+    may have handed out again. Raises NoCompilerError.
     """
     built = stub_library()
     if "STUB_DRIVER" in os.environ:
@@ -72,12 +72,14 @@ def new_library() -> Path:
 
 
 class StubDriver:
-    """The stand-in, as new. One at a time: what the one before has allocated is freed."""
+    """The stub in its initial state. One at a time: allocations of an earlier one are freed."""
 
     def __init__(self, on_launch: OnLaunch | None = None, library: str | None = None) -> None:
-        """Starts anew. ``on_launch`` is told of launches beside the simulator that runs PTX.
+        """Resets the library.
 
-        Takes the ``library`` that another process has built. Raises NoCompilerError.
+        ``on_launch`` is called for launches, in addition to the simulator that runs PTX.
+
+        ``library`` is one that another process has built. Raises NoCompilerError.
         """
         for earlier in CURRENT:
             earlier.forget_all()
@@ -98,15 +100,15 @@ class StubDriver:
         return open_device(ordinal, library=self.path)
 
     def forget_all(self) -> None:
-        """Frees what is allocated and forgets what was asked."""
+        """Frees all allocations and clears the record of calls."""
         self._library.stub_reset()
 
     def machine(self, gpus: int = 1, has_pools: bool = True) -> None:
-        """Says what there is."""
+        """Sets the number of GPUs, and whether they have memory pools."""
         self._library.stub_machine(gpus, int(has_pools))
 
     def fail(self, name: str, result: int, after: int = 0) -> None:
-        """Lets a call fail once, after some that do not."""
+        """Makes a call fail once with ``result``, after ``after`` successful calls."""
         self._library.stub_fail(name.encode(), result, after)
 
     def calls(self, name: str) -> int:
@@ -123,7 +125,12 @@ class StubDriver:
         return type_.in_dll(self._library, name)
 
     def _describe(self, image: bytes, name: bytes, sizes: Any) -> int:
-        """Tells the parameters of a kernel; -1 where there is none. Code that is no PTX has none."""
+        """Writes the bytes of each kernel parameter to ``sizes``.
+
+        Returns their number, -1 for no such kernel.
+
+        Returns 0 for code that is not PTX.
+        """
         if not image.lstrip().startswith((b"//", b".version")):
             return 0
         try:

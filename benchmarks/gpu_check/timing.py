@@ -1,7 +1,8 @@
-"""The GPU check, fifth part: whether times mean what they say.
+"""The GPU check, fifth part: whether measured times are plausible.
 
-The same code timed twice in turns must give the same, events must agree with the host's clock, nothing may be
-faster than the chip's documented peak, and cuBLAS is timed in turns with a strategy's first point.
+The same code timed twice, interleaved, must give equal times, events must agree with the host's clock, no
+kernel may be faster than the chip's documented peak, and cuBLAS is timed interleaved with a strategy's first
+point.
 """
 
 import functools
@@ -37,7 +38,7 @@ STRATEGIES = {"f16": "matmul_gpu_mma_sync", "f32": "matmul_gpu_simt"}
 
 
 def checks(bed: Bed) -> tuple[Check, ...]:
-    """Returns the checks of times; one that is skipped where there is no clock."""
+    """Returns the checks of times; a skipped check where nothing can be timed."""
     if not bed.is_hardware:
         return (Check("clock", lambda: skipped(f"no clock on the {bed.device}")),)
     found = []
@@ -52,7 +53,7 @@ def checks(bed: Bed) -> tuple[Check, ...]:
 
 
 def twice(bed: Bed, dtype: str) -> CheckOutcome:
-    """Times one program twice in turns, and compares it with the peak. Raises TunerError."""
+    """Times one program twice, interleaved, and compares it with the peak. Raises TunerError."""
     gpu, problem = bed.gpu(), Matmul(SIZE, SIZE, SIZE, dtype)
     bench = Bench(gpu, problem, first_program(bed, problem))
     with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
@@ -62,7 +63,7 @@ def twice(bed: Bed, dtype: str) -> CheckOutcome:
 
 
 def same(one: Measurement, again: Measurement, flop: float, peak_flop_per_s: float | None) -> CheckOutcome:
-    """Judges two timings of the same code."""
+    """Compares two timings of the same code."""
     noise, speed = noise_of(one, again), flop / min(one.median_s, again.median_s)
     words = f"{one.median_s * 1e6:.1f} and {again.median_s * 1e6:.1f} us, noise {100 * noise:.2f} %"
     facts: dict[str, Any] = {"median_s": [one.median_s, again.median_s], "noise": noise, "flop_per_s": speed}
@@ -100,7 +101,7 @@ def clocks_agree(
 
 
 def baseline(bed: Bed, dtype: str) -> CheckOutcome:
-    """Times cuBLAS in turns with a strategy's first point. Raises TunerError."""
+    """Times cuBLAS interleaved with a strategy's first point. Raises TunerError."""
     problem = Matmul(SIZE, SIZE, SIZE, dtype)
     return versus(bed.gpu(), problem, first_program(bed, problem))
 
@@ -112,7 +113,7 @@ def versus(
     find: Callable[[], str] = find_cublas,
     effort: Effort = FINAL_EFFORT,
 ) -> CheckOutcome:
-    """Times a program and cuBLAS in turns on the same arrays, both checked first. Raises TunerError."""
+    """Times a program and cuBLAS interleaved on the same arrays, both verified first. Raises TunerError."""
     bench, rng = Bench(gpu, problem, program), np.random.default_rng(0)
     before = gpu.read_sensors()
     with closing(GpuTimer(gpu.device, gpu.cache_bytes)) as timer:
@@ -132,7 +133,7 @@ def versus(
 
 
 class Bench:
-    """One problem's arrays on the GPU and one program that was found right there."""
+    """One problem's arrays on the GPU, and one program that was verified there."""
 
     def __init__(self, gpu: "LocalGpu", problem: Problem, program: KernelProgram) -> None:
         """Draws, uploads, runs once and compares. Raises CandidateError, DeviceError."""
@@ -151,7 +152,7 @@ class Bench:
         return self.checked(self._loaded.work(self._arrays.addresses))
 
     def checked(self, work: Enqueue) -> Enqueue:
-        """Returns the work, once it has given the right C. Raises CandidateError."""
+        """Returns the work, once it has computed the right C. Raises CandidateError."""
         self._arrays.fill(np.random.default_rng(1))
         work(0)
         self._arrays.evaluate()
@@ -166,7 +167,7 @@ class Bench:
 def times_document(
     problem: Problem, own: Measurement, theirs: Measurement | None, name: str
 ) -> dict[str, Any]:
-    """Returns both times; ``ratio`` above 1 means that ours is faster."""
+    """Returns both times; ``ratio`` above 1 means that the tuner's kernel is faster."""
     facts: dict[str, Any] = {
         "problem": problem.key,
         "median_s": own.median_s,

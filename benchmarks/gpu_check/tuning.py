@@ -1,4 +1,4 @@
-"""The GPU check, last part: short runs of the tuner, their best timed in turns with cuBLAS."""
+"""The GPU check, last part: short runs of the tuner, whose best kernel is timed interleaved with cuBLAS."""
 
 import functools
 import tempfile
@@ -29,7 +29,7 @@ SMALL_TRIALS = 2
 
 
 def checks(bed: Bed) -> tuple[Check, ...]:
-    """Returns one run for each problem; on the simulator a small one without times."""
+    """Returns one run for each problem; on the simulator a small run without times."""
     if bed.device == SIMULATOR:
         return (Check(SMALL.key, lambda: tune_untimed(bed)),)
     if not bed.is_hardware:
@@ -47,12 +47,12 @@ def checks(bed: Bed) -> tuple[Check, ...]:
 
 
 def share_s(end_s: float, now_s: float, runs: int) -> float:
-    """Returns the seconds to search in, for the first of several runs that share what is left."""
+    """Returns the seconds to search in, for the first of several runs that share the remaining seconds."""
     return max(LEAST_SEARCH_S, SEARCH_SHARE * (end_s - now_s) / runs)
 
 
 def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutcome:
-    """Tunes, then times the best in turns with cuBLAS. Raises TunerError."""
+    """Tunes, then times the best kernel interleaved with cuBLAS. Raises TunerError."""
     import tuner
     from benchmarks.gpu_check.timing import versus
 
@@ -77,7 +77,7 @@ def recompiled(chip: str, problem: Problem, script_text: str) -> KernelProgram:
 
 
 def joined(tuned: "TunedRun", timed: CheckOutcome) -> CheckOutcome:
-    """Returns the times in turns with what the run tells."""
+    """Returns the outcome of the interleaved times with the results of the run."""
     assert tuned.best is not None
     candidate, baseline = tuned.best.record.candidate, tuned.run.baseline
     facts = {
@@ -103,7 +103,7 @@ def tune_untimed(bed: Bed) -> CheckOutcome:
 
 
 def counts_text(tuned: "TunedRun") -> str:
-    """Returns what became of the trials."""
+    """Returns the counts of trials by status."""
     counts = tuned.counts
     right = counts.measured + counts.verified
     return f"{counts.proposed} tried, {right} right, {counts.failed} failed"

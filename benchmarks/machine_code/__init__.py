@@ -1,1 +1,1 @@
-"""The machine code of the GPU strategies, counted: what their main loops are made of."""
+"""Statistics of the machine code of the GPU strategies: the instructions of their main loops."""

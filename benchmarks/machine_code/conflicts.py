@@ -1,4 +1,4 @@
-"""How often random points of the tensor-core strategy wait for banks, by the simulator's count."""
+"""How often random points of the tensor-core strategy have bank conflicts, by the simulator's count."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LARGEST = 128 * 256  # sums of a block: larger ones take seconds to simulate
 
 @dataclass(frozen=True)
 class ConflictCount:
-    """What the simulator said of random points."""
+    """The simulator's counts over random points."""
 
     shared: str  # "swizzle" or "pad"
     points: int
@@ -27,7 +27,7 @@ class ConflictCount:
 
 
 def count_conflicts(shared: str, count: int, seed: int) -> ConflictCount:
-    """Simulates so many random feasible points whose tiles are laid out in one way."""
+    """Simulates ``count`` random feasible points whose shared memory has one layout."""
     ratios, wrong = [], 0
     for point in random_points(shared, count, np.random.default_rng(seed)):
         verdict, _, simulations = point.run(point.program())
@@ -37,7 +37,7 @@ def count_conflicts(shared: str, count: int, seed: int) -> ConflictCount:
 
 
 def random_points(shared: str, count: int, rng: np.random.Generator) -> Iterator[GpuPoint]:
-    """Draws feasible points of random problems, dtypes and layouts in turn."""
+    """Draws feasible points of random problems, dtypes and layouts round-robin."""
     kinds = [(dtype, layout) for dtype in DTYPES for layout in LAYOUTS]
     for number in range(count):
         problem = _random_problem(*kinds[number % len(kinds)], rng)

@@ -1,4 +1,4 @@
-"""What the main loop of a kernel is made of, and in how many cycles one warp alone could issue it."""
+"""The instructions of a kernel's main loop, and in how many cycles one warp alone could issue them."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class LoopCounts:
-    """The main loop of one kernel: instructions by what they do, cycles of one pass."""
+    """The main loop of one kernel: instructions by group, cycles of one iteration."""
 
     instructions: int
     products: int
@@ -48,12 +48,12 @@ class LoopCounts:
 
     @property
     def stalls_over_ideal(self) -> float:
-        """Returns the share of cycles beyond which one warp alone cannot come."""
+        """Returns the ratio of stall cycles to ideal cycles."""
         return self.stall_cycles / self.ideal_cycles
 
 
 def count_loop(kernel: Kernel, chip: str) -> LoopCounts | None:
-    """Counts the main loop; None for a kernel that has no loop with products."""
+    """Counts the main loop; None for a kernel without a loop with products."""
     bounds = main_loop(kernel)
     if bounds is None:
         return None

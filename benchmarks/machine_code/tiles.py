@@ -14,7 +14,7 @@ WIDE: dict[str, Any] = {"block_n": 256, "warps_n": 4}
 
 @dataclass(frozen=True)
 class ComparedTile:
-    """A tile of a matmul as our strategies make it, and what others need for the same one."""
+    """A tile of a matmul in the tuner's strategies, and the same tile in Triton."""
 
     name: str
     ours: Point
@@ -25,12 +25,12 @@ class ComparedTile:
 
     @property
     def knobs(self) -> dict[str, int]:
-        """Returns the knobs that are numbers."""
+        """Returns the knobs with integer values."""
         return {name: value for name, value in self.ours.candidate.choices if isinstance(value, int)}
 
     @property
     def warps(self) -> int:
-        """Returns the warps of a block of ours."""
+        """Returns the number of warps of a block of the tuner's kernel."""
         knobs = self.knobs
         if "consumers" in knobs:
             return 4 * knobs["consumers"]  # those that multiply

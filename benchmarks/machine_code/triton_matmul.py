@@ -71,7 +71,10 @@ def matmul(  # type: ignore[no-untyped-def] # as above
 
 
 def compiled(tile: ComparedTile, chip: str) -> KernelProgram:
-    """Returns Triton's PTX for a tile, with as many stages as ours has buffers; not yet assembled."""
+    """Returns Triton's PTX for a tile, with as many stages as the tuner's kernel has buffers.
+
+    Not assembled.
+    """
     problem, knobs = tile.ours.problem, tile.knobs
     constants: dict[str, Any] = {name: knobs[name] for name in ("block_m", "block_n", "block_k")}
     constants |= {"group": 8, "is_transposed": problem.layout == "nt"}

@@ -1,1 +1,1 @@
-"""How good searches and spaces are: replays of recorded spaces, warm starts, mining."""
+"""Evaluation of searches and spaces: replays of recorded spaces, warm starts, mining of constraints."""

@@ -86,7 +86,7 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _measured(name: str, space: SearchSpace, repeats: int) -> dict[str, Any]:
-    """Enumerates in fresh processes; the largest memory of them, and the median of their times."""
+    """Enumerates in fresh processes; returns the largest peak memory and the median time."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1, maxtasksperchild=1) as pool:
         done = [pool.apply(_enumerated, (space,)) for _ in range(repeats)]
@@ -129,7 +129,7 @@ def _peak_mib() -> float:
 
 
 def _generated(kind: str, combinations: int) -> SearchSpace:
-    """Returns a space of about so many combinations: no constraint, or those of a tensor-core matmul."""
+    """Returns a space of about so many combinations: unconstrained, or with constraints of an MMA matmul."""
     if kind == "free":
         digits = len(str(combinations)) - 1
         return SearchSpace("free", tuple(Knob(f"knob_{n}", tuple(range(10))) for n in range(digits)))
@@ -142,7 +142,7 @@ def _generated(kind: str, combinations: int) -> SearchSpace:
 
 
 def recorded_space(path: Path) -> tuple[SearchSpace, list[Candidate]]:
-    """Returns the space of a recorded file, and the configurations that it holds."""
+    """Returns the space of a recorded file, and its configurations."""
     from tuner.recorded.file import open_recorded  # not at the top: what the children import is measured
 
     recorded = open_recorded(path).document
@@ -154,7 +154,7 @@ def recorded_space(path: Path) -> tuple[SearchSpace, list[Candidate]]:
 
 
 def _require_recorded(path: Path, feasible: FeasibleSet, recorded: list[Candidate]) -> None:
-    """Exits unless the feasible set is what was recorded."""
+    """Exits unless the feasible set equals the recorded configurations."""
     missed = sum(feasible.row_of(each) is None for each in recorded)
     if missed or feasible.rows != len(recorded):
         sys.exit(f"{path}: {feasible.rows} feasible, {len(recorded)} recorded, {missed} of them not feasible")

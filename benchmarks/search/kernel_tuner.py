@@ -1,4 +1,4 @@
-"""Kernel Tuner's searches through a space whose times are known, in its own simulation mode.
+"""Kernel Tuner's search methods on a space whose times are known, in Kernel Tuner's simulation mode.
 
 Needs the package ``kernel-tuner``; no GPU.
 """
@@ -37,7 +37,7 @@ def is_installed() -> bool:
 
 
 def write_cache(space: ReplaySpace, path: Path) -> None:
-    """Writes the space of one strategy as a cache that simulation mode reads."""
+    """Writes the space of one strategy as a cache for the simulation mode."""
     knobs = _knobs(space)
     cache = {}
     for row, time_s in enumerate(space.times_s.tolist()):
@@ -59,7 +59,7 @@ def write_cache(space: ReplaySpace, path: Path) -> None:
 def replay_kernel_tuner(
     space: ReplaySpace, cache: Path, search: str, seed: int, evaluations: int
 ) -> ReplayedSearch:
-    """Searches with one of its methods, which chooses among the allowed rows only, as ours do."""
+    """Searches with one of Kernel Tuner's methods, among allowed configurations only, as the tuner does."""
     import kernel_tuner
 
     knobs = _knobs(space)
@@ -99,7 +99,7 @@ def _knobs(space: ReplaySpace) -> tuple[Knob, ...]:
 
 
 def _costs(time_s: float) -> dict[str, Any]:
-    """Returns what a cache has beside the knobs; compiling and timing cost nothing."""
+    """Returns the entries of a cache besides the knobs; compiling and timing cost nothing."""
     timed: dict[str, Any] = (
         {"time": "RuntimeFailedConfig", "times": []}
         if np.isnan(time_s)
@@ -121,7 +121,7 @@ def _allowed(space: ReplaySpace, knobs: tuple[Knob, ...]) -> Callable[[dict[str,
 
 
 def _found(results: list[dict[str, Any]], names: list[str]) -> Iterator[float]:
-    """Yields the best time after each evaluation; one that was made before is none."""
+    """Yields the best time after each evaluation; a repeated evaluation is not counted."""
     best, seen = np.inf, set()
     for result in results:
         key = tuple(result[name] for name in names)
@@ -134,6 +134,6 @@ def _found(results: list[dict[str, Any]], names: list[str]) -> Iterator[float]:
 
 
 def _held(found: np.ndarray, evaluations: int) -> np.ndarray:
-    """Returns as many steps as were allowed: a search that ended before keeps what it had."""
+    """Returns an array of ``evaluations`` steps: a search that ended early keeps its best time."""
     short = max(0, evaluations - len(found))
     return np.append(found, np.full(short, found[-1] if len(found) else np.inf))[:evaluations]

@@ -1,10 +1,10 @@
-"""What mined constraints are worth: a public GEMM whose real constraints are hidden, tried at random points.
+"""Evaluation of mined constraints: a public GEMM whose real constraints are hidden, tried at random points.
 
     python -m benchmarks.search.mining gemm_RTX_3090.json.gz --json
 
-Points of the whole product are drawn; those that CLBlast refuses count as failures. The suggestions are then
-held against the whole product: the share of what is refused that they reject, and, as that alone would be
-cheap, the share of what works that they lose.
+Points of the Cartesian product are drawn; points that CLBlast refuses count as failures. The suggestions are
+then applied to the whole product: reported are the share of refused points that they reject, and the share of
+working points that they lose, as the first share alone would be easy to reach.
 """
 
 import argparse

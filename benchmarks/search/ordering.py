@@ -1,4 +1,4 @@
-"""How good an order is in which points would be measured, of a space whose every time is known."""
+"""Evaluation of the order in which points would be measured, on a space whose every time is known."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ DRAWS = 2000
 
 @dataclass(frozen=True)
 class Ordering:
-    """What an order by predictions is worth."""
+    """Scores of an order by predictions."""
 
     points: int
     rank_correlation: float  # Spearman, of predictions and times
@@ -30,12 +30,15 @@ class Ordering:
 
     @property
     def is_accepted(self) -> bool:
-        """Tells whether candidates should be measured in this order."""
+        """True if candidates should be measured in this order."""
         return self.rank_correlation >= LEAST_CORRELATION and self.beats_random >= CONFIDENCE
 
 
 def ordering(predicted: Numbers, times_s: Numbers, rng: np.random.Generator) -> Ordering:
-    """Judges predictions, less is better, against times; points without either (nan, infinite) count not."""
+    """Evaluates predictions, smaller is better, against times.
+
+    Points with a non-finite value are left out.
+    """
     is_known = np.isfinite(predicted) & np.isfinite(times_s)
     costs, times = predicted[is_known], times_s[is_known]
     ordered, optimum = times[np.argsort(costs, kind="stable")], times.min()

@@ -12,7 +12,7 @@ from tuner.recorded.reading import read_recorded
 
 
 def main() -> None:
-    """Reads each file once and prints what was in it and how long that took."""
+    """Reads each file once; prints its contents in numbers and the seconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     add_report_options(parser)

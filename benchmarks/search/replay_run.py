@@ -13,7 +13,7 @@ from tuner.samplers import make_sampler
 
 @dataclass(frozen=True, eq=False)
 class ReplayedSearch:
-    """What one search found, and what that cost."""
+    """The result of one search, and its cost."""
 
     found_s: npt.NDArray[np.float64]  # best time by number of evaluations; inf before the first
     evaluations: int  # of different rows: fewer than steps where a search ended before
@@ -29,9 +29,9 @@ def replay(
     first: tuple[int, ...] = (),
     pending: int = 1,
 ) -> ReplayedSearch:
-    """Searches with one of our samplers, from the rows ``first`` on. A failure is an evaluation too.
+    """Searches with one of the tuner's samplers, from the rows ``first`` on. A failure is an evaluation too.
 
-    ``pending`` trials wait for their outcome, which is told in the order of the proposals.
+    ``pending`` trials wait for their outcome, which is reported in the order of the proposals.
     """
     method = make_sampler(sampler, space.feasible, seed, first)
     best, found = np.inf, []

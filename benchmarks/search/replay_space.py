@@ -1,4 +1,4 @@
-"""A search space whose every time is known: of a recording, or made up."""
+"""A search space whose every time is known: recorded or synthetic."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,9 +42,9 @@ class ReplaySpace:
 
     @cached_property
     def random_s(self) -> npt.NDArray[np.float64]:
-        """Returns by number of evaluations the time that random search is expected to have found.
+        """Returns by number of evaluations the best time that random search is expected to have found.
 
-        Exact: the expectation of the least of n draws without replacement from all times.
+        Exact: the expectation of the minimum of n draws without replacement from all times.
         """
         times, count = self.ordered_s, len(self.ordered_s)
         left = np.arange(count, 0.0, -1)  # times that are as slow as each, or slower

@@ -1,9 +1,9 @@
-"""How much a constant of a sampler matters: searches of the same made-up spaces, in pairs with the first.
+"""How much a sampler's constants matter: searches of equal synthetic spaces, paired with the first variant.
 
     python -m benchmarks.search.sampler_variants tpe tpe:density.GOOD_SHARE=0.25 local --spaces 200 --json
 
 A variant is a sampler, with ``:MODULE.CONSTANT=NUMBER`` for each constant of ``tuner.samplers`` that differs.
-The first is what the others are compared with, space by space; the seed of a search is that of its space.
+The other variants are compared with the first one, space by space; the seed of a search is that of its space.
 """
 
 import argparse
@@ -39,7 +39,7 @@ class Variant:
 
     @classmethod
     def of(cls, text: str) -> "Variant":
-        """Reads ``SAMPLER:MODULE.CONSTANT=NUMBER...``. Raises ArgumentTypeError for what there is not."""
+        """Parses ``SAMPLER:MODULE.CONSTANT=NUMBER...``. Raises ArgumentTypeError for unknown names."""
         sampler, *words = text.split(":")
         try:
             require_sampler(sampler)

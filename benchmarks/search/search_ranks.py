@@ -72,7 +72,10 @@ def _ranks(p: Array) -> npt.NDArray[np.intp]:
 
 
 def _scores(results: list[dict[str, Any]]) -> tuple[Scores, list[str]]:
-    """Returns the scores of the searches that every space has, and the spaces; a later file replaces."""
+    """Returns the scores of the searches that every space has, and the spaces.
+
+    Later files replace earlier ones.
+    """
     scores: Scores = {}
     for row in (row for result in results for row in result["rows"]):
         if row["p_standard_error"] is not None:

@@ -70,7 +70,10 @@ def _recorded(file: Path) -> dict[str, Any]:
 
 
 def _hub(file: Path, chip: str, multiprocessors: int, searches: int) -> dict[str, Any]:
-    """Ranks all points by the model; the seeds are the first of different MWG x NWG, as ours are."""
+    """Ranks all points by the model.
+
+    The seeds are the first points of different MWG x NWG, as in the tuner.
+    """
     space = read_recorded(file)
     columns = KnobColumns(space.feasible.spaces[0], space.feasible.index[0])
     costs = hub_costs(columns, chip, multiprocessors)
@@ -83,7 +86,7 @@ def _hub(file: Path, chip: str, multiprocessors: int, searches: int) -> dict[str
 
 
 def _searched(file: Path, seeds: list[int], searches: int) -> dict[str, Any]:
-    """Returns P of searches begun with the seeds, and of searches from nothing."""
+    """Returns P of searches that begin with the seeds, and of searches without a warm start."""
     space = ReplaySpace.read(file)
     found = {}
     for name, first in (("begun_with_seeds", tuple(seeds)), ("from_nothing", ())):
@@ -102,7 +105,7 @@ def hub_costs(columns: KnobColumns, chip: str, multiprocessors: int) -> Counts:
 
 
 def _clblast(columns: KnobColumns, capability: int) -> GpuTiles:
-    """Returns what CLBlast's knobs mean: https://github.com/CNugteren/CLBlast, xgemm_part1.opencl."""
+    """Returns the meaning of CLBlast's knobs: https://github.com/CNugteren/CLBlast, xgemm_part1.opencl."""
     block_m, block_n, block_k = (columns.numbers(name) for name in ("MWG", "NWG", "KWG"))
     threads = columns.numbers("MDIMC") * columns.numbers("NDIMC")
     rows, across = block_m / columns.numbers("MDIMC"), block_n / columns.numbers("NDIMC")
@@ -129,7 +132,7 @@ def _clblast(columns: KnobColumns, capability: int) -> GpuTiles:
 def _clblast_tile(columns: KnobColumns, letter: str, capability: int) -> tuple[Counts, Counts]:
     """Returns the accesses of a warp to a tile in one step of K, and their cycles.
 
-    Threads of one row share what they read of A, threads of one column what they read of B.
+    Threads of one row share the elements of A that they read, threads of one column the elements of B.
     """
     dim, across, block, vector = (("MDIMC", "MDIMA", "MWG", "VWM"), ("NDIMC", "NDIMB", "NWG", "VWN"))[
         letter == "B"
@@ -137,7 +140,8 @@ def _clblast_tile(columns: KnobColumns, letter: str, capability: int) -> tuple[C
     names = ("MDIMC", dim, across, block, "KWG", vector, f"S{letter}")
     knobs = [columns.numbers(name) for name in names] + [columns.numbers("MDIMC") * columns.numbers("NDIMC")]
     pattern = partial(_clblast_accesses, is_b=letter == "B", capability=capability)
-    return tuple(by_kind(knobs, lambda *kind, place=place: pattern(*kind)[place]) for place in (0, 1))  # type: ignore[return-value]
+    # type: ignore[return-value]
+    return tuple(by_kind(knobs, lambda *kind, place=place: pattern(*kind)[place]) for place in (0, 1))
 
 
 def _clblast_accesses(

@@ -1,8 +1,9 @@
-"""Two searches by trees as other tuners have them, on scikit-learn: rivals to ours, not part of the product.
+"""Two tree-based search methods of other tuners, on scikit-learn: rivals of the samplers, for comparison.
 
 ``forest`` follows SMAC and BaCO: a random forest of log seconds, expected improvement at every unseen row,
-now and then a random row. ``lfbo`` follows Helion: trees classify rows as good, weighted by how much they
-gain (Song et al., 2022, https://arxiv.org/abs/2206.13035); the likeliest of a generation are tried together.
+and sometimes a random row. ``lfbo`` follows Helion: trees classify rows as good, weighted by their
+improvement (Song et al., 2022, https://arxiv.org/abs/2206.13035); the most probable rows of a generation are
+tried together.
 """
 
 import importlib.util
@@ -30,7 +31,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What a rival knows: every row's features, which rows are unseen, and log seconds of those tried."""
+    """The state of a rival: features of every row, unseen rows, and log seconds of the rows tried."""
 
     features: Array  # (rows, features)
     unseen: npt.NDArray[np.intp]
@@ -66,7 +67,7 @@ def replay_tree_rival(space: ReplaySpace, rival: str, seed: int, evaluations: in
 
 
 def _forest(told: Told, rng: np.random.Generator) -> list[int]:
-    """Returns the row with the largest expected improvement, or a random one."""
+    """Returns the row with the largest expected improvement, or a random row."""
     from sklearn.ensemble import RandomForestRegressor
 
     if rng.random() < RANDOM_SHARE:
@@ -83,7 +84,7 @@ def _forest(told: Told, rng: np.random.Generator) -> list[int]:
 
 
 def _lfbo(told: Told, rng: np.random.Generator) -> list[int]:
-    """Returns the rows that are the likeliest to be good."""
+    """Returns the rows that are most probably good."""
     from sklearn.ensemble import RandomForestClassifier
 
     limit = float(np.quantile(told.logs, GOOD_SHARE))
@@ -102,7 +103,7 @@ RIVALS: dict[str, Choice] = {"forest": _forest, "lfbo": _lfbo}
 
 
 def _features(space: ReplaySpace) -> Array:
-    """Returns the value of each number, the rank of each text: trees ask for order alone."""
+    """Returns the value of each integer, the rank of each text: trees use the order alone."""
     matrix = space.feasible.matrix()
     columns = []
     for place, values in enumerate(matrix.values):

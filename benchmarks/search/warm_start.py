@@ -1,8 +1,9 @@
-"""What a warm start and seeds save: ``python -m benchmarks.search.warm_start FILE... [--json]``.
+"""The gain of a warm start and of seeds: ``python -m benchmarks.search.warm_start FILE... [--json]``.
 
-Each shape is searched by the real loop on a replay of its recording, four times: begun with the best of all
-other recordings, with the seed rows of the machine that recorded it, with both, and with nothing. A search
-ends with the first trial that is as fast as a share of the optimum. What random search needs is counted.
+Each shape is searched by the real loop on a replay of its recording, four times: begun with the best trials
+of all other recordings, with the seed rows for the machine of the recording, with both, and with neither. A
+search ends with the first trial that reaches a share of the optimum's speed. The trials of random search are
+computed.
 """
 
 import argparse
@@ -80,7 +81,7 @@ def _row(file: Path, words: argparse.Namespace) -> dict[str, Any]:
 def _starts(
     space: RecordedSpace, settings: RunSettings, others: tuple[Path, ...]
 ) -> dict[str, tuple[FirstPoint, ...]]:
-    """Returns what a search begins with, by the names of ``STARTS``."""
+    """Returns the first points of a search, by the names of ``STARTS``."""
     warm = _warm_points(space, settings, others)
     seeds = seed_rows(space.feasible, settings.problem, space.machine, space.threads)
     seeded = tuple(FirstPoint(space.feasible.candidate(row), SEED) for row in seeds)
@@ -90,7 +91,7 @@ def _starts(
 def _warm_points(
     space: RecordedSpace, settings: RunSettings, others: tuple[Path, ...]
 ) -> tuple[FirstPoint, ...]:
-    """Returns what a run proposes first that learns from the other recordings alone."""
+    """Returns the first points of a run that learns from the other recordings alone."""
     warm = replace(settings, warm_files=tuple(str(other.absolute()) for other in others))
     source = real_composition().outcomes_of_run(warm)
     with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/results.db") as store:
@@ -111,7 +112,7 @@ def _settings(file: Path, space: RecordedSpace, words: argparse.Namespace) -> Ru
 def _trials(
     settings: RunSettings, first: tuple[FirstPoint, ...], space: RecordedSpace, seed: int, share: float
 ) -> int:
-    """Returns the number of the first good trial, counted from 1; one more than the budget for none."""
+    """Returns the number of the first good trial, counted from 1; the budget plus one for none."""
     interruption, found = Interruption(), []
 
     def stop_when_good(event: Event) -> None:
@@ -128,7 +129,7 @@ def _trials(
 
 
 def _is_good(times_s: np.ndarray[Any, Any], space: RecordedSpace, share: float) -> Any:
-    """Tells which times are good enough; failures have none."""
+    """Returns which times are good enough; failures have none."""
     return times_s <= np.nanmin(space.times_s) / share
 
 

@@ -1,4 +1,4 @@
-"""Pending trials and results that the tests of bundles carry around."""
+"""Pending trials and results, for tests of bundles."""
 
 import datetime
 import hashlib
@@ -74,12 +74,12 @@ def timed(median_s: float = 1e-3) -> Measurement:
 
 
 def measured(number: int = 0, outcome: Measurement | Failure | None = None) -> MeasuredTrial:
-    """Returns what became of the pending trial of that number."""
+    """Returns the result of the pending trial of that number."""
     return result(pending(number), timed() if outcome is None else outcome)
 
 
 def result(of: PendingTrial, outcome: Measurement | Failure, code: str = PTX) -> MeasuredTrial:
-    """Returns what a machine elsewhere found out about a pending trial."""
+    """Returns the result of a pending trial on another machine."""
     return MeasuredTrial(
         origin=of.origin,
         id=of.id,

@@ -82,7 +82,7 @@ def time_again(
     unreliable: str = "",
     baseline: Baseline | None = None,
 ) -> None:
-    """Stores a round of timing, as noisy as it was disturbed."""
+    """Stores a timing round whose disturbance equals its noise."""
     store.add_round(run, TimedRound(RoundQuality(noise, noise or 0.0, unreliable), times, baseline))
 
 

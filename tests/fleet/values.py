@@ -31,7 +31,7 @@ def work(run: str, number: int = 0, stage: str = COMPILE, **changes: Any) -> Fle
 
 
 def node(name: str, **changes: Any) -> FleetNode:
-    """Returns a node that does everything."""
+    """Returns a node that compiles and measures."""
     plain: dict[str, Any] = {
         "host": "here",
         "process": 1,
@@ -46,16 +46,16 @@ def node(name: str, **changes: Any) -> FleetNode:
 
 
 def outcomes(connection: "Connection", run: str, numbers: list[int] | None = None) -> dict[Any, Outcome]:
-    """Returns what is reported of a run, by number and stage."""
+    """Returns the reported outcomes of a run, by number and stage."""
     reports = tables.reports_of(connection, run, numbers)
     return {key: outcome_from_json(json.loads(report.text or "")) for key, report in reports.items()}
 
 
 def under_way(connection: "Connection", run: str) -> set[tuple[int, str]]:
-    """Returns numbers and stages of the jobs of a run that wait or are worked at."""
+    """Returns numbers and stages of the jobs of a run that wait or are being done."""
     return set(queues.under_way(connection, run))
 
 
 def take_job(connection: "Connection", worker: int | None = None) -> None:
-    """Lets a node take the next job of any queue; without a number it is one that is gone."""
+    """Lets a node take the next job of any queue; without a number the node is one that is gone."""
     connection.execute("SELECT procrastinate_fetch_job_v2(NULL, %s)", (worker,))

@@ -20,7 +20,7 @@ RUN: Run = trials.run(settings=fakes.settings(target=TargetName("cpu")))
 
 
 def candidates() -> list[Candidate]:
-    """Returns all points, the last knob varying fastest."""
+    """Returns all candidates, the last knob varying fastest."""
     picks = itertools.product(*(knob.choices for knob in KNOBS))
     return [Candidate.of("fabricated", dict(zip(SPACE.names, values, strict=True))) for values in picks]
 

@@ -92,14 +92,14 @@ def no_baseline(problem: Problem, threads: int, seed: int) -> Baseline:
 
 
 def load(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
-    """Returns what tells of which script it was made, and what it was called with."""
+    """Returns a function that reports its script and the arguments of its calls."""
     return lambda *arrays: (problem, trial.script_text, trial.threads, arrays)
 
 
 def load_program(
     problem: Problem, trial: StoredTrial, program: KernelProgram | None
 ) -> Callable[..., object]:
-    """Returns what tells of which program it was made, and what it was called with."""
+    """Returns a function that reports its program and the arguments of its calls."""
     return lambda *arrays: (problem, program, arrays)
 
 
@@ -130,7 +130,7 @@ STATUSES = (FAKE.status(), TargetStatus("gpu", False, "no driver"))
 
 
 def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
-    """Returns a fake kind; one that is named like a real one has its chips, and takes the types it takes."""
+    """Returns a fake kind; one named like a real kind has the chips and types of the real one."""
     fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status)
     fake = changed_kind(fake, is_timed=lambda: status.is_timed, **changes)
     if status.name not in KINDS:
@@ -146,7 +146,7 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
 
 
 def changed_kind(kind: TargetKind, **changes: Any) -> TargetKind:
-    """Returns a kind with other fields, some of them its outcomes'."""
+    """Returns a kind with other fields, some of them fields of its outcomes."""
     of_outcomes = {field.name for field in dataclasses.fields(OutcomeSource)} & changes.keys()
     outcomes = dataclasses.replace(kind.outcomes, **{name: changes[name] for name in of_outcomes})
     own = {name: value for name, value in changes.items() if name not in of_outcomes}
@@ -176,7 +176,7 @@ def untimed_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
 
 
 def untimed_composition() -> Composition:
-    """Returns a composition of one target, the simulator, that gives no times: a baseline is never asked."""
+    """Returns a composition of one target, the simulator, that gives no times and no baseline."""
     return composition(
         (TargetStatus("simulator", True, "no clock", is_timed=False),),
         bench=untimed_bench,

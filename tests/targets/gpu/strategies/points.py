@@ -1,4 +1,4 @@
-"""Points of the strategies for GPUs, small where knobs are not given; whether a kernel of one is right."""
+"""Points of the GPU strategies, small where knobs are not given, and checks of their kernels."""
 
 import functools
 import itertools
@@ -77,7 +77,7 @@ def large_wgmma(problem: Problem | None = None, **knobs: Any) -> GpuPoint:
 
 
 def is_feasible(one: GpuPoint) -> bool:
-    """Tells whether the default search space allows a point; the space is not enumerated."""
+    """Returns whether the default search space allows a point, without enumerating the space."""
     space = space_of(one.problem, one.candidate.strategy, one.chip)
     return space.contains(one.candidate) and space.violated(one.candidate) is None
 
@@ -100,7 +100,7 @@ def compiled(one: GpuPoint) -> KernelProgram:
 
 
 def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> tuple[bool, str]:
-    """Returns whether all of C is right and nothing races, and what is wrong otherwise."""
+    """Returns whether all of C is right without races, and otherwise the error."""
     try:
         verdict, worst, simulations = one.run(program, schedule_seed=seed)
     except SimulationError as error:
@@ -112,7 +112,7 @@ def outcome(one: GpuPoint, program: KernelProgram, seed: int | None = None) -> t
 def require_right(
     one: GpuPoint, program: KernelProgram | None = None, seed: int | None = None
 ) -> tuple[Simulation, ...]:
-    """Asserts that all of C is right and nothing races, in a random order with a seed."""
+    """Asserts that all of C is right without races, in a random order of threads with a seed."""
     verdict, worst, simulations = one.run(program or compiled(one), schedule_seed=seed)
     assert verdict.max_error <= 1.0, f"{by_name(one)}: {worst}"
     assert [simulation.hazards for simulation in simulations] == [()] * len(simulations), by_name(one)
@@ -120,7 +120,7 @@ def require_right(
 
 
 def is_noticed(one: GpuPoint, edit: Edit) -> bool:
-    """Tells whether a broken kernel of a point is wrong or unsafe; its text must differ."""
+    """Returns whether a broken kernel of a point is wrong or unsafe; its text must differ."""
     healthy = compiled(one)
     ptx = edit(healthy.ptx)
     assert ptx != healthy.ptx
@@ -129,7 +129,7 @@ def is_noticed(one: GpuPoint, edit: Edit) -> bool:
 
 
 def require_large_tile_kept(program: KernelProgram) -> None:
-    """Asserts that Hopper's large tile has its registers, neither spilled nor serialized."""
+    """Asserts that Hopper's large tile keeps its registers, neither spilled nor serialized."""
     ptxas = find_ptxas()
     if ptxas is not None:
         found = next(each for each in ptxas.assemble(program).resources if each.kernel == "matmul_kernel")
