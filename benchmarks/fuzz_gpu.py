@@ -48,7 +48,7 @@ class Share:
     """The share of the points that a strategy gets, and its number of schedules."""
 
     parts: int
-    random_schedules: int  # beside the fixed one
+    random_schedules: int  # in addition to the fixed one
     randomized: float  # of its points, which are run in random schedules at all: those take most of the time
 
 

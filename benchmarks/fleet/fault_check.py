@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LEASE_S: Final = 3.0  # of nodes whose loss is waited for
 LEAST_APART: Final = (
-    3  # trials judged between two faults: as many are in flight, so none is hit by three of them
+    3  # trials evaluated between two faults: as many are in flight, so three faults hit none of them
 )
 MOST_APART: Final = 4
 UNTRUSTED: Final = "stranger"

@@ -7,7 +7,7 @@ from typing import Final
 
 PROCESSES: Final = Path("/proc")
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/PID/stat behind the name, proc_pid_stat(5)
+# Fields of /proc/PID/stat after the name, proc_pid_stat(5)
 PARENT: Final = 1
 GONE: Final = (FileNotFoundError, ProcessLookupError)  # of a process that has ended meanwhile
 TICKS: Final = slice(11, 15)  # user and system, its own and those of its children that have ended

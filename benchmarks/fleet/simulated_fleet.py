@@ -30,7 +30,7 @@ class SimulatedFleet:
     failing: float = 0.2  # share of trials that end when they are compiled: failures and known code
     hop_s: float = 0.03  # from a job that is stored to a node that has it: notification, fetch
     gap_s: float = 0.03  # of a node between two jobs: outcome stored, next one fetched
-    poll_s: float = 0.0  # an idle measuring node looks every so often; 0: it is told
+    poll_s: float = 0.0  # an idle measuring node polls so often; 0: it is notified
     server_s: float = 0.0024  # of one core of the database for a job
     server_cores: int = 1
     losses_per_hour: float = 0.0  # of each node, while it works
@@ -48,7 +48,7 @@ class FleetFigures:
     server_busy: float  # share of its cores
     slowest_run: float  # trials of the slowest run over those of the fastest
     unknown: float  # outcomes of its run that a proposal had to do without, mean
-    latency_s: float  # from proposal to outcome told, mean
+    latency_s: float  # from proposal to reported outcome, mean
 
 
 @dataclass
@@ -56,7 +56,7 @@ class _Run:
     number: int
     home: simpy.Resource  # devices that its trials go to
     proposed_s: list[float] = field(default_factory=list)  # by trial
-    has_outcome: set[int] = field(default_factory=set)  # trials that it is not told yet
+    has_outcome: set[int] = field(default_factory=set)  # trials whose outcome is not reported to it yet
     told: int = 0
 
 

@@ -33,7 +33,7 @@ SIZES = (
     113,
     127,
     130,
-)  # units, primes, whole tiles and one beside them
+)  # units, primes, multiples of tiles and neighbours of those
 BATCH_SHARE = 0.25  # of the problems are batches
 BATCH_LIMIT = 6  # matrices, not included
 SHAPES_TRIED = 200  # until the strategy has anything for one

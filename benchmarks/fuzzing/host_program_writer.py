@@ -29,7 +29,7 @@ class MemrefVariable:
     root: str  # what it is part of, or may be: "%a|%b"
     rows: int = ROWS
     columns: int = COLUMNS
-    pitch: int | None = COLUMNS  # None where the type does not tell
+    pitch: int | None = COLUMNS  # None where the type does not say
     offset: int = 0
     place: tuple[int, int] = (0, 0)  # row and column of its root that it begins at
     is_writable: bool = True

@@ -19,7 +19,7 @@ PACKAGES = (
     *("torch", "cupy-cuda12x", "cupy-cuda13x"),
 )
 SANITIZER = "compute-sanitizer"
-# Where CUDA installs it beside what is on PATH
+# Where CUDA installs it, in addition to PATH
 SANITIZER_PLACES = (Path("/usr/local/cuda/bin"), Path("/usr/local/cuda/compute-sanitizer"))
 
 

@@ -16,7 +16,7 @@ from benchmarks.gpu_check.checks import CheckOutcome, PartResult, Row, failed
 from benchmarks.gpu_check.device_under_test import Bed
 
 ROOT = Path(__file__).parents[2]
-ENDING_S = 10.0  # for a child that has told everything: contexts are destroyed
+ENDING_S = 10.0  # for a child that has sent everything: contexts are destroyed
 
 
 @dataclass

@@ -20,7 +20,7 @@ from tuner.runtime.cpu.guarded_arrays import GUARD_BYTES, GuardedArray
 from tuner.targets.gpu.loaded_kernels import LoadedKernels
 from tuner.targets.gpu.simulator import simulated_launches
 
-LISTED = 5  # disagreements of a point that are told
+LISTED = 5  # disagreements of a point that are printed
 SEED = 1
 
 

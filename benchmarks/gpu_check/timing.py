@@ -33,7 +33,7 @@ NOISE_LIMIT = 0.05  # of two timings of the same code
 HOST_S = 0.2  # of work that both clocks time: launching it does not count there
 RUNS_LIMIT = 4000  # nodes of a graph
 HOST_RATIO = (0.97, 1.05)  # host over events; the host sees the launch as well
-PEAK_SHARE = 1.02  # the highest clock is told in whole MHz
+PEAK_SHARE = 1.02  # the highest clock is reported in whole MHz
 STRATEGIES = {"f16": "matmul_gpu_mma_sync", "f32": "matmul_gpu_simt"}
 
 

@@ -20,7 +20,7 @@ PROBLEMS = (
     Matmul(5376, 2048, 5376),
 )
 SEARCH_SHARE = (
-    0.5  # of a problem's seconds; the rest: cuBLAS twice, finals, the roofline, the float64 reference
+    0.5  # of a problem's seconds; the rest: cuBLAS twice, final re-measurement, roofline, float64 reference
 )
 LEAST_SEARCH_S = 3.0
 GRACE_S = 60.0  # beyond its share that a run may take before it counts as hanging

@@ -3,7 +3,7 @@
     python -m benchmarks.search.feasible_set --json
     python -m benchmarks.search.feasible_set --hub gemm_RTX_3090.json.gz
 
-Each space is enumerated in a process of its own; its peak memory stands beside what importing alone takes.
+Each space is enumerated in a process of its own; its peak memory is shown next to that of importing alone.
 ``--hub`` takes files of github.com/AutoTuningAssociation/benchmark_hub, whose configurations must be exactly
 what is feasible under the constraints of CLBlast.
 """

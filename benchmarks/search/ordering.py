@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 
-FIRST = (1, 8, 16)  # points that are measured, after which the regret is told
+FIRST = (1, 8, 16)  # numbers of measured points after which the regret is reported
 EVALUATED_FIRST = 8
 LEAST_CORRELATION = 0.8
 CONFIDENCE = 0.95

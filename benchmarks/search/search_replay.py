@@ -30,7 +30,7 @@ from benchmarks.search.tree_rivals import is_installed as are_trees_installed
 from tuner.core.errors import UsageError
 from tuner.samplers import SAMPLERS, require_sampler
 
-STEPS = (25, 50, 100, 200)  # evaluations after which the share of the optimum is told
+STEPS = (25, 50, 100, 200)  # evaluations after which the share of the optimum is reported
 UNSEEDED = ("exhaustive",)
 
 Search = Callable[[int], ReplayedSearch]  # of a seed

@@ -32,7 +32,7 @@ from tuner.recorded.space import RecordedSpace
 
 HUB_PROBLEM = Matmul(4096, 4096, 4096)
 TURING = Chip("sm_75", "", 65 << 10, max_threads=1024, max_blocks=16, max_barriers=16 * 16)  # Titan RTX
-ADDRESS_REGISTERS, FEW_REGISTERS = 32, 16  # beside sums and what is multiplied: usually, and at least
+ADDRESS_REGISTERS, FEW_REGISTERS = 32, 16  # in addition to sums and operands: usually, and at least
 SPILL_CYCLES = 8.0  # of a register that is stored and loaded again, once for each tile
 INSTRUCTIONS_OF_A_LOAD = 1.3  # with its addresses
 LOAD_WAIT = 24.0  # cycles for shared memory

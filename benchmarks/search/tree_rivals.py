@@ -23,7 +23,7 @@ PREFIX = "scikit_learn:"
 START_ROWS = 10
 FOREST_TREES, LFBO_TREES = 10, 100
 RANDOM_SHARE = 0.2  # of the forest's proposals: SMAC's for hyperparameters
-GOOD_SHARE = 0.1  # of the told rows, which are classified as good
+GOOD_SHARE = 0.1  # of the rows with an outcome, classified as good
 GENERATION = 10  # rows that are tried between two fits of the classifier
 
 Array = npt.NDArray[np.float64]

@@ -25,7 +25,7 @@ class SpaceFile:
     name: str  # for messages
     text: str  # with the file that it extends merged: a resumed run parses it again
     strategies: tuple[StrategyEntry, ...]
-    folder: Path | None = None  # where the file lies; None for text from elsewhere
+    folder: Path | None = None  # where the file lies; None for text that is no file
 
     def strategy(self, name: str) -> StrategyEntry:
         """Returns one strategy. Raises UsageError, with the known names, for another name."""
