@@ -1,1 +1,1 @@
-"""Values to lines, JSON and HTML. Nothing here prints but ``progress``."""
+"""Formats values as lines, JSON and HTML. Only ``progress`` prints."""

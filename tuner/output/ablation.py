@@ -1,4 +1,4 @@
-"""``tuner show RUN --ablation``: what each knob and each strategy gave a run."""
+"""``tuner show RUN --ablation``: how much each knob and each strategy improved the best time of a run."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,18 +16,22 @@ GAIN_LINE = (
     "gain      how much slower the best trial is that holds a knob where the search began; in the second "
     "table, that of all without the knob's best value; '-': fewer than 3 such trials"
 )
-SPARED = ("timed", "failed")  # of strategies, for want of width
+SPARED = ("timed", "failed")  # columns of the table of strategies that a narrow terminal loses first
 
 
 def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
-    """Returns what ``--json`` prints; gains are fractions of the best time."""
+    """Returns the document that ``--json`` prints; gains are fractions of the best time."""
     return {"run": run.id, "noise": run.noise, "knobs": (), **asdict(ablation)}
 
 
 def ablation_lines(
     run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
 ) -> list[str]:
-    """Returns two tables of knobs, where enough trials tell of them, and one of strategies, for people."""
+    """Returns the ablation as text: two tables of knobs (if enough trials allow it) and one of strategies.
+
+    ``distrusted``: why the run's times are unreliable, "" if they are reliable. ``columns``: the width of
+    the terminal in characters, None without a limit.
+    """
     badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
     strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
     if isinstance(ablation, TooFew):
@@ -53,23 +57,23 @@ def ablation_lines(
 
 
 def held_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns what a table says of holding a knob."""
+    """Returns the cells of one knob in the table of knobs held at the value where the search began."""
     return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
 
 
 def without_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns what a table says of keeping a knob from its best value."""
+    """Returns the cells of one knob in the table of trials without the knob's best value."""
     return (each.knob, str(each.best), *gain_texts(each.without_best))
 
 
 def strategy_row(each: StrategyAblation) -> tuple[str, ...]:
-    """Returns what a table says of a strategy."""
+    """Returns the cells of one strategy."""
     best = "-" if each.best_s is None else seconds_text(each.best_s)
     return (each.strategy, str(each.trials), str(each.failed), best, *gain_texts(each.gain))
 
 
 def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
-    """Returns trials, gain, interval and chance; '-' where too few trials are behind them."""
+    """Returns the number of trials, gain, 95 % interval and p-value; '-' where there were too few trials."""
     if gain is None:
         return "-", "-", "-", "-"
     interval = f"{gain.interval[0]:.1%} .. {gain.interval[1]:.1%}"

@@ -1,4 +1,4 @@
-"""Files that commands write: whole, or not at all."""
+"""Writes files of commands atomically."""
 
 import os
 import tempfile
@@ -8,13 +8,13 @@ from tuner.core.errors import UsageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all. Raises UsageError when the place cannot take it."""
+    """Writes a file completely or not at all. Raises UsageError if the file cannot be written."""
     temporary = ""
     try:
-        if path.exists() and not path.is_file():  # a device or a pipe is written to, never replaced
+        if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
             path.write_bytes(content)
             return
-        path = path.resolve()  # a link stays one
+        path = path.resolve()  # a symbolic link is kept, its target is replaced
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = file.name
             file.write(content)
@@ -29,7 +29,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _umask() -> int:
-    """Returns the mask of new files, which can only be read by setting it."""
+    """Returns the process's umask, which POSIX can only read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

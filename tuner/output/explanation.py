@@ -19,11 +19,15 @@ from tuner.output.json_documents import Document, history_document
 if TYPE_CHECKING:
     from tuner.run_history.failed_ops import FailedOp
 
-LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a text that is quoted
+LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a quoted line of a script or payload
 
 
 def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_text: str = "") -> list[str]:
-    """Returns why a trial has no time, with the lines of the ops that failed, or that it has one."""
+    """Returns why a trial failed, with the lines of the ops that failed; or a line that it did not fail.
+
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for
+    the default database.
+    """
     record = trial.record
     if not isinstance(record.outcome, Failure):
         time = "not timed" if trial.best_s is None else trial_time_text(trial)
@@ -40,7 +44,7 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
 
 
 def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Document:
-    """Returns what ``tuner explain ID --json`` prints."""
+    """Returns the JSON document of ``tuner explain ID --json``."""
     places = [{**asdict(each.place), "line_text": each.line_text} for each in failed]
     return {**history_document(trial), "failed_ops": places}
 

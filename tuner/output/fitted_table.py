@@ -1,4 +1,4 @@
-"""Rows of text in columns: whole for a file or a pipe, or as wide as a terminal is."""
+"""Tables of text: unwrapped for a file or a pipe, or fitted to the width of a terminal."""
 
 import textwrap
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from tuner.core.printable import printable
 
 GAP = "  "  # between columns
-TEXT_COLUMNS = 24  # a column of words is made no narrower while another column can be spared
-WORD_COLUMNS = 6  # the narrowest of all: words are broken
+TEXT_COLUMNS = 24  # a text column is made no narrower while another column can be left out
+WORD_COLUMNS = 6  # the least width of a text column: words are broken
 
 Row = tuple[str, ...]
 
@@ -15,10 +15,10 @@ Row = tuple[str, ...]
 def table_lines(
     header: Row, rows: Sequence[Row], columns: int | None = None, spared: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the lines of a table, numbers to the right, in at most so many columns; None is any number.
+    """Returns the lines of a table, numbers right-aligned, at most ``columns`` characters wide.
 
-    What does not fit loses its ``spared`` columns, the first of them first, and a line below tells that;
-    then long cells go on in the next line.
+    ``columns`` None: any width. A table that is too wide first loses its ``spared`` columns, in the order
+    given, which a line below the table states; then long cells are wrapped.
     """
     rows = [tuple(map(printable, row)) for row in rows]
     kept, left_out = _without_spared(header, rows, columns, spared)
@@ -34,9 +34,9 @@ def table_lines(
 def varying_columns(
     header: Row, rows: Sequence[Row], names: Sequence[str]
 ) -> tuple[Row, list[Row], list[str]]:
-    """Returns header and rows without those named columns that say the same everywhere, and a line of these.
+    """Returns header and rows without the constant columns among ``names``, and a line stating their values.
 
-    One row says nothing of others: it stays whole.
+    A table of one row keeps all its columns.
     """
     is_shared = [
         name in names and len(rows) > 1 and len(set(column)) == 1
@@ -54,7 +54,7 @@ def varying_columns(
 def _without_spared(
     header: Row, rows: Sequence[Row], columns: int | None, spared: Sequence[str]
 ) -> tuple[list[int], list[str]]:
-    """Returns the columns that are shown, and the names of those left out."""
+    """Returns the indices of the columns that are shown, and the names of the columns left out."""
     kept, left_out = list(range(len(header))), list[str]()
     for name in (each for each in spared if each in header):
         cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
@@ -66,7 +66,7 @@ def _without_spared(
 
 
 def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
-    """Returns the width of each column: that of its longest cell, or less where words can be wrapped."""
+    """Returns the width of each column: the length of its longest cell, or less where cells are wrapped."""
     widths = _least(cells, None)
     for limit in (TEXT_COLUMNS, WORD_COLUMNS):
         least = _least(cells, limit)
@@ -81,7 +81,7 @@ def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
 
 
 def _least(cells: Sequence[Row], limit: int | None) -> list[int]:
-    """Returns how narrow each column may be: a number is never broken, words are at ``limit``."""
+    """Returns the least width of each column: numbers are never broken, text is wrapped at ``limit``."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         width if limit is None or _is_number_column(cells, column) else min(width, limit)
@@ -94,7 +94,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _lines(row: Row, widths: Sequence[int], is_right: Sequence[bool]) -> list[str]:
-    """Returns a row, whose longest cell says how many lines it takes."""
+    """Returns the lines of one row; the cell with the most wrapped lines determines how many."""
     wrapped = [_cell_lines(cell, width) for cell, width in zip(row, widths, strict=True)]
     lines = []
     for number in range(max(map(len, wrapped))):
@@ -114,7 +114,7 @@ def _cell_lines(cell: str, width: int) -> list[str]:
 
 
 def _is_number_column(cells: Sequence[Row], column: int) -> bool:
-    """Tells whether all below the header are numbers."""
+    """Returns whether every cell of a column below the header is a number."""
     return len(cells) > 1 and all(_is_number(row[column]) for row in cells[1:])
 
 

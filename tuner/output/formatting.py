@@ -1,4 +1,4 @@
-"""Values -> short text for people."""
+"""Formats values as short text for people."""
 
 import re
 import textwrap
@@ -12,48 +12,48 @@ from tuner.core.record import Measurement
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, StoredTrial
 
 LINE_LIMIT = 2000  # characters of a message
-SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # of a summary, and of its text behind the names of lines
-COMMAND = re.compile(r"\btuner [a-z]")  # what people type, unlike tuner 0.1.0
+SUMMARY_COLUMNS, SUMMARY_INDENT = 80, 10  # width of a summary; indent of its text, right of the lines' names
+COMMAND = re.compile(r"\btuner [a-z]")  # a command to type, unlike the version text "tuner 0.1.0"
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def seconds_text(seconds: float) -> str:
-    """Returns a time with four significant digits in a unit that suits it."""
+    """Returns a time with four significant digits in s, ms, us or ns."""
     scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), (1e-9, "ns"))
     return f"{seconds / scale:.4g} {unit}"
 
 
 def bound_text(measurement: Measurement) -> str:
-    """Returns the time of an early-stopped measurement: '> 12 ms'."""
+    """Returns the lower bound of an early-stopped measurement's time: '> 12 ms'."""
     return f"> {seconds_text(measurement.least_s)}"
 
 
 def early_stopped_text(measurement: Measurement) -> str:
-    """Returns all that an early-stopped measurement says: '> 12 ms, early-stopped after 3 samples'."""
+    """Returns an early-stopped measurement's bound and samples: '> 12 ms, early-stopped after 3 samples'."""
     return (
         f"{bound_text(measurement)}, early-stopped after {count_text(len(measurement.samples_s), 'sample')}"
     )
 
 
 def trial_time_text(trial: StoredTrial) -> str:
-    """Returns the time that counts of a trial, or that it was early-stopped; '-' of an untimed one."""
+    """Returns a trial's best time, the lower bound of an early-stopped trial, or '-' of an untimed trial."""
     if trial.early_stopped is not None:
         return early_stopped_text(trial.early_stopped)
     return "-" if trial.best_s is None else seconds_text(trial.best_s)
 
 
 def interval_text(interval_s: tuple[float, float]) -> str:
-    """Returns both ends of an interval."""
+    """Returns both ends of an interval of times: '1.2 ms .. 1.3 ms'."""
     return f"{seconds_text(interval_s[0])} .. {seconds_text(interval_s[1])}"
 
 
 def speed_text(gflop_per_s: float | None) -> str:
-    """Returns a speed; '-' for what was not timed."""
+    """Returns a speed with its unit; '-' for None (not timed)."""
     return "-" if gflop_per_s is None else f"{gflop_per_s:.4g} GFLOP/s"
 
 
 def problem_text(problem: Problem) -> str:
-    """Returns a problem by the words that are not the usual ones: 'matmul 64x64x64 f16 -> f16 nt'."""
+    """Returns a problem without the parts that have default values: 'matmul 64x64x64 f16 -> f16 nt'."""
     words = [problem.operation, problem.shape, problem.dtype]
     words += [f"-> {problem.output}"] * bool(problem.output)
     words += [word for word in (problem.layout, problem.epilogue) if word not in ("nn", "none")]
@@ -66,18 +66,18 @@ def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:
 
 
 def knobs_line(knobs: Sequence[tuple[str, Value]]) -> str:
-    """Returns the line of a summary that tells the knobs."""
+    """Returns the line of a summary that lists the knobs."""
     return f"knobs     {knobs_text(knobs) or 'none'}"
 
 
 def one_line(text: str) -> str:
-    """Returns a text as one line that moves no terminal: what prints, and of long ones the beginning."""
+    """Returns a text as one line without control characters, cut after LINE_LIMIT characters."""
     plain = printable(" ".join(text.split()))
     return plain if len(plain) <= LINE_LIMIT else f"{plain[:LINE_LIMIT]}..."
 
 
 def count_text(count: int, noun: str) -> str:
-    """Returns a count with its noun."""
+    """Returns a count with its noun, in the plural with an s: '1 trial', '2 trials'."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -85,7 +85,10 @@ WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
 def first_points_text(points: tuple[FirstPoint, ...]) -> str:
-    """Returns where the first points come from: 'warm start from 8x8x8 (run 3): 2 points, by turns ...'."""
+    """Returns the origins of the first configurations of a run.
+
+    For example 'warm start from 8x8x8 (run 3): 2 points, by turns with 4 seed configurations'.
+    """
     counts = Counter(point.origin for point in points)
     others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
     sources = tuple(dict.fromkeys(point.source for point in points if point.origin == WARM_START))
@@ -96,9 +99,9 @@ def first_points_text(points: tuple[FirstPoint, ...]) -> str:
 
 
 def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:
-    """Breaks lines of a summary at so many columns, None is any number, below their text.
+    """Wraps lines of a summary at ``columns`` characters (None: not at all), indented by SUMMARY_INDENT.
 
-    What people type stays on one line.
+    A line with a command to type is not wrapped.
     """
     lines = map(printable, lines)
     if columns is None:

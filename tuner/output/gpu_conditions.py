@@ -1,4 +1,4 @@
-"""What is told of a time on a GPU beside the time: a cold cache, the sensors, clocks held down."""
+"""Lines shown with a time measured on a GPU: the cold-cache time, sensor readings, throttled clocks."""
 
 from tuner.core.gpu_conditions import GpuState, Span
 from tuner.core.record import Measurement
@@ -6,7 +6,7 @@ from tuner.output.formatting import seconds_text
 
 
 def gpu_lines(measurement: Measurement) -> list[str]:
-    """Returns the lines that only times of GPUs have."""
+    """Returns the lines that only measurements on GPUs have: cold time, sensors, clocks, throttling."""
     lines = []
     if measurement.cold_median_s is not None:
         lines.append(f"cold      {seconds_text(measurement.cold_median_s)} with the cache flushed before")
@@ -18,7 +18,7 @@ def gpu_lines(measurement: Measurement) -> list[str]:
 
 
 def slowdown_lines(measurement: Measurement) -> list[str]:
-    """Returns a warning where the GPU held its clocks down while it was timed."""
+    """Returns a warning if the GPU throttled its clocks during the measurement, else []."""
     slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
     words = "throttled by {}: the GPU can be faster than this time"
     return [words.format(", ".join(slowdowns))] * bool(slowdowns)

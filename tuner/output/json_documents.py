@@ -1,4 +1,4 @@
-"""Values -> the JSON documents that other programs read. Keys may be added, none is renamed."""
+"""The JSON documents that other programs read. Keys may be added; no key is renamed."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 Document = dict[str, Any]
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that spreadsheets compute
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet evaluates as a formula
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 CSV_COLUMNS = (
     *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads"),
@@ -36,7 +36,7 @@ CSV_COLUMNS = (
 
 
 def tune_document(run: Run, counts: Counts, answer: SelectedResult | None, seconds: float) -> Document:
-    """Returns what ``tuner tune --json`` prints."""
+    """Returns the JSON document of ``tuner tune --json``."""
     return {
         "run": run.id,
         "status": run.status,
@@ -58,7 +58,7 @@ def tune_document(run: Run, counts: Counts, answer: SelectedResult | None, secon
 
 
 def tied_document(tie: Tied, answer: SelectedResult, run: Run) -> Document:
-    """Returns one trial of the tied set; ``slowdown`` is against the fastest, relative."""
+    """Returns one trial of the tied set; ``slowdown`` is relative to the fastest trial of the set."""
     record, measurement = tie.trial.record, timed(tie.trial)
     compared = between_trials(run, tie.trial, answer.tied[0])
     return {
@@ -71,7 +71,7 @@ def tied_document(tie: Tied, answer: SelectedResult, run: Run) -> Document:
 
 
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
-    """Returns a relative difference of times with its interval; null where none may be said, and why."""
+    """Returns a relative difference of times with its interval; if not comparable, nulls and the reason."""
     if isinstance(compared, NotComparable):
         return {"slowdown": None, "slowdown_interval": None, "slowdown_unknown": compared.reason}
     return {
@@ -82,7 +82,7 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
 
 
 def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
-    """Returns what a run proposed before its sampler chose, in order."""
+    """Returns the configurations that a run tried before its sampler proposed any, in order."""
     return [
         {"origin": point.origin, "source": point.source, **candidate_document(point.candidate)}
         for point in points
@@ -90,20 +90,21 @@ def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
 
 
 def problem_document(problem: Problem) -> Document:
-    """Returns the problem by the words of the command line; ``output`` is never empty."""
+    """Returns the problem in the terms of the command line; ``output`` is never empty."""
     return {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
 
 
 def counts_document(counts: Counts) -> Document:
-    """Returns what became of the trials of a run."""
+    """Returns the numbers of a run's trials by status."""
     document: Document = encode(counts)
     return document
 
 
 def baseline_document(run: Run, best: StoredTrial) -> Document | None:
-    """Returns the baseline's time; ``ratio`` above 1 means that ours is faster.
+    """Returns the baseline's time; ``ratio`` above 1 means that the tuned kernel is faster.
 
-    It is null where no ratio may be said; ``ratio_unknown`` is why.
+    ``ratio`` is null where the times are not comparable; ``ratio_unknown`` is the reason. Returns None
+    without a baseline.
     """
     baseline, compared = run.baseline, against_baseline(run, best)
     if baseline is None or compared is None:
@@ -145,12 +146,12 @@ def history_document(trial: StoredTrial) -> Document:
 
 
 def listed_documents(trials: tuple[StoredTrial, ...], best: Collection[int]) -> list[Document]:
-    """Returns what ``tuner history --format json`` prints; ``best`` are the ids of the best trials."""
+    """Returns the document of ``tuner history --format json``; ``best`` are the ids of the best trials."""
     return [history_document(trial) | {"is_best": trial.id in best} for trial in trials]
 
 
 def trial_document(trial: StoredTrial) -> Document:
-    """Returns one trial whole, as ``tuner show ID --json`` prints it."""
+    """Returns the complete document of one trial, as ``tuner show ID --json`` prints it."""
     record = trial.record
     measured = record.outcome if isinstance(record.outcome, Measurement) else None
     return {
@@ -181,14 +182,14 @@ def measurement_document(measurement: Measurement) -> Document:
 
 
 def conditions_document(conditions: Conditions | None) -> Document | None:
-    """Returns what the sensors of a GPU said; ``slowdowns`` is empty where nothing held its clocks down."""
+    """Returns the readings of a GPU's sensors; ``slowdowns`` is empty where nothing throttled its clocks."""
     if conditions is None:
         return None
     return {**encode(conditions), "slowdowns": list(conditions.slowdowns)}
 
 
 def round_document(stored: StoredRound) -> Document:
-    """Returns a round of timing with what the machine did meanwhile."""
+    """Returns a round of timing with the noise and the load of the machine during the round."""
     quality = stored.quality
     return {
         "number": stored.number,
@@ -205,7 +206,7 @@ def round_document(stored: StoredRound) -> Document:
 def run_document(
     run: Run, counts: Counts, answer: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
 ) -> Document:
-    """Returns one run whole, as ``tuner show run:ID --json`` prints it."""
+    """Returns the complete document of one run, as ``tuner show run:ID --json`` prints it."""
     settings = run.settings
     return {
         **tune_document(run, counts, answer, run.seconds or 0.0),
@@ -242,7 +243,7 @@ def listed_run_document(tuned: "TunedRun") -> Document:
 
 
 def database_document(database: DatabaseInfo) -> Document:
-    """Returns what ``tuner db info --json`` prints."""
+    """Returns the JSON document of ``tuner db info --json``."""
     document: Document = encode(database)
     return document
 
@@ -260,7 +261,7 @@ def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> 
 
 
 def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
-    """Returns the speed in 1e9 flop per second; None for what was not timed, and for a time of 0 s."""
+    """Returns the speed in 1e9 flop per second; None if ``median_s`` is None or 0."""
     return problem.flop / median_s / 1e9 if median_s else None
 
 
@@ -276,7 +277,7 @@ def _best_document(answer: SelectedResult, run: Run) -> Document:
         "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
         "unreliable": distrust(run, answer.best) or None,
         "baseline": baseline_document(run, answer.best),
-        "custom_ops": list(custom_ops(answer.best.script_text)),  # none: stock mlir-opt runs the script
+        "custom_ops": list(custom_ops(answer.best.script_text)),  # empty: stock mlir-opt runs the script
     }
 
 
@@ -290,9 +291,9 @@ def _csv_row(trial: StoredTrial) -> dict[str, Any]:
 
 
 def csv_cell(value: object) -> object:
-    """Returns a value that a spreadsheet shows as it is: before what would be a formula stands a '.
+    """Returns a cell that a spreadsheet does not evaluate: text that starts like a formula gets a leading '.
 
-    https://owasp.org/www-community/attacks/CSV_Injection. Numbers stay numbers.
+    Numbers stay unchanged. Source: https://owasp.org/www-community/attacks/CSV_Injection.
     """
     if not isinstance(value, str) or NUMBER.fullmatch(value):
         return value

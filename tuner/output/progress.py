@@ -1,4 +1,4 @@
-"""Live progress on stderr: a moving line on a terminal, a plain line now and then elsewhere."""
+"""Live progress on stderr: a line updated in place on a terminal; otherwise plain lines at intervals."""
 
 import contextlib
 import sys
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-PLAIN_EVERY_S = 5.0  # a line; a log of a long run stays readable
+PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long run stays readable
 
 
 @contextlib.contextmanager
 def progress() -> Iterator[Observer]:
     """Context manager: gives an observer that prints a run's progress on stderr.
 
-    On a terminal one line is updated in place; elsewhere lines are printed, of trials at most one in 5 s.
+    On a terminal one line is updated in place; otherwise lines are printed, of trials at most one in 5 s.
 
     Returns:
         An observer for ``observe`` of ``tune`` and ``resume``, valid inside the ``with`` block.
@@ -65,14 +65,14 @@ def progress() -> Iterator[Observer]:
 
 
 class PlainProgress:
-    """Prints lines: every new best at most once per PLAIN_EVERY_S, and otherwise how far it is."""
+    """Observer that prints plain lines; for finished trials at most one per PLAIN_EVERY_S seconds."""
 
     def __init__(self) -> None:
         self._settings: RunSettings | None = None
         self._printed_s = time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        """Prints the event, trials not too often."""
+        """Prints the event; of finished trials at most one per PLAIN_EVERY_S seconds."""
         if isinstance(event, RunStarted):
             self._settings = event.settings
         if not isinstance(event, TrialDone):
@@ -85,7 +85,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """Moves one line; other events scroll above it."""
+    """Observer that updates one line in place; events other than finished trials scroll above that line."""
 
     def __init__(self, console: "Console", bar: "Progress") -> None:
         self._console = console
@@ -94,10 +94,10 @@ class LiveProgress:
         self._task: TaskID | None = None
 
     def __call__(self, event: Event) -> None:
-        """Shows the event."""
+        """Updates the line for a finished trial; prints any other event above the line."""
         if isinstance(event, RunStarted):
             self._settings = event.settings
-            if self._task is not None:  # of the run before: a program has several
+            if self._task is not None:  # of the previous run: tuning a program starts several runs
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task("starting", total=1.0)
         if not isinstance(event, TrialDone):
@@ -110,7 +110,10 @@ class LiveProgress:
 
 
 def event_line(event: Event, settings: RunSettings | None = None) -> str:
-    """Returns an event that is no trial as one line; ``settings`` are those of the run once it is started."""
+    """Returns an event as text.
+
+    ``settings`` are those of the started run; None is allowed only for events before its start.
+    """
     match event:
         case RunStarted():
             words = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
@@ -138,7 +141,7 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
 
 
 def _busy_line(event: MachineBusy) -> str:
-    """Returns what keeps the processors busy, and below it what to type once they are idle."""
+    """Returns why the processors are busy and, on a second line, which command to type once they are idle."""
     load = event.load
     busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} are busy with other programs"
     stolen = f"the hypervisor gives {load.stolen:.1f} of {event.processors} away"
@@ -150,7 +153,7 @@ def _busy_line(event: MachineBusy) -> str:
 
 
 def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost) -> str:
-    """Returns what happens to the final re-measurement."""
+    """Returns an event of the final re-measurement as one line."""
     match event:
         case RemeasurementStarted(trials):
             return f"finals: timing the best {trials} again, interleaved"
@@ -161,7 +164,7 @@ def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost)
 
 
 def trial_line(event: TrialDone, settings: RunSettings) -> str:
-    """Returns how far a run is and what is the best so far."""
+    """Returns one line: the number of finished trials, the best time so far, the estimated time left."""
     counts, total = event.counts, settings.trials
     done = event.number + 1
     words = f"{done}{'' if total is None else f'/{total}'} trials: "
@@ -180,7 +183,7 @@ def _pace(problem: Problem, median_s: float) -> str:
 
 
 def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
-    """Returns the seconds until the nearer budget ends, by the pace so far."""
+    """Returns the estimated seconds until a budget (trials or time) is spent; None without a budget."""
     done = event.number + 1
     left = []
     if settings.trials is not None:
@@ -191,7 +194,7 @@ def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
 
 
 def share_done(event: TrialDone, settings: RunSettings) -> float:
-    """Returns the part of the nearer budget that is spent, 0 to 1."""
+    """Returns the share of the budget that is spent, 0 to 1: the larger one of trials and time."""
     spent = [0.0]
     if settings.trials is not None:
         spent.append((event.number + 1) / settings.trials)

@@ -1,4 +1,4 @@
-"""Pages of a database, for the command line and for ``tuner.report``: gathered, and written."""
+"""Collects the report of a database and writes it as a page, for the command line and ``tuner.report``."""
 
 import contextlib
 import datetime
@@ -21,16 +21,16 @@ from tuner.run_history.opened_store import open_known
 from tuner.run_history.which_database import database_text, naming_database
 from tuner.tuning.composition import Composition
 
-Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # of compiling a trial again
+Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # pass timings of compiling a trial again
 
 
 def no_passes(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    """Returns nothing: nobody asked."""
+    """Default provider: no pass timings."""
     return ()
 
 
 def timed_passes(composition: Composition, store: Store) -> Passes:
-    """Returns what times the passes of a trial; a replay's, or one that compiles no more, has none."""
+    """Returns a provider of pass timings: () for a trial of a replay or one that no longer compiles."""
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
         with contextlib.suppress(UsageError):
@@ -43,7 +43,10 @@ def timed_passes(composition: Composition, store: Store) -> Passes:
 def gathered(
     store: Store, run: int | None = None, limit: int = RUNS_SHOWN, passes: Passes = no_passes
 ) -> Report:
-    """Returns the latest runs and the best of every problem, or a run and its problem. Raises UsageError."""
+    """Returns the report of the latest ``limit`` runs and of every problem, or of one run and its problem.
+
+    Raises UsageError for a limit below 1 or an unknown run.
+    """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     runs, left_out = _runs(store, run, limit)
@@ -93,7 +96,7 @@ def report(
 
 
 def _runs(store: Store, run_id: int | None, limit: int) -> tuple[tuple[ReportedRun, ...], int]:
-    """Returns the runs to show, the latest first, and how many there are beside them."""
+    """Returns the runs to show, the latest first, and how many runs are left out."""
     chosen = store.runs(limit) if run_id is None else (store.run(run_id),)
     reported = tuple(
         ReportedRun(run, store.counts(run.id), store.trials(TrialQuery(run=run.id, sort="number")))
@@ -103,7 +106,10 @@ def _runs(store: Store, run_id: int | None, limit: int) -> tuple[tuple[ReportedR
 
 
 def _best(store: Store, only: ReportedRun | None) -> tuple[BestKnown, ...]:
-    """Returns the best of every problem, target and machine, replays too; of one run's where given."""
+    """Returns the best result per problem, target and machine, replays included.
+
+    With ``only``: the result for the problem, target and machine of that run.
+    """
     found = best_results(store, TrialQuery(), any_group if only is None else _group(only).__eq__)
     ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
     return tuple(BestKnown(each.answer, each.run) for each in ordered)

@@ -1,4 +1,4 @@
-"""The end of a run, in lines for people."""
+"""The result of a run, as lines for people."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,11 @@ TIED_SHOWN = 8  # trials
 
 
 def result_lines(tuned: "TunedRun", answer: SelectedResult, database_text: str = "") -> list[str]:
-    """Returns what was found, how sure it is, and what to type next."""
+    """Returns the best trial, the reliability of its time, and the command to type next.
+
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for
+    the default database.
+    """
     run, record, measurement = tuned.run, answer.best.record, answer.measurement
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
     interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
@@ -51,9 +55,9 @@ def result_lines(tuned: "TunedRun", answer: SelectedResult, database_text: str =
 
 
 def tied_lines(answer: SelectedResult, run: Run, database_text: str = "") -> list[str]:
-    """Returns the other trials of the tied set, each with how its time differs from the best's.
+    """Returns the other trials of the tied set, each with the difference of its time from the best trial's.
 
-    They are called tied only where the round was quiet enough to tell trials apart.
+    The trials are called tied only where the round was quiet enough to separate trials.
     """
     others = [trial for trial in answer.tied if trial is not answer.best]
     if not others:
@@ -64,7 +68,7 @@ def tied_lines(answer: SelectedResult, run: Run, database_text: str = "") -> lis
     if badge or not answer.can_separate:
         return [
             f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}",
-            *([] if badge else [_again_line(run, database_text)]),  # the badge has said it
+            *([] if badge else [_again_line(run, database_text)]),  # the badge has the command
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {', '.join(words)}{more}: {why}"]
@@ -76,7 +80,7 @@ def _tied_text(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
 
 
 def best_text(best: StoredTrial, run: Run) -> str:
-    """Returns which trial is the best, its time, and why that cannot be relied on where it cannot."""
+    """Returns which trial is the best, its time and, if the time is unreliable, the reason."""
     measurement = timed(best)
     time = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)})"
     badge = f"; unreliable: {run.unreliable}" if run.unreliable else ""
@@ -84,8 +88,8 @@ def best_text(best: StoredTrial, run: Run) -> str:
 
 
 def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns whether stock mlir-opt runs the best script, and what to type where it does not."""
-    if not best.script:  # it exports none
+    """Returns whether stock mlir-opt runs the best script; if not, also the command that exports one."""
+    if not best.script:  # a replay has no script to export
         return []
     ops = custom_ops(best.script_text)
     if not ops:
@@ -95,7 +99,7 @@ def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
 
 
 def stock_text(found: "BestStock") -> str:
-    """Returns which script stock mlir-opt runs, and how much slower than the winner's it is."""
+    """Returns the best trial whose script stock mlir-opt runs, and how much slower it is than the winner."""
     if found.trial.id == found.winner.id:
         return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
     who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
@@ -105,17 +109,20 @@ def stock_text(found: "BestStock") -> str:
 
 
 def longer_text(compared: Comparable) -> str:
-    """Returns by how much a time is longer than another, with its interval."""
+    """Returns the relative difference of two times with its interval.
+
+    For example '+3.0% time (95 % interval +2.0% .. +4.0%)'.
+    """
     low, high = compared.longer_interval
     return f"{compared.longer:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns why the figures cannot be relied on, and what to type; nothing where they can."""
+    """Returns why a run's times are unreliable, and the command to type; [] if the times are reliable."""
     reason = distrust(run, best)
     if not reason:
         return []
-    again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # it is gone on with
+    again = [] if run.status == "interrupted" else [_again_line(run, database_text)]  # resumed instead
     return [f"badge     unreliable: {reason}", *again]
 
 
@@ -127,7 +134,7 @@ def _again_line(run: Run, database_text: str) -> str:
 def verified_lines(
     tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = ""
 ) -> list[str]:
-    """Returns what was verified by a run without times, which of it promises most, and what to type next."""
+    """Returns the result of a run without times: verified trials, the most promising, the next commands."""
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
     return [
@@ -143,7 +150,7 @@ def verified_lines(
 
 
 def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
-    """Returns which trials a GPU should time first."""
+    """Returns which trials a GPU should time first; [] if there are none."""
     if not promising:
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]
@@ -155,7 +162,10 @@ def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
 def failure_lines(
     tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_text: str = ""
 ) -> list[str]:
-    """Returns why a run found nothing."""
+    """Returns why no trial of a run succeeded.
+
+    ``reasons``: messages of failures, each with the number of trials that failed for this reason.
+    """
     if tuned.counts.proposed == 0:
         return ["no candidate was tried: the budget was spent before the first"]
     lines = [f"no candidate worked: {counts_text(tuned.counts)}"]
@@ -165,18 +175,18 @@ def failure_lines(
 
 
 def idle_text(run: Run) -> str:
-    """Returns how much of the search nothing was measured, since nothing was compiled yet; '' if not told."""
+    """Returns the share of the search that the measurement worker waited for compilation; '' if unknown."""
     return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
 
 
 def counts_text(counts: Counts) -> str:
-    """Returns what became of the trials."""
+    """Returns the numbers of a run's trials by status."""
     words = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
     return words + (f", {counts.reused} of them reused" if counts.reused else "")
 
 
 def measured_text(counts: Counts) -> str:
-    """Returns how many trials were right, by what is known of them."""
+    """Returns how many trials were measured and, if any, how many were verified without a time."""
     if not counts.verified:
         return f"{counts.measured} measured"
     return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
@@ -188,7 +198,7 @@ def _next_text(best: StoredTrial) -> str:
 
 
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
-    """Returns how near the best time is to what the machine was measured to do at most."""
+    """Returns the best speed as a share of the machine's roofline, and the roofline's two limits."""
     problem = run.settings.problem
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
@@ -201,7 +211,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:
-    """Returns how the best time compares with the baseline's; '' when that was not measured."""
+    """Returns the best speed relative to the baseline's; '' if the baseline was not measured."""
     compared = against_baseline(run, best)
     if run.baseline is None or compared is None:
         return ""

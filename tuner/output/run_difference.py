@@ -1,4 +1,4 @@
-"""What differs between runs that should be equal, as lines and as values."""
+"""The differences between runs that should be equal, as lines and as a JSON document."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,10 @@ SHOWN = 10  # differences
 
 
 def run_difference_lines(found: "Sequence[Difference]") -> list[str]:
-    """Returns how many there are, and the first ones."""
+    """Returns the number of differences, and the first SHOWN differences."""
     return [f"differences  {len(found)}", *(f"  {each.text}" for each in found[:SHOWN])]
 
 
 def run_difference_document(found: "Sequence[Difference]") -> dict[str, Any]:
-    """Returns all of them."""
+    """Returns the number of differences and the text of each."""
     return {"differences": len(found), "found": [each.text for each in found]}

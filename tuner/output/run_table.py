@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 HEADER = ("run", "begun", "problem", "target", "status", "trials", "failed", "best", "GFLOP/s")
 MAY_BE_SHARED = ("problem", "target")  # columns of HEADER
-SPARED = ("failed", "GFLOP/s", "begun", "trials")  # for want of width
+SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow terminal loses first
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
-    """Returns one line per run with what varies, and what all share below."""
+    """Returns one line per run; columns with the same value in every run are stated once below the table."""
     header, rows, shared = varying_columns(HEADER, [_row(tuned) for tuned in runs], MAY_BE_SHARED)
     return [*table_lines(header, rows, columns, SPARED), *wrapped(shared, columns)]
 

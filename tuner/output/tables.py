@@ -1,4 +1,4 @@
-"""Trials and runs as lines for people."""
+"""Formats trials and runs as lines for people."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
@@ -42,14 +42,14 @@ HISTORY_HEADER = (
     *("trial", "run", "problem", "target", "threads", "status", "time", "GFLOP/s", "strategy and knobs"),
 )
 MAY_BE_SHARED = ("run", "problem", "target", "threads")  # columns of HISTORY_HEADER
-SPARED = ("GFLOP/s", "threads", "run", "target")  # for want of width
+SPARED = ("GFLOP/s", "threads", "run", "target")  # columns that a narrow terminal loses first
 REASON_LIMIT = 60  # characters of a failure in a table
 
 
 def history_table(
     trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
 ) -> list[str]:
-    """Returns one line per trial with what varies; below, what all share, or all of a strategy.
+    """Returns one line per trial; columns and knobs that are constant are stated once below the table.
 
     ``best`` are the ids of trials to mark as the best.
     """
@@ -61,7 +61,7 @@ def history_table(
 
 
 def _with_machines(header: Row, rows: list[Row], trials: tuple[StoredTrial, ...]) -> tuple[Row, list[Row]]:
-    """Returns header and rows with a column of machines where the trials are of several."""
+    """Returns header and rows, with a column of machines where the trials ran on several machines."""
     names = [trial.machine.name for trial in trials]
     if len(set(names)) < 2:
         return header, rows
@@ -72,7 +72,7 @@ def _with_machines(header: Row, rows: list[Row], trials: tuple[StoredTrial, ...]
 
 
 def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
-    """Returns the knobs that all trials of a strategy share, of strategies with several."""
+    """Returns, per strategy with several trials, the knobs that have the same value in all its trials."""
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
@@ -84,7 +84,7 @@ def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
-    """Returns one trial whole."""
+    """Returns the complete description of one trial."""
     record = trial.record
     lines = [
         f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
@@ -106,7 +106,7 @@ def trial_lines(trial: StoredTrial) -> list[str]:
 
 
 def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
-    """Returns what ptxas told of each kernel, with its advice."""
+    """Returns each kernel's resources and notes as reported by ptxas."""
     lines = []
     for each in resources:
         shared = f"{each.dynamic_shared_bytes} + {each.static_shared_bytes} shared bytes"
@@ -120,7 +120,10 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
 
 
 def predicted_lines(found: "PredictedCycles") -> list[str]:
-    """Returns what a model counts in machine code: the order of candidates, and what they wait for."""
+    """Returns the cycles that a model predicts from machine code, and the busiest parts of the GPU.
+
+    The prediction ranks candidates; it is not a time.
+    """
     lines = [f"predicted {found.cycles:,.0f} cycles by a count of its machine code: an order, no time"]
     if found.parts is not None:
         busy = sorted(vars(found.parts).items(), key=lambda part: -part[1])
@@ -130,7 +133,7 @@ def predicted_lines(found: "PredictedCycles") -> list[str]:
 
 
 def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
-    """Returns how long each pass took, the longest first."""
+    """Returns a table of the time that each compiler pass took, the longest first."""
     total_s = sum(each.seconds for each in passes)
     rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
     rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
@@ -138,7 +141,7 @@ def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> l
 
 
 def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
-    """Returns one run whole."""
+    """Returns the complete description of one run."""
     run, settings = tuned.run, tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
     budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []
@@ -160,7 +163,7 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
 
 
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
-    """Returns the rounds of timing where there is a choice, each with how quiet it was."""
+    """Returns the rounds of timing and the noise of each; [] for fewer than two rounds."""
     if len(rounds) < 2:
         return []
     return [
@@ -177,7 +180,7 @@ def _quality_text(quality: RoundQuality) -> str:
 
 
 def remote_text(elsewhere: RemoteMeasurement) -> str:
-    """Returns where the times of a run were taken."""
+    """Returns on which other machine, and for which bundle, the times of a run were measured."""
     measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
     return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
 

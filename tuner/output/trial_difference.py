@@ -1,4 +1,4 @@
-"""Two trials side by side, as lines and as a JSON document."""
+"""The comparison of two trials, as lines and as a JSON document."""
 
 from collections.abc import Iterator
 
@@ -18,9 +18,10 @@ FIRST = "first"  # the first stage that differs
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
-    """Returns the comparison; ``shown`` are the stages whose texts are compared line by line.
+    """Returns the comparison of two trials as lines.
 
-    FIRST stands for the first of those that differ.
+    ``shown`` names the stages whose texts are compared line by line; FIRST stands for the
+    first stage whose texts differ.
     """
     lines = _table_lines(found, columns)
     lines += _time_lines(found)
@@ -35,7 +36,7 @@ def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: in
 
 
 def difference_document(found: TrialDifference) -> Document:
-    """Returns what ``tuner diff --json`` prints."""
+    """Returns the JSON document of ``tuner diff --json``."""
     compared = found.compared or NotComparable(_no_times(found))
     return {
         "first": history_document(found.first),
@@ -52,7 +53,7 @@ def difference_document(found: TrialDifference) -> Document:
 
 
 def _table_lines(found: TrialDifference, columns: int | None) -> list[str]:
-    """Returns a table of what differs: a line per property, the knobs that are equal left out."""
+    """Returns a table of the properties and knobs that differ, one line each."""
     pairs = [(name, *map(_value, values)) for name, *values in found.knobs]
     facts = zip(_facts(found.first), _facts(found.second), strict=True)
     rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs] + pairs

@@ -1,3 +1,3 @@
-"""A report as one page: values in, HTML and SVG out."""
+"""Formats a report as one HTML page with SVG plots."""
 
-RUNS_SHOWN = 20  # unless more are asked for
+RUNS_SHOWN = 20  # by default

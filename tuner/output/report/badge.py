@@ -1,4 +1,4 @@
-"""How far a figure can be trusted, as one word with its reason."""
+"""How reliable a figure is, as a short label with a reason."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ from tuner.core.runs import Run, StoredTrial
 
 @dataclass(frozen=True)
 class Badge:
-    """One word about a figure, and why."""
+    """The reliability of a figure: a short label and its reason."""
 
-    kind: str  # good, unknown, warning: its colour
+    kind: str  # good, unknown, warning: the colour
     word: str
     reason: str
 
 
 def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
-    """Returns how far a run's times can be relied on; ``best`` is its best trial."""
+    """Returns how reliable a run's times are; ``best`` is the run's best trial."""
     if not run.settings.target.has_machine:
         return Badge("unknown", "replayed", "Times of a recording, told again: nothing ran here.")
     if run.unreliable:

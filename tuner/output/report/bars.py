@@ -1,14 +1,14 @@
-"""Bars next to their names and figures; the drawing stretches, the words do not."""
+"""Bars next to their names and figures; the bars scale with the page, the texts do not."""
 
 from dataclasses import dataclass
 
-WIDTH = 1000.0  # of the drawing, in its own units
-WHISKER = 2.0  # units that an interval has at least, to be seen
+WIDTH = 1000.0  # of the drawing, in SVG units
+WHISKER = 2.0  # least drawn width of an interval, in units, so that it stays visible
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One quantity: a share of the longest, perhaps with the interval that it lies in."""
+    """One quantity as a share of the longest bar, optionally with its confidence interval."""
 
     name: str
     share: float  # 0 to 1
@@ -18,12 +18,12 @@ class Bar:
 
     @property
     def length(self) -> float:
-        """Returns how long it is drawn."""
+        """Returns the drawn length, in units."""
         return WIDTH * self.share
 
     @property
     def whisker(self) -> tuple[float, float] | None:
-        """Returns the left end and the width of the interval as drawn."""
+        """Returns the left end and the width of the drawn interval, in units; None without an interval."""
         if self.interval is None:
             return None
         low, high = self.interval

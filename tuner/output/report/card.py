@@ -1,4 +1,4 @@
-"""The headline card of one problem: how fast, how sure, how it compares."""
+"""The headline card of one problem: speed, reliability, comparison with the baseline."""
 
 from dataclasses import dataclass
 
@@ -19,17 +19,17 @@ PASSES_SHOWN = 12
 
 @dataclass(frozen=True)
 class Card:
-    """The best of a problem that was timed, and what a reader has to know about its time."""
+    """The best result of a timed problem, with the reliability of its time."""
 
     best: BestKnown
     trust: Badge
-    ratio: str  # to the baseline; "" where none may be printed
-    objection: str  # why none may be printed
-    speeds: tuple[Bar, ...]  # of the best and of the baseline, to one scale
+    ratio: str  # to the baseline; "" if no ratio may be printed
+    objection: str  # why no ratio may be printed
+    speeds: tuple[Bar, ...]  # of the best trial and of the baseline, to the same scale
 
 
 def card_of(best: BestKnown) -> Card:
-    """Returns the card of a problem that was timed."""
+    """Returns the card of a problem's best result."""
     run, trial = best.run, best.answer.best
     compared = against_baseline(run, trial)
     return Card(
@@ -42,13 +42,13 @@ def card_of(best: BestKnown) -> Card:
 
 
 def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
-    """Returns a table of the longest passes, its head first."""
+    """Returns a table of the longest compiler passes, the header first."""
     longest = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
     return [("pass", "ms", "runs"), *longest]
 
 
 def speed_ratio_text(compared: Comparable) -> str:
-    """Returns how many times as fast as the baseline, with the interval: '1.09x (1.05 .. 1.13)'."""
+    """Returns the speed relative to the baseline, with its interval: '1.09x (1.05 .. 1.13)'."""
     low, high = compared.speed_interval
     return f"{compared.speed:.2f}x ({low:.2f} .. {high:.2f})"
 

@@ -1,4 +1,4 @@
-"""What a report tells of: the best of each problem, and runs with their trials."""
+"""The content of a report: the best result of each problem, and runs with their trials."""
 
 import datetime
 from collections.abc import Iterable
@@ -9,17 +9,17 @@ from tuner.core.candidate import Value
 from tuner.core.pass_seconds import PassSeconds
 from tuner.core.runs import Counts, Run, StoredTrial
 
-TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: 3 MB hold them
-TRIALS_SHOWN_OF_RUN = 300  # at least, however many runs there are
+TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: about 3 MB of HTML
+TRIALS_SHOWN_OF_RUN = 300  # the least limit per run, however many runs there are
 
 
 @dataclass(frozen=True)
 class BestKnown:
-    """The best of one problem on one machine."""
+    """The best result of one problem on one machine."""
 
     answer: SelectedResult
-    run: Run  # that it comes from
-    passes: tuple[PassSeconds, ...] = ()  # of compiling it again; () where nobody asked
+    run: Run  # of the best trial
+    passes: tuple[PassSeconds, ...] = ()  # of compiling the best trial again; () if not requested
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class ReportedRun:
 
 @dataclass(frozen=True)
 class Report:
-    """All that a page tells."""
+    """The content of a report's page."""
 
     best: tuple[BestKnown, ...]
     runs: tuple[ReportedRun, ...]  # the latest first
     runs_left_out: int
-    version: str  # of the tuner that writes it
+    version: str  # of the tuner that writes the page
     moment: datetime.datetime
-    database_text: str = ""  # the flag that the commands on the page need as well
+    database_text: str = ""  # the --db option that the commands on the page need; "" for the default
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
-    """Returns the trials that a page of so many runs lists, the fastest first, failed ones last.
+    """Returns the trials of a run to list on a page of ``runs`` runs, the fastest first, failed trials last.
 
-    Where they are too many: the fastest half of the places, and of the others every so many.
+    Above the limit: half of the list are the fastest trials, the other half an even sample of the rest.
     """
     limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
     finished = sorted(reported.trials, key=_rank)
@@ -62,12 +62,12 @@ def _rank(trial: StoredTrial) -> tuple[float, int]:
 
 
 def choices_of(trial: StoredTrial) -> dict[str, Value]:
-    """Returns the knobs of a trial."""
+    """Returns the knobs of a trial and their values."""
     return dict(trial.record.candidate.choices)
 
 
 def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]:
-    """Returns the values of each knob that took more than one among finished trials, in order."""
+    """Returns, per knob with more than one value among the trials, its values in ascending order."""
     values: dict[str, set[Value]] = {}
     for trial in trials:
         for name, value in choices_of(trial).items():
@@ -76,4 +76,4 @@ def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]
 
 
 def _order(value: Value) -> tuple[bool, Value]:
-    return isinstance(value, str), value  # a number is not compared with a text
+    return isinstance(value, str), value  # numbers come before strings: Python cannot compare the two

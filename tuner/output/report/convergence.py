@@ -1,4 +1,4 @@
-"""How a search converged: trials as dots, the best so far as a line, the phases as bands, then the finals."""
+"""Convergence plot of a search: trials as dots, best so far as a line, phases as bands, then the top-k."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -7,15 +7,15 @@ from tuner.core.runs import Run, StoredTrial
 from tuner.output.json_documents import gflop_per_s
 from tuner.output.report.drawing import HEIGHT, WIDTH, Ticks, number, round_numbers
 
-FINALS = 90.0  # units to the right of the plotting area, for the finalists
-DOTS = 800  # drawn; of more trials every so many is left out, but none that the line turns at
-HEADROOM = 1.08  # above the fastest
-LETTER = 7.0  # units that a letter takes at most: a band that is too narrow for its name has none
+FINALS = 90.0  # units to the right of the plotting area, for the finally re-measured top-k trials
+DOTS = 800  # about the most that are drawn; more are thinned out evenly, but no new best trial is dropped
+HEADROOM = 1.08  # upper edge of the plot, relative to the highest speed
+LETTER = 7.0  # width of a letter in units, at most: a band narrower than its name is not labelled
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What one trial was timed at."""
+    """The measured speed of one trial."""
 
     trial: int  # id
     number: int
@@ -24,16 +24,16 @@ class Speed:
 
 @dataclass(frozen=True)
 class Phase:
-    """Trials that were proposed for one reason, one after the other."""
+    """Consecutive trials with the same origin: first configurations, or the sampler."""
 
-    name: str  # where first points come from, or the sampler
+    name: str  # origin of the first configurations, or the sampler
     first: int  # numbers of trials
     last: int
 
 
 @dataclass(frozen=True)
 class Band:
-    """The part of the drawing that belongs to a phase."""
+    """The part of the plot that belongs to a phase."""
 
     name: str
     x: float
@@ -41,16 +41,16 @@ class Band:
 
     @property
     def has_space(self) -> bool:
-        """Returns whether its name fits into it."""
+        """Returns whether the name fits into the band."""
         return self.width >= LETTER * (len(self.name) + 1)
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """All that the drawing shows."""
+    """The data of a convergence plot, with coordinates in the plot's units."""
 
     speeds: tuple[Speed, ...]  # first timings, by number
-    finals: tuple[Speed, ...]  # of the finalists, timed in turns; fastest first
+    finals: tuple[Speed, ...]  # of the final re-measurement, interleaved; fastest first
     failed: tuple[int, ...]  # numbers
     phases: tuple[Phase, ...]
     baseline: float | None  # GFLOP/s
@@ -64,12 +64,12 @@ class Convergence:
 
     @property
     def right(self) -> float:
-        """Returns where the drawing ends."""
+        """Returns the x coordinate of the right edge of the plot."""
         return WIDTH + (FINALS if self.finals else 0.0)
 
     @property
     def turns(self) -> tuple[Speed, ...]:
-        """Returns the trials that were faster than all before."""
+        """Returns the trials that were faster than all trials before (new incumbents)."""
         turns: list[Speed] = []
         for speed in self.speeds:
             if not turns or speed.gflop_per_s > turns[-1].gflop_per_s:
@@ -78,13 +78,13 @@ class Convergence:
 
     @property
     def dots(self) -> tuple[Speed, ...]:
-        """Returns the turns and, of many other trials, every so many."""
+        """Returns the trials drawn as dots: new incumbents and, of many other trials, an even sample."""
         step = -(-len(self.speeds) // DOTS)
         return tuple(dict.fromkeys((*self.turns, *self.speeds[::step])))
 
     @property
     def bands(self) -> tuple[Band, ...]:
-        """Returns each phase from its first trial to the next phase's first, then the finals."""
+        """Returns the band of each phase, up to the next phase's first trial, then the re-measurement's."""
         starts = [self.x(phase.first - 0.5) for phase in self.phases]
         ends = [*starts[1:], WIDTH]
         bands = [
@@ -94,43 +94,43 @@ class Convergence:
 
     @property
     def up(self) -> Ticks:
-        """Returns the speeds on the axis."""
+        """Returns the ticks of the speed axis, in GFLOP/s."""
         return tuple((self.y(tick), f"{tick:g}") for tick in round_numbers(self.top))
 
     @property
     def across(self) -> Ticks:
-        """Returns the numbers of trials on the axis."""
+        """Returns the ticks of the axis of trial numbers."""
         whole = (tick for tick in round_numbers(self.count) if tick == int(tick))
         return tuple((self.x(tick), f"{tick:g}") for tick in whole)
 
     @property
     def staircase(self) -> str:
-        """Returns a path that runs level from each turn to the next, and on to the right edge."""
+        """Returns the SVG path of the best speed so far: a step at each new incumbent, to the right edge."""
         first, *others = self.turns
         steps = "".join(f"H{number(self.x(e.number))}V{number(self.y(e.gflop_per_s))}" for e in others)
         return f"M{number(self.x(first.number))} {number(self.y(first.gflop_per_s))}{steps}H{WIDTH:g}"
 
     @property
     def failures(self) -> str:
-        """Returns a path of marks below the axis, of many failed trials for every so many."""
+        """Returns the SVG path of marks below the axis for failed trials, thinned out evenly where many."""
         shown = self.failed[:: -(-len(self.failed) // DOTS)] if self.failed else ()
         return "".join(f"M{number(self.x(n))} {HEIGHT + 4:g}v8" for n in shown)
 
     def x(self, place: float) -> float:
-        """Returns where a trial's number lies."""
+        """Returns the x coordinate of a trial's number."""
         return WIDTH * (place + 0.5) / self.count
 
     def final_x(self, place: int) -> float:
-        """Returns where a finalist lies, the fastest at place 1."""
+        """Returns the x coordinate of a re-measured trial; the fastest has place 1."""
         return WIDTH + FINALS / (len(self.finals) + 1) * place
 
     def y(self, speed: float) -> float:
-        """Returns where a speed lies, from the top."""
+        """Returns the y coordinate of a speed in GFLOP/s, measured from the top."""
         return HEIGHT * (1 - speed / self.top)
 
 
 def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | None:
-    """Returns what is to be drawn; None when nothing was timed."""
+    """Returns the convergence plot of a run; None if no trial was timed."""
     by_number = sorted(trials, key=lambda each: each.number)
     problem = run.settings.problem
     speeds = tuple(
@@ -158,7 +158,7 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
 
 
 def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
-    """Returns the phases that a run went through, in order."""
+    """Returns the phases of a run's search, in order."""
     named = [(trial.number, _reason(run, trial)) for trial in sorted(trials, key=lambda each: each.number)]
     found = []
     for name, group in groupby(named, key=lambda pair: pair[1]):
@@ -168,7 +168,10 @@ def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
 
 
 def _reason(run: Run, trial: StoredTrial) -> str:
-    """Returns why a trial was proposed: first points come before any other, those of two origins by turns."""
+    """Returns the origin of a trial: the origins of the run's first configurations, else the sampler.
+
+    First configurations come before any other; those of two origins are interleaved and are one phase.
+    """
     points = run.settings.first or ()
     if trial.number < len(points):
         origins = {point.candidate: point.origin for point in points}

@@ -1,26 +1,26 @@
-"""What drawings share: the size of a plot, numbers as text, round numbers for axes."""
+"""Shared parts of plots: the size of a plotting area, numbers as text, round numbers for axes."""
 
 import math
 from collections.abc import Iterable
 
-WIDTH, HEIGHT = 720.0, 240.0  # of a plotting area, in the drawing's own units
-TICKS = 5  # about so many on an axis
+WIDTH, HEIGHT = 720.0, 240.0  # of a plotting area, in SVG units
+TICKS = 5  # approximate number on an axis
 
-Ticks = tuple[tuple[float, str], ...]  # places along an axis, and what stands there
+Ticks = tuple[tuple[float, str], ...]  # coordinates along an axis, with their labels
 
 
 def number(value: float) -> str:
-    """Returns a coordinate: a tenth of a unit is finer than a screen shows."""
+    """Returns a coordinate as text, rounded to a tenth of a unit, which is finer than a screen shows."""
     return f"{round(value, 1):.10g}"
 
 
 def line(points: Iterable[tuple[float, float]]) -> str:
-    """Returns the path of a line through points (x, y)."""
+    """Returns the SVG path of a polyline through points (x, y)."""
     return "M" + " ".join(f"{number(x)} {number(y)}" for x, y in points)
 
 
 def round_numbers(top: float) -> list[float]:
-    """Returns about TICKS round numbers from 0 on, below ``top``."""
+    """Returns about TICKS equidistant round numbers, from 0 and below ``top``."""
     raw = top / TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)

@@ -1,4 +1,4 @@
-"""Why trials failed: by stage as bars, by reason with the trials that did."""
+"""Why trials failed: bars by stage, and for each reason the trials that failed for this reason."""
 
 import re
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ from tuner.core.runs import StoredTrial
 from tuner.output.formatting import count_text
 from tuner.output.report.bars import Bar
 
-KINDS_SHOWN = 12  # of a run, those met most
+KINDS_SHOWN = 12  # of a run, the most frequent
 LINKS_SHOWN = 60  # of a kind
 
 
 @dataclass(frozen=True)
 class FailureKind:
-    """Failures of one stage whose reasons differ in numbers only."""
+    """Failures at one stage whose reasons differ only in numbers."""
 
-    place: str  # on the page; "" where it is not shown
+    place: str  # anchor on the page; "" if the kind is not shown
     stage: Stage
-    reason: str  # of the first
+    reason: str  # of the first failure of this kind
     trials: tuple[int, ...]  # ids, by number
 
     def linked(self, listed: frozenset[int]) -> tuple[int, ...]:
-        """Returns the trials that are named; ``listed`` are those that the page has a row of."""
+        """Returns at most LINKS_SHOWN trial ids to link to; ``listed``: trials with a row on the page."""
         return tuple(trial for trial in self.trials if trial in listed)[:LINKS_SHOWN]
 
 
 def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKind, ...]:
-    """Gathers a run's failures by stage and reason, the most frequent first."""
+    """Returns a run's failures grouped by stage and reason, the most frequent first."""
     found: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
     for trial in trials:
         if isinstance(trial.record.outcome, Failure):
@@ -43,7 +43,7 @@ def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKin
 
 
 def stage_bars(kinds: tuple[FailureKind, ...]) -> tuple[Bar, ...]:
-    """Returns a bar per stage, in the order that a candidate passes them."""
+    """Returns a bar per stage with failures, in the order in which a candidate passes the stages."""
     counts = {stage: sum(len(kind.trials) for kind in kinds if kind.stage is stage) for stage in Stage}
     most = max(counts.values())
     return tuple(

@@ -1,4 +1,4 @@
-"""Which knobs matter: importance as bars, the figures of the ablation as tables."""
+"""Importance of knobs as bars, and the results of the ablation as tables."""
 
 from tuner.analysis.ablation import Ablation, KnobAblation
 from tuner.output.ablation import GAIN_HEADER, held_row, strategy_row, without_row
@@ -9,7 +9,7 @@ STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
 
 
 def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, ...]:
-    """Returns a bar per knob, the most important first; gains only of times that are trusted."""
+    """Returns a bar per knob, the most important first, with gains only if the times are trusted."""
     ranked = sorted(ablation.knobs, key=lambda each: -each.importance)
     return tuple(_bar(each, ranked[0].importance, is_trusted) for each in ranked)
 
@@ -21,10 +21,10 @@ def _bar(knob: KnobAblation, largest: float, is_trusted: bool) -> Bar:
 
 
 def knob_rows(ablation: Ablation) -> list[tuple[str, ...]]:
-    """Returns a table of knobs, its head first."""
+    """Returns the ablation's table of knobs, the header first."""
     return [KNOBS, *((*held_row(each)[:-1], *without_row(each)[1:]) for each in ablation.knobs)]
 
 
 def strategy_rows(ablation: Ablation) -> list[tuple[str, ...]]:
-    """Returns a table of strategies, its head first."""
+    """Returns the ablation's table of strategies, the header first."""
     return [STRATEGIES, *map(strategy_row, ablation.strategies)]

@@ -1,4 +1,4 @@
-"""A report as one HTML page that stands alone: style and script are in it, nothing is fetched."""
+"""A report as one self-contained HTML page: style and script are inline, nothing is fetched."""
 
 import base64
 import functools
@@ -27,7 +27,7 @@ from tuner.output.report.importance import importance_bars, knob_rows, strategy_
 from tuner.output.report.section import section_of
 from tuner.output.result import counts_text, idle_text
 
-# What templates make of values.
+# The filters that templates may apply to values.
 FILTERS = (
     *(
         count_text,
@@ -45,7 +45,7 @@ FILTERS = (
 
 
 def page_html(report: Report) -> str:
-    """Returns the page. Every text is escaped, whatever a database holds."""
+    """Returns the HTML page of a report. Every text from the database is escaped."""
     templates = _templates()
     style, script = _source(templates, "style.css"), _source(templates, "script.js")
     page = templates.get_template("page.html").render(
@@ -61,7 +61,7 @@ def page_html(report: Report) -> str:
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    """Returns the templates: they escape what they are given, and write coordinates in short."""
+    """Returns the template environment: values are escaped, coordinates are rounded to a tenth of a unit."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__),
         autoescape=True,
@@ -81,5 +81,5 @@ def _source(templates: jinja2.Environment, name: str) -> str:
 
 
 def _sha256(text: str) -> str:
-    """Returns what a content security policy calls a style or a script."""
+    """Returns the source expression of an inline style or script in a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,4 +1,4 @@
-"""Parallel coordinates: an axis per knob and one for speed, a line per trial; a script brushes them."""
+"""Parallel-coordinates plot: an axis per knob and one for speed, a line per trial, brushed by a script."""
 
 import json
 import math
@@ -11,48 +11,48 @@ from tuner.output.json_documents import gflop_per_s
 from tuner.output.report.content import choices_of, varying_knobs
 from tuner.output.report.drawing import HEIGHT, Ticks, line, round_numbers
 
-STEP_MIN, STEP_MAX = 72.0, 120.0  # between axes
-RIGHT, WIDTH = 70.0, 885.0  # beyond the last axis; of the whole drawing, as wide as a page shows it
-INK = 25.0  # of a group: the more lines, the paler each
-LETTER = 7.0  # units that a letter of a label takes at most
-NAME_LIMIT, VALUE_LIMIT = 12, 9  # letters above an axis, and of a value that has an axis to its left
-FAILED = HEIGHT + 26  # where the lines of failed trials end
-SPREAD, LANES = 1.5, 7  # units between lines of one value, and how many lie side by side
-LABELS = 12  # of an axis; of more values every so many is named
+STEP_MIN, STEP_MAX = 72.0, 120.0  # distance between axes
+RIGHT, WIDTH = 70.0, 885.0  # margin right of the last axis; width of the whole plot, as a page shows it
+INK = 25.0  # total opacity of a group: the more lines, the paler each
+LETTER = 7.0  # width of a letter of a label in units, at most
+NAME_LIMIT, VALUE_LIMIT = 12, 9  # letters of an axis's name, and of a label with an axis to its left
+FAILED = HEIGHT + 26  # y coordinate at which the lines of failed trials end
+SPREAD, LANES = 1.5, 7  # units between lines of one value, and how many lines lie side by side
+LABELS = 12  # of an axis, about; more values are thinned out evenly
 STRATEGY = "strategy"
-ABSENT = "-"  # a knob that a strategy does not have
-# Groups of lines, drawn one over the other: the share of the timed trials that is faster than its slowest
+ABSENT = "-"  # value of a knob that a trial's strategy does not have
+# Groups of lines, later ones drawn over earlier ones: each is the fastest share of the timed trials
 GROUPS = (("slow", 1.0), ("fast", 0.1), ("fastest", 0.01))
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A knob with its values from the top, two or more."""
+    """The axis of a knob: its two or more values, from the top."""
 
     name: str
     values: tuple[str, ...]
 
     @property
     def values_json(self) -> str:
-        """Returns the values for the script."""
+        """Returns the values as JSON, for the script of the page."""
         return json.dumps(self.values)
 
     @property
     def short_name(self) -> str:
-        """Returns what stands above it."""
+        """Returns the name above the axis, at most NAME_LIMIT letters."""
         return _short(self.name, NAME_LIMIT)
 
     def labels(self, limit: int | None = None) -> Ticks:
-        """Returns the values that are named, each in so many letters."""
+        """Returns y coordinates and labels of the values, each cut to ``limit`` letters (None: not cut)."""
         every = -(-len(self.values) // LABELS)
         return tuple((self.y(value), _short(value, limit or len(value))) for value in self.values[::every])
 
     def y(self, value: str) -> float:
-        """Returns where a value lies."""
+        """Returns the y coordinate of a value."""
         return self._apart * self.values.index(value)
 
     def aside(self, trial: int) -> float:
-        """Returns how far the line of a trial's number lies from its value."""
+        """Returns the y offset of a trial's line, by its number, so that equal values do not overlap."""
         return min(SPREAD, self._apart / LANES / 2) * (trial % LANES - LANES // 2)
 
     @property
@@ -62,57 +62,57 @@ class Axis:
 
 @dataclass(frozen=True)
 class LineGroup:
-    """Lines that are drawn alike."""
+    """Lines of trials that are drawn in the same style."""
 
     name: str
     trials: tuple[StoredTrial, ...]  # the fastest last
 
     @property
     def opacity(self) -> str:
-        """Returns how much of what lies below a line hides."""
+        """Returns the opacity of each line, 0.05 to 0.9."""
         return f"{min(0.9, max(0.05, INK / len(self.trials))):.2g}"
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """The axes side by side, the last one for speed, and the lines over them."""
+    """A parallel-coordinates plot: axes of knobs, then the axis of speed, and the lines of trials."""
 
-    axes: tuple[Axis, ...]  # of knobs, and of the strategy
-    groups: tuple[LineGroup, ...]  # the failed, then the faster the later
+    axes: tuple[Axis, ...]  # of the strategy, if several, and of knobs
+    groups: tuple[LineGroup, ...]  # failed trials first, the fastest trials last
     top: float  # GFLOP/s at the upper end
 
     @property
     def left(self) -> float:
-        """Returns the room for the values of the first axis."""
+        """Returns the left margin, which holds the labels of the first axis."""
         return 30 + LETTER * max(NAME_LIMIT / 2, *map(len, self.axes[0].values))
 
     @property
     def step(self) -> float:
-        """Returns how far axes lie apart."""
+        """Returns the distance between two axes."""
         return max(STEP_MIN, min(STEP_MAX, (WIDTH - RIGHT - self.left) / len(self.axes)))
 
     @property
     def right(self) -> float:
-        """Returns where the axis of speed lies."""
+        """Returns the x coordinate of the speed axis."""
         return self.step * len(self.axes)
 
     @property
     def width(self) -> float:
-        """Returns the width of the whole drawing."""
+        """Returns the width of the whole plot."""
         return self.left + self.right + RIGHT
 
     @property
     def speeds(self) -> Ticks:
-        """Returns what stands at the last axis."""
+        """Returns the ticks of the speed axis, in GFLOP/s, and that of failed trials if there are any."""
         ticks = tuple((self._speed_y(tick), f"{tick:g}") for tick in round_numbers(self.top))
         return (*ticks, (FAILED, "failed")) if self.groups[0].name == "failed" else ticks
 
     def labels(self, index: int) -> Ticks:
-        """Returns the values named at an axis, short where another axis lies to the left."""
+        """Returns the labels of an axis, shortened where another axis lies to its left."""
         return self.axes[index].labels(VALUE_LIMIT if index else None)
 
     def path(self, trial: StoredTrial) -> str:
-        """Returns a line over all axes; equal values lie side by side, not on one another."""
+        """Returns the SVG path of a trial's line over all axes; lines of equal values lie side by side."""
         choices: dict[str, Value] = {STRATEGY: trial.record.candidate.strategy, **choices_of(trial)}
         heights = [
             axis.y(str(choices.get(axis.name, ABSENT))) + axis.aside(trial.number) for axis in self.axes
@@ -126,7 +126,10 @@ class Parallel:
 
 
 def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
-    """Returns the drawing of finished trials, the fastest first among them; None where nothing differs."""
+    """Returns the plot of finished trials; None if the trials do not differ in any knob.
+
+    ``trials``: the fastest first, trials without a time last.
+    """
     axes = axes_of(trials)
     if not axes:
         return None
@@ -140,7 +143,7 @@ def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
 
 
 def axes_of(trials: tuple[StoredTrial, ...]) -> tuple[Axis, ...]:
-    """Returns the axes of what differs among finished trials: the strategy, and knobs."""
+    """Returns the axes of what varies among finished trials: the strategy, and knobs."""
     strategies = tuple(sorted({trial.record.candidate.strategy for trial in trials}))
     axes = [Axis(STRATEGY, strategies)] if len(strategies) > 1 else []
     for name, values in varying_knobs(trials).items():

@@ -1,6 +1,6 @@
-"""The roofline of a machine with the best of a run under it.
+"""Roofline plot of a machine with the best trial of a run.
 
-Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
+Source: Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
 """
 
 import math
@@ -12,39 +12,39 @@ from tuner.core.machine import Roofline
 from tuner.core.runs import Run, StoredTrial
 from tuner.output.report.drawing import HEIGHT, WIDTH, Ticks, line, powers_of_ten
 
-ROOM = 10.0, 3.0  # times that intensity and speed go beyond what is drawn
+ROOM = 10.0, 3.0  # factors by which the axes of intensity and speed extend beyond the data
 DECADES = 2.0  # of speed below the roof, at least
 
 
 @dataclass(frozen=True)
 class RooflinePlot:
-    """Both roofs, the best schedule and the baseline at the problem's intensity; the axes are logarithmic."""
+    """The roofs, the best trial and the baseline at the problem's intensity; both axes are logarithmic."""
 
     roof: Roofline
     intensity: float  # of the problem, flop/byte
-    speeds: tuple[float, ...]  # flop/s: of the best, then of the baseline where there is one
-    share: float  # of the least time that the machine can do, in the time of the best
-    objection: str  # why no share may be printed; "" where one may
-    is_held: bool  # the last cache holds the problem
+    speeds: tuple[float, ...]  # flop/s: of the best trial, then of the baseline if there is one
+    share: float  # the roofline's least time, divided by the best trial's time
+    objection: str  # why ``share`` may not be printed; "" if it may
+    is_held: bool  # the problem fits into the last-level cache
 
     @property
     def ridge(self) -> float:
-        """Returns the intensity from which on arithmetic is the bound."""
+        """Returns the ridge point: the intensity (flop/byte) above which arithmetic is the bound."""
         return self.roof.flop_per_s / self.roof.bytes_per_s
 
     @property
     def up(self) -> Ticks:
-        """Returns the speeds on the axis, in GFLOP/s."""
+        """Returns the ticks of the speed axis, in GFLOP/s."""
         return tuple((self.y(speed), f"{speed / 1e9:g}") for speed in powers_of_ten(*self._speed_range))
 
     @property
     def across(self) -> Ticks:
-        """Returns the intensities on the axis."""
+        """Returns the ticks of the intensity axis, in flop/byte."""
         return tuple((self.x(each), f"{each:g}") for each in powers_of_ten(*self._intensity_range))
 
     @property
     def roofs(self) -> str:
-        """Returns the path of the slope that memory sets, then the level that arithmetic sets."""
+        """Returns the SVG path of both roofs: the slope of the memory bandwidth, then the peak speed."""
         start = max(self._intensity_range[0], self._speed_range[0] / self.roof.bytes_per_s)
         points = (
             (start, start * self.roof.bytes_per_s),
@@ -53,11 +53,11 @@ class RooflinePlot:
         return line((self.x(intensity), self.y(speed)) for intensity, speed in points)
 
     def x(self, intensity: float) -> float:
-        """Returns where an intensity lies."""
+        """Returns the x coordinate of an intensity in flop/byte."""
         return WIDTH * _share(intensity, *self._intensity_range)
 
     def y(self, speed: float) -> float:
-        """Returns where a speed lies, from the top."""
+        """Returns the y coordinate of a speed in flop/s, measured from the top."""
         return HEIGHT * (1 - _share(speed, *self._speed_range))
 
     @property
@@ -72,7 +72,7 @@ class RooflinePlot:
 
 
 def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
-    """Returns the drawing for the best trial of a run."""
+    """Returns the roofline plot for the best trial of a run."""
     problem, median_s = run.settings.problem, timed(best).median_s
     times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]
     return RooflinePlot(

@@ -1,4 +1,4 @@
-"""All that the section of one run shows."""
+"""The content of a report's section about one run."""
 
 from dataclasses import dataclass
 
@@ -18,30 +18,30 @@ from tuner.output.report.trials import ListedTrial, trial_rows
 
 @dataclass(frozen=True)
 class Section:
-    """What became of a run."""
+    """The section of a report about one run: its result and the data of its plots."""
 
     run: Run
     counts: Counts
-    answer: SelectedResult | None  # None: nothing was timed
+    answer: SelectedResult | None  # None: no trial was timed
     trust: Badge
-    is_trusted: bool  # ratios of the run's times may be printed
+    is_trusted: bool  # whether ratios of the run's times may be printed
     convergence: Convergence | None
     ablation: Ablation | TooFew
     heat_map: HeatMap | None
     parallel: Parallel | None
     failures: tuple[FailureKind, ...]
     trials: tuple[ListedTrial, ...]
-    finished: int  # trials, of which ``trials`` may be a part
+    finished: int  # number of finished trials; ``trials`` may list fewer
     roofline: RooflinePlot | None
 
     @property
     def listed(self) -> frozenset[int]:
-        """Returns the trials that the page has a row of."""
+        """Returns the ids of the trials that have a row on the page."""
         return frozenset(row.trial for row in self.trials)
 
 
 def section_of(reported: ReportedRun, runs: int) -> Section:
-    """Returns the section of a run on a page of so many runs."""
+    """Returns the section of a run on a page of ``runs`` runs."""
     run, trials, shown = reported.run, reported.trials, shown_trials(reported, runs)
     answer, ablation, kinds = select_result(trials, run.noise), ablate(trials), failure_kinds(run.id, trials)
     best = None if answer is None else answer.best

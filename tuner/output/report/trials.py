@@ -1,4 +1,4 @@
-"""The trials of a run as rows that drawings and failures point into."""
+"""The list of a run's trials, whose rows plots and failures link to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from tuner.output.report.content import varying_knobs
 
 @dataclass(frozen=True)
 class ListedTrial:
-    """What the list says of a finished trial."""
+    """The row of a finished trial in the list."""
 
     trial: int  # id
     outcome: tuple[str, ...]  # speed and time, or one text over both columns
-    choices: str  # that differ between the trials of the list
-    link: str = ""  # the place of its kind of failure; "" where the page has none
+    choices: str  # knobs that vary among the listed trials
+    link: str = ""  # anchor of its kind of failure; "" if the page does not show one
 
 
 def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
-    """Returns the rows of finished trials; ``kinds``: trial -> the place of its kind of failure."""
+    """Returns the rows of finished trials; ``kinds``: trial id -> anchor of its kind of failure."""
     knobs = varying_knobs(shown)
     strategies = {trial.record.candidate.strategy for trial in shown}
     listed = []
