@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists, or_, select
 from sqlalchemy.orm import aliased, joinedload, selectinload
 
-from tuner.core.errors import REPEATABLE, UsageError
+from tuner.core.errors import REPEATABLE, UsageError, unknown_value
 from tuner.core.possible_outcome import LEAST_S
 from tuner.core.runs import ReuseKey, RunQuery, TaskQuery, TrialQuery
 from tuner.db.models import (
@@ -78,7 +78,7 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
     A run counts as no earlier than the runs stored before it on its machine, also if the clock was set back.
     """
     if query.status is not None and query.status not in RUN_STATUSES:
-        raise UsageError(f"status: found {query.status!r}, allowed {', '.join(RUN_STATUSES)}")
+        raise unknown_value("status", query.status, RUN_STATUSES)
     chosen = run_select().join(RunRow.problem).join(RunRow.machine).where(*_task_conditions(query.task))
     chosen = chosen.where(*_equal((RunRow.status, query.status)))
     if query.since is not None:
@@ -211,7 +211,7 @@ def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
 
 def _trial_conditions(query: TrialQuery) -> Iterator[ColumnElement[bool]]:
     if query.status is not None and query.status not in STATUSES:
-        raise UsageError(f"status: found {query.status!r}, allowed {', '.join(STATUSES)}")
+        raise unknown_value("status", query.status, STATUSES)
     yield from _equal((TrialRow.strategy, query.strategy), (TrialRow.status, query.status))
     if query.since is not None:
         yield TrialRow.proposed >= query.since
@@ -240,7 +240,8 @@ def _in_order(chosen: "AnySelect", query: TrialQuery) -> "AnySelect":
 def _order(sort: str) -> tuple[ColumnElement[Any], ...]:
     name = sort.removeprefix("-")
     if name not in SORTS:
-        raise UsageError(f"sort: found {sort!r}, allowed {', '.join(SORTS)}, or one of them after '-'")
+        error = unknown_value("sort", sort, SORTS)
+        raise UsageError(f"{error.message}, or one of them after '-'", error.hint)
     if sort == name:
         return SORTS[name].asc().nulls_last(), TrialRow.id.asc()
     return SORTS[name].desc().nulls_last(), TrialRow.id.desc()

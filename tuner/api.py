@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.moments import parse_seconds
 from tuner.core.problem import Problem
 from tuner.run_history.past_runs import asked_query, asked_runs, past_runs, past_trials
@@ -305,7 +305,7 @@ def export(
     from tuner.tuning.parts.real import real_composition
 
     if format not in FORMS:
-        raise UsageError(f"format: found {format!r}, allowed {', '.join(FORMS)}")
+        raise unknown_value("format", format, FORMS)
     composition, output = real_composition(), None if file is None else Path(file)
     with naming_database(db), open_known(db) as store:
         if isinstance(what, Problem):

@@ -73,7 +73,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
     with listening(0, greet) as taken:
         port = taken.server_port
         with pytest.raises(
-            UsageError, match=f"port: found {port}, Address already in use; allowed a free one"
+            UsageError, match=f"port {port}: Address already in use; --port 0 takes a free one"
         ):
             listening(port, greet)
 

@@ -55,15 +55,15 @@ PROBLEMS = st.builds(
         (("matmul", (1, 1, 1), "f8"), r"^dtype: found 'f8', allowed f32, f64, bf16"),
         (
             ("matmul", (1, 1, 1), "f16", "nn", "none", "bf16"),
-            r"^output: found 'bf16', allowed f32 or f16 for dtype f16$",
+            r"^output dtype: found 'bf16', allowed f32 or f16 for dtype f16$",
         ),
         (
             ("matmul", (1, 1, 1), "e4m3", "nn", "none", "e4m3"),
-            r"^output: found 'e4m3', allowed f32 or f16 or bf16 for dtype e4m3$",
+            r"^output dtype: found 'e4m3', allowed f32 or f16 or bf16 for dtype e4m3$",
         ),
         (
             ("matmul", (1, 1, 1), "tf32", "nn", "none", "tf32"),
-            r"^output: found 'tf32', allowed f32 for dtype tf32$",
+            r"^output dtype: found 'tf32', allowed f32 for dtype tf32$",
         ),
         (("matmul", (1, 1, 1), "f32", "tt"), r"^layout: found 'tt', allowed nn, nt, tn$"),
         (("matmul", (1, 1, 1), "f32", "nn", "gelu"), r"^epilogue: found 'gelu', allowed none, bias_relu"),

@@ -75,11 +75,20 @@ def test_page_locked_host_memory_gives_the_same() -> None:
         ({"form": "async"}, "form: found 'async', allowed streams, tokens, sync"),
         (
             {"target": "cpu", "device_arguments": True},
-            "device_arguments: found True for target cpu",
+            "device_arguments=True cannot be combined with target cpu",
         ),
-        ({"target": "cpu", "pinned": True}, "pinned: found True for target cpu, allowed for cuda, simulator"),
-        ({"target": "cpu", "form": "sync"}, "form: found 'sync' for target cpu, allowed for cuda, simulator"),
-        ({"target": "cpu", "order": "lifo"}, "order: found 'lifo' for target cpu, allowed for simulator"),
+        (
+            {"target": "cpu", "pinned": True},
+            "pinned=True cannot be combined with target cpu, only with cuda, ",
+        ),
+        (
+            {"target": "cpu", "form": "sync"},
+            "form='sync' cannot be combined with target cpu, only with cuda, ",
+        ),
+        (
+            {"target": "cpu", "order": "lifo"},
+            "order='lifo' cannot be combined with target cpu, only with sim",
+        ),
         ({"seed": -1}, "seed: found -1, allowed 0 or more"),
         ({"target": "tpu"}, "target: found 'tpu'"),
         ({"order": "best"}, "order: found 'best', allowed fifo, lifo, random"),

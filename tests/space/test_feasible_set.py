@@ -228,7 +228,7 @@ def test_the_violated_constraint_of_a_point_is_named() -> None:
         (Candidate.of("t", {"a": 1}), r"^strategy: found t, allowed s$"),
         (Candidate.of("s", {"b": 1}), r"^knob of s: found b, allowed a$"),
         (Candidate.of("s", {"a": 9}), r"^s: a: found 9, allowed 1, 2$"),
-        (Candidate("s", ()), r"^candidate: found s\(\), allowed with a as well$"),
+        (Candidate("s", ()), r"^candidate s\(\): missing knobs: a$"),
     ],
 )
 def test_a_point_outside_the_knobs_is_refused(outside: Candidate, message: str) -> None:

@@ -11,7 +11,7 @@ from tuner.tuning.advice import nothing_matches, tune_command
 PROBLEM = Problem("batch_matmul", (4, 8, 16), "f16", "nt", "bias_relu", "f16", 2)
 
 BATCHES = (
-    "tuner tune batch_matmul 2x4x8x16 --dtype f16 --layout nt --epilogue bias_relu --output f16 "
+    "tuner tune batch_matmul 2x4x8x16 --dtype f16 --layout nt --epilogue bias_relu --output-dtype f16 "
     "--threads 2 --target simulator:sm_90"
 )
 

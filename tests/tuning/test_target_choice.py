@@ -35,10 +35,13 @@ def test_a_word_names_a_kind_and_its_chip(words: tuple[str, ...], target: Target
     [
         (("simulator", "sm_1"), "^chip: found 'sm_1', allowed sm_80, sm_86, "),
         (("simulator:",), "^chip: found '', allowed sm_80, "),
-        (("cuda:sm_90", "sm_80"), "^chip: found 'sm_80' beside target 'cuda:sm_90', allowed one of both$"),
-        (("cpu", "sm_80"), "^chip: found 'sm_80' for target cpu, allowed for cuda, simulator$"),
-        (("cpu:avx2",), "^chip: found 'avx2' for target cpu, allowed for cuda, simulator$"),
-        (("replay", "sm_90"), "^chip: found 'sm_90' for target replay, allowed for cuda"),
+        (
+            ("cuda:sm_90", "sm_80"),
+            "^chip 'sm_80' cannot be combined with target 'cuda:sm_90'; name ",
+        ),
+        (("cpu", "sm_80"), "^chip 'sm_80' cannot be combined with target cpu, only with cuda, simulator$"),
+        (("cpu:avx2",), "^chip 'avx2' cannot be combined with target cpu, only with cuda, simulator$"),
+        (("replay", "sm_90"), "^chip 'sm_90' cannot be combined with target replay, only with cuda"),
         (("teapot",), "^target: found 'teapot', allowed auto, cpu, cuda, simulator, replay$"),
     ],
 )
@@ -57,7 +60,7 @@ def test_auto_is_never_a_target_without_times() -> None:
     untimed = TargetStatus("simulator", True, "no clock", is_timed=False)
     parts = fakes.composition((untimed, NO_GPU, TargetStatus("cpu", True, "here")))
     assert resolve_target("auto", parts) == TargetName("cpu")
-    with pytest.raises(UsageError, match="chip: found 'sm_80' for target cpu, allowed for simulator, cuda"):
+    with pytest.raises(UsageError, match="target cpu, only with simulator, cuda"):
         resolve_target("auto", parts, "sm_80")
     with pytest.raises(UsageError, match="found none that works here: simulator: no clock"):
         resolve_target("auto", fakes.composition((untimed,)))
@@ -96,7 +99,7 @@ def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
 def test_code_for_another_chip_than_the_gpu_here_is_refused(word: str, chip: str) -> None:
     here = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
     parts = fakes.composition((here,))
-    message = "found cuda:sm_80, the GPU here is sm_90, allowed cuda:sm_90, or simulator:sm_80"
+    message = "^target cuda:sm_80: the GPU here is sm_90; --target cuda:sm_90, or simulator:sm_80$"
     with pytest.raises(UsageError, match=message):
         resolve_target(word, parts, chip)
 

@@ -121,7 +121,7 @@ def _database(context: click.Context) -> Path:
 OFFERS: Mapping[str, Offers] = {  # by the names of parameters
     **dict.fromkeys(("operation", "op"), _these(OPERATIONS)),
     "dtype": _these(INPUT_DTYPES),
-    **dict.fromkeys(("output", "output_dtype"), _these(OUTPUTS)),
+    "output_dtype": _these(OUTPUTS),
     "layout": _these(LAYOUTS),
     "epilogue": _these(EPILOGUES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),

@@ -41,7 +41,7 @@ def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest |
     if not words.pop("has_fleet"):
         for flag, found in given.items():
             if found is not None:
-                raise UsageError(f"{flag}: found {found!r}, allowed with --fleet")
+                raise UsageError(f"{flag} needs --fleet")
         return None
     from tuner.fleet.driver import FleetRequest
     from tuner.fleet.kind import pending_limit
@@ -54,7 +54,7 @@ def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest |
     devices = 1 if given["--devices"] is None else given["--devices"]
     on = _classes(given["--on"])
     if on and given["--machine"] is not None:
-        raise UsageError(f"--machine: found {given['--machine']!r}, allowed without --on, which names them")
+        raise UsageError("--machine and --on cannot be combined")
     machine = on[0] if on else given["--machine"] or ""
     request = FleetRequest(url, devices, given["--priority"] or 0, on, machine)
     if words["workers"] is None:

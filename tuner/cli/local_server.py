@@ -23,7 +23,7 @@ def listening(port: int, application: Application) -> WSGIServer:
     try:
         return make_server(HOST, port, application, handler_class=_QuietHandler)
     except OSError as error:
-        raise UsageError(f"port: found {port}, {error.strerror}; allowed a free one, --port 0") from error
+        raise UsageError(f"port {port}: {error.strerror}", "--port 0 takes a free one") from error
 
 
 def serve(server: WSGIServer) -> None:

@@ -59,11 +59,10 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def problem_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --dtype, --layout, --epilogue and --output with their defaults."""
+    """Adds --dtype, --layout, --epilogue and --output-dtype with their defaults."""
     for option in (
         click.option(
-            "--output",
-            "output_dtype",
+            "--output-dtype",
             default="",
             metavar="DTYPE",
             help="Type of C: f16 of f16 inputs, bf16 of bf16, either of e4m3 and e5m2. Default: that of the "

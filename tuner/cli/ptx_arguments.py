@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.programs.npy_file import read_npy
 
 BYTES_LIMIT = 4 << 30  # of one argument
@@ -40,7 +40,7 @@ def _dtype(name: str) -> "np.dtype[Any]":
         bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
         return bfloat16
     if name not in NUMPY_NAMES:
-        raise UsageError(f"argument: found type {name!r}, allowed {', '.join([*NUMPY_NAMES, 'bf16'])}")
+        raise unknown_value("argument: type", name, (*NUMPY_NAMES, "bf16"))
     return np.dtype(NUMPY_NAMES[name])
 
 
@@ -60,7 +60,7 @@ def _array(
         return _from_file(Path(fill[1:]), dtype, sizes)
     is_integer = dtype.kind in "iu"
     if fill == "nan" and is_integer:
-        raise UsageError(f"argument: found nan for {dtype}, allowed for floats")
+        raise UsageError(f"argument: {dtype} has no nan")
     if fill == "random":
         drawn = rng.integers(0, 100, sizes) if is_integer else rng.standard_normal(sizes, np.float32)
         return np.asarray(drawn).astype(dtype)
@@ -68,7 +68,7 @@ def _array(
         return np.arange(math.prod(sizes)).reshape(sizes).astype(dtype)
     named = {"zeros": 0, "ones": 1, "nan": float("nan")}
     if fill not in named and not re.fullmatch(r"-?[\d.]+(?:e-?\d+)?|0x[0-9a-fA-F]+", fill):
-        raise UsageError(f"argument: found content {fill!r}, allowed {FILLS}")
+        raise UsageError(f"argument: content: found {fill!r}, allowed {FILLS}")
     return np.full(sizes, named[fill] if fill in named else _number(fill, dtype)).astype(dtype)
 
 

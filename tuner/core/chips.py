@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import unknown_value
 
 KIB = 1024
 WARP_THREADS = 32
@@ -87,5 +87,5 @@ CLOCK_FLOP = {
 def chip_of(name: str) -> Chip:
     """Returns a chip by its name. Raises UsageError for an unknown name, on which LLVM would abort."""
     if name not in CHIPS:
-        raise UsageError(f"chip: found {name!r}, allowed {', '.join(CHIPS)}")
+        raise unknown_value("chip", name, CHIPS)
     return CHIPS[name]

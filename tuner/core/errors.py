@@ -8,7 +8,7 @@ TunerError
 
 import contextlib
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 
@@ -93,6 +93,17 @@ class CandidateError(TunerError):
     def failure(self) -> Failure:
         """Returns the failure as the value that a record stores."""
         return Failure(self.stage, self.reason)
+
+
+def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
+    """Returns the error of a value that is none of those allowed; its hint names the nearest of them."""
+    import difflib
+
+    near = difflib.get_close_matches(str(found), allowed, n=1)
+    listed = ", ".join(allowed) or "none"
+    return UsageError(
+        f"{what}: found {found!r}, allowed {listed}", *(f"did you mean {each}?" for each in near)
+    )
 
 
 def error_lines(message: str, hint: str = "") -> str:

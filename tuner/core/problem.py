@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tuner.core.element_types import FLOAT8S, STORED, number_type
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
@@ -52,7 +52,7 @@ class Problem:
         require_choice("epilogue", self.epilogue, EPILOGUES)
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
             allowed = " or ".join(output_names(self.dtype))
-            raise UsageError(f"output: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
+            raise UsageError(f"output dtype: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
         if len(self.sizes) != 3:
             raise UsageError(f"sizes: found {self.sizes}, allowed three numbers (m, n, k)")
         for name, size in zip("mnk", self.sizes, strict=True):
@@ -352,4 +352,4 @@ def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[
 def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
     """Raises UsageError, naming ``what``, unless ``found`` is one of ``allowed``."""
     if found not in allowed:
-        raise UsageError(f"{what}: found {found!r}, allowed {', '.join(allowed)}")
+        raise unknown_value(what, found, allowed)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import unknown_value
 from tuner.core.moments import parse_moment, with_zone
 from tuner.core.problem import (
     EPILOGUES,
@@ -52,7 +52,7 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     allowed = of_task + tuple(field.name for field in fields(query) if field.name != "task")
     for name in conditions:
         if name not in allowed:
-            raise UsageError(f"{asker}: found {name!r}, allowed {', '.join(allowed)}")
+            raise unknown_value(asker, name, allowed)
     conditions |= condition_text(conditions)
     match conditions.get("since"):
         case str(text):

@@ -4,7 +4,7 @@ import importlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 
 if TYPE_CHECKING:  # imported for names only: the command line needs the names for its help
     from tuner.samplers.method import AbstractMethod
@@ -49,9 +49,7 @@ def require_sampler(name: str) -> None:
     """Raises UsageError for an unknown name."""
     if name in SAMPLERS or (name.startswith(OPTUNA) and name.removeprefix(OPTUNA) in OPTUNA_NAMES):
         return
-    raise UsageError(
-        f"sampler: found {name!r}, allowed {', '.join(SAMPLERS)}, {OPTUNA}{{{','.join(OPTUNA_NAMES)}}}"
-    )
+    raise unknown_value("sampler", name, (*SAMPLERS, *(f"{OPTUNA}{each}" for each in OPTUNA_NAMES)))
 
 
 def _method(name: str, task: "SearchTask") -> "AbstractMethod":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Value
 from tuner.core.chosen_strategy import ChosenStrategy
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import Problem
 from tuner.scripts.strategy import TEMPLATE_SUFFIX, load_strategy
 from tuner.space.file.reading import SpaceFile, spaces_for
@@ -51,15 +51,16 @@ def _of_name(word: str, space_file: SpaceFile) -> ChosenStrategy:
     if any(entry.name == word for entry in space_file.strategies):
         return _named(word, space_file)
     if not word.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
-        known = ", ".join(entry.name for entry in space_file.strategies)
-        raise UsageError(f"strategy: found {word!r}, allowed {known}, or the path of a .mlir script")
+        known = [entry.name for entry in space_file.strategies]
+        error = unknown_value("strategy", word, known)
+        raise UsageError(f"{error.message}, or the path of a .mlir script", error.hint)
     path = Path(word).absolute()
     name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
     chosen = ChosenStrategy(name, path)
     if not _is_plain(chosen) and all(entry.name != name for entry in space_file.strategies):
         raise UsageError(
-            f"strategy {word!r}: found no knobs for it in {space_file.name}, "
-            f"allowed a template that strategies.{name} describes"
+            f"strategy {word!r}: its knobs are missing in {space_file.name}",
+            f"describe strategies.{name} there",
         )
     load_strategy(name, path)
     return chosen

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.space import enumeration
 from tuner.space.expression import Expression
 from tuner.space.row_keys import Indices, RowKeys
@@ -152,7 +152,7 @@ class FeasibleSet:
     def _space_of(self, candidate: Candidate) -> SearchSpace:
         missing = self.missing(candidate)
         if missing:
-            raise UsageError(f"candidate: found {candidate.text}, allowed with {', '.join(missing)} as well")
+            raise UsageError(f"candidate {candidate.text}: missing knobs: {', '.join(missing)}")
         return self._space_named(candidate)
 
     def missing(self, candidate: Candidate) -> tuple[str, ...]:
@@ -179,12 +179,11 @@ class FeasibleSet:
     def _space_named(self, candidate: Candidate) -> SearchSpace:
         space = next((each for each in self.spaces if each.strategy == candidate.strategy), None)
         if space is None:
-            known = ", ".join(each.strategy for each in self.spaces)
-            raise UsageError(f"strategy: found {candidate.strategy}, allowed {known}")
+            raise unknown_value("strategy", candidate.strategy, [each.strategy for each in self.spaces])
         knobs = {knob.name: knob for knob in space.knobs}
         for name, value in candidate.choices:
             if name not in knobs:
-                raise UsageError(f"knob of {space.strategy}: found {name}, allowed {', '.join(knobs)}")
+                raise unknown_value(f"knob of {space.strategy}", name, knobs)
             if value not in knobs[name].choices:
                 allowed = ", ".join(map(str, knobs[name].choices))
                 raise UsageError(f"{space.strategy}: {name}: found {value}, allowed {allowed}")

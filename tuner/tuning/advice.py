@@ -6,6 +6,7 @@ from tuner.core.problem import BATCH_MATMUL
 from tuner.core.runs import DatabaseInfo, TaskQuery
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # the command that lists them
+FLAGS = {"output": "--output-dtype"}  # options that are not named as the field
 PLAIN = {
     "dtype": "f32",
     "layout": "nn",
@@ -24,7 +25,7 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     for name, plain in PLAIN.items():
         value = getattr(task, name)
         if value is not None and value != plain:
-            words += [f"--{name}", str(value)]
+            words += [FLAGS.get(name, f"--{name}"), str(value)]
     if strategy is not None:
         words += ["--strategy", strategy]
     return shlex.join(words)

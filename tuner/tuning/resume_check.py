@@ -68,7 +68,7 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
         "--dtype": problem.dtype,
         "--layout": problem.layout,
         "--epilogue": problem.epilogue,
-        "--output": problem.result_dtype,
+        "--output-dtype": problem.result_dtype,
         "--target": f"replay:{file}",
         "--sampler": settings.sampler,
         "--trials": str(settings.trials),

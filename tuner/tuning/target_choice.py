@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tuner.core.chips import chip_of
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.target_name import SIMULATOR, TargetName
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import TargetStatus
@@ -44,10 +44,10 @@ def named_target(word: str, composition: Composition, chip: str = "") -> TargetN
     """
     name, colon, detail = word.partition(":")
     if colon and chip and chip != detail:
-        raise UsageError(f"chip: found {chip!r} beside target {word!r}, allowed one of both")
+        raise UsageError(f"chip {chip!r} cannot be combined with target {word!r}", "name the chip once")
     names = (*composition.kinds, composition.recordings.status.name)
     if name not in names:
-        raise UsageError(f"target: found {word!r}, allowed {AUTO}, {', '.join(names)}")
+        raise unknown_value("target", word, (AUTO, *names))
     kind = composition.kinds.get(name)
     if kind is None and not chip:
         return TargetName(name, detail)  # of a recording
@@ -55,7 +55,9 @@ def named_target(word: str, composition: Composition, chip: str = "") -> TargetN
         return TargetName(name, chip_of(detail if colon else chip or kind.default_chip).name)
     if chip or colon:
         allowed = ", ".join(each.name for each in composition.kinds.values() if each.default_chip)
-        raise UsageError(f"chip: found {detail or chip!r} for target {name}, allowed for {allowed}")
+        raise UsageError(
+            f"chip {detail or chip!r} cannot be combined with target {name}, only with {allowed}"
+        )
     return TargetName(name)
 
 
@@ -86,6 +88,6 @@ def _on_this_gpu(target: TargetName, status: TargetStatus, *, has_chip: bool) ->
     if not has_chip:
         return TargetName(target.kind, status.chip)
     if chip_of(target.detail).capability != chip_of(status.chip).capability:
-        allowed = f"{target.kind}:{status.chip}, or simulator:{target.detail}"
-        raise UsageError(f"target: found {target.text}, the GPU here is {status.chip}, allowed {allowed}")
+        hint = f"--target {target.kind}:{status.chip}, or simulator:{target.detail}"
+        raise UsageError(f"target {target.text}: the GPU here is {status.chip}", hint)
     return target

@@ -110,4 +110,4 @@ def test_wrong_arguments_are_one_line_and_exit_2(
 def test_the_help_needs_nothing_else_either(tmp_path: Path) -> None:
     done = measure(tmp_path, "--help", has_driver=False)
     assert done.returncode == 0
-    assert "Example: tuner measure --pending --bundle pending.bundle" in done.stdout
+    assert "Example: tuner measure --bundle pending.bundle" in done.stdout

@@ -208,7 +208,7 @@ def test_a_bundle_is_no_results_file(measured: Measured, tuner: Tuner) -> None:
 
 def test_a_results_file_without_a_bundle_is_refused(tuner: Tuner) -> None:
     assert tuner.refused("measure", "--pending", "--results", "x") == (
-        "error: results: found a file without --bundle, allowed with one: the database takes them\n"
+        "error: --results needs --bundle FILE: without a bundle the results go to the database\n"
     )
 
 

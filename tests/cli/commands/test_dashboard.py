@@ -27,7 +27,7 @@ def test_without_the_package_one_line_reports_how_to_get_it(
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
     assert (
         tuned.refused("dashboard")
-        == "error: dashboard: found no optuna-dashboard: pip install optuna-dashboard\n"
+        == "error: missing dependency 'optuna-dashboard'\nhint: pip install optuna-dashboard\n"
     )
 
 
@@ -43,7 +43,7 @@ def test_a_port_that_is_taken_gives_one_line(tuned: Tuner) -> None:
         port = taken.getsockname()[1]
         done = tuned("dashboard", "--port", str(port))
     assert done.code == 2
-    assert done.err == f"error: port: found {port}, Address already in use; allowed a free one, --port 0\n"
+    assert done.err == f"error: port {port}: Address already in use\nhint: --port 0 takes a free one\n"
 
 
 # As the pages and the help have them: tests/docs/test_examples.py compares.

@@ -37,7 +37,7 @@ def test_slower_code_exits_with_1_and_a_table(tuned: Tuner, baseline: Path, tmp_
     assert row in done.out
     assert row in (tmp_path / "summary.md").read_text()
     assert "fake: slower, +100.0% (99 % interval +100.0% .. +100.0%), 5 sessions" in done.err
-    assert tuned("gate", "--baseline", str(baseline), "--tolerance", "200%").code == 0
+    assert tuned("gate", "--baseline", str(baseline), "--max-slowdown", "200%").code == 0
 
 
 def test_json_reports_all(tuned: Tuner, baseline: Path) -> None:
@@ -80,7 +80,7 @@ def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -
     ("words", "message"),
     [
         (("--record", "first"), "ID: found 'first', allowed a number"),
-        (("--tolerance", "much"), "share: found 'much', allowed a percentage"),
+        (("--max-slowdown", "much"), "share: found 'much', allowed a percentage"),
     ],
 )
 def test_wrong_arguments_exit_with_2(

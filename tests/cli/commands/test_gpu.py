@@ -107,7 +107,7 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
     assert (trial["target"], trial["machine"], trial["stage"]) == ("cuda:sm_90", "stub GPU 0", "verify")
     refused = run(database, "tune", "matmul", "64x48x32", "--target", "cuda:sm_80", "--trials", "1", **gpu)
     assert refused.code == 2
-    assert "found cuda:sm_80, the GPU here is sm_90, allowed cuda:sm_90, or simulator:sm_80" in refused.err
+    assert "cuda:sm_80: the GPU here is sm_90\nhint: --target cuda:sm_90, or simulator:sm_80\n" in refused.err
 
 
 @pytest.mark.parametrize(

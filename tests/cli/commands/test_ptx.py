@@ -88,9 +88,9 @@ def test_a_fault_is_one_line(tuner: Tuner, square: str) -> None:
     ("words", "message"),
     [
         (("--arg", "f32[4]"), "allowed TYPE[SIZES]=CONTENT"),
-        (("--arg", "f33[4]=zeros"), "found type 'f33', allowed f16"),
-        (("--arg", "f32[4]=four"), "found content 'four', allowed random"),
-        (("--arg", "s32[4]=nan"), "found nan for int32, allowed for floats"),
+        (("--arg", "f33[4]=zeros"), "argument: type: found 'f33', allowed f16"),
+        (("--arg", "f32[4]=four"), "content: found 'four', allowed random"),
+        (("--arg", "s32[4]=nan"), "argument: int32 has no nan"),
         (("--arg", "f32[999999999,9]=zeros"), "allowed up to 4 GiB"),
         (("--arg", "u32=x"), "found 'x', allowed a number"),
         (("--arg", "f32[4]=@none.npy"), "none.npy: cannot be read as .npy"),
@@ -116,4 +116,4 @@ def test_a_file_that_is_no_ptx_is_misuse(tuner: Tuner, tmp_path: Path) -> None:
 def test_one_of_several_kernels_must_be_named(tuner: Tuner, square: str) -> None:
     path = Path(square)
     path.write_text(SQUARE + SQUARE[SQUARE.index(".visible") :].replace("square", "again"))
-    assert "found square, again, allowed one named by --kernel" in tuner.refused("ptx", "run", square)
+    assert "kernels square, again\nhint: choose one with --kernel\n" in tuner.refused("ptx", "run", square)

@@ -121,7 +121,7 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
         (("matmul", "8x8x8", "--resume", "1"), f"{GOES_ON} matmul"),
         (
             ("matmul", "8x8x8", "--target", "replay:x.json"),
-            "found 'replay:x.json', allowed one that measures",
+            "target 'replay:x.json' measures nothing",
         ),
         (("--resume", "1", "--limit", "5"), f"{GOES_ON} --limit beside it"),
         (("--resume", "1", "--dtype", "f64"), "found --dtype beside it"),
@@ -136,8 +136,8 @@ def test_wrong_arguments_are_refused_in_one_line(tuner: Tuner, words: tuple[str,
 def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: Tuner) -> None:
     words = ("record-space", "matmul", "8x8x8", "-o")
     refused = tuner.refused(*words, "/nowhere/at/all.json")
-    assert "found no folder /nowhere/at, allowed one that is there" in refused
-    assert "found a folder, allowed a file to write" in tuner.refused(*words, str(tuner.database.parent))
+    assert "no such folder: /nowhere/at" in refused
+    assert "is a folder, not a file to write" in tuner.refused(*words, str(tuner.database.parent))
     assert not tuner.database.exists()
 
 
@@ -155,7 +155,7 @@ def test_a_search_is_no_recording_to_go_on_with(
     tuner("record-space", "matmul", "8x8x8", "-o", str(file))
     tuner("tune", "matmul", "8x8x8", "--trials", "5", *(word.replace("FILE", str(file)) for word in words))
     other = file.with_name("other.json")
-    assert f"found run 2, {found}, allowed one that record-space began" in tuner.refused(
+    assert f"run 2 is {found}, not one that record-space began" in tuner.refused(
         "record-space", "--resume", "2", "-o", str(other)
     )
     assert not other.exists()

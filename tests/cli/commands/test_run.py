@@ -144,13 +144,13 @@ def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
         (("--order", "best"), "order: found 'best', allowed fifo, lifo, random"),
         (("--seed", "-1"), "seed: found -1, allowed 0 or more"),
         (("--sample", "-1"), "sample: found -1, allowed 1 or more, or 0 for all"),
-        (("--sample", "4"), "sample: found 4 for target cpu, allowed for simulator"),
+        (("--sample", "4"), "sample=4 cannot be combined with target cpu, only with simulator"),
         (("--target", "tpu"), "target: found 'tpu', allowed auto, cpu"),
         (("--entry", "g"), "payload: entry: found 'g', allowed main"),
-        (("--trace",), "trace: found True for target cpu, allowed for cuda, simulator"),
-        (("--pinned",), "pinned: found True for target cpu, allowed for cuda, simulator"),
-        (("--form", "sync"), "form: found 'sync' for target cpu, allowed for cuda, simulator"),
-        (("--order", "lifo"), "order: found 'lifo' for target cpu, allowed for simulator"),
+        (("--trace",), "trace=True cannot be combined with target cpu, only with cuda, simulator"),
+        (("--pinned",), "pinned=True cannot be combined with target cpu, only with cuda, simulator"),
+        (("--form", "sync"), "form='sync' cannot be combined with target cpu, only with cuda, simulator"),
+        (("--order", "lifo"), "order='lifo' cannot be combined with target cpu, only with simulator"),
     ],
 )
 def test_words_that_are_wrong_end_with_2(run: Tuner, words: tuple[str, ...], message: str) -> None:

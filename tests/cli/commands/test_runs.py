@@ -46,7 +46,7 @@ def test_the_best_of_a_run_is_its_answer(several: Tuner) -> None:
     ("words", "runs"),
     [
         (("--shape", "8x8x8"), [1]),
-        (("--op", "matmul", "--dtype", "f32", "--layout", "nn", "--output", "f32"), [2, 1]),
+        (("--op", "matmul", "--dtype", "f32", "--layout", "nn", "--output-dtype", "f32"), [2, 1]),
         (("--target", "fake", "--machine", "fake", "--threads", "1", "--epilogue", "none"), [2, 1]),
         (("--threads", "2"), []),
         (("--status", "done"), [2, 1]),

@@ -66,8 +66,8 @@ def test_nothing_is_suggested_for_another_problem_or_for_too_few_failures(tuner:
     ("words", "message"),
     [
         (("--suggest", "--min-support", "0"), "min-support: found 0, allowed 1 or more"),
-        (("--min-support", "5"), "space: found --min-support, allowed with --suggest only"),
-        (("--since", "2026-01-31"), "space: found --since, allowed with --suggest only"),
+        (("--min-support", "5"), "space: --min-support needs --suggest"),
+        (("--since", "2026-01-31"), "space: --since needs --suggest"),
         (("--suggest", "--target", "replay:f.json"), "found target replay:f.json, allowed one that runs"),
     ],
 )

@@ -65,9 +65,9 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("8x8x8",), "tune: found 8x8x8 beside a payload, allowed none: the payload says it"),
-        (("--dtype", "f64"), "tune: found --dtype beside a payload"),
-        (("--output", "f16"), "tune: found --output beside a payload"),
+        (("8x8x8",), "tune: 8x8x8 cannot be combined with a program: its types come from the file"),
+        (("--dtype", "f64"), "tune: --dtype cannot be combined with a program"),
+        (("--output-dtype", "f16"), "tune: --output-dtype cannot be combined with a program"),
         (("--threads", "2"), "threads: found 2, allowed 1: a whole program runs in one thread"),
         (("--entry", "f"), "payload.mlir: payload: entry: found 'f', allowed main"),
     ],

@@ -63,7 +63,7 @@ def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
     [
         (("--chip", "sm_1"), "chip: found 'sm_1', allowed sm_80, sm_86, sm_89, sm_90, "),
         (("--sampler", "tpe"), "sampler: found 'tpe', allowed random, exhaustive: target simulator gives no"),
-        (("--output", "bf16"), "output: found 'bf16', allowed f32 or f16 for dtype f16"),
+        (("--output-dtype", "bf16"), "output dtype: found 'bf16', allowed f32 or f16 for dtype f16"),
         (("--target", "cpu"), "target: found 'cpu', allowed auto, simulator"),
     ],
 )
@@ -75,12 +75,12 @@ def test_verified_trials_are_found_by_status_target_and_output(verified: Tuner) 
     assert len(verified("history", "--status", "verified", "--json").json) == 18
     assert len(verified("history", "--target", "simulator", "--json").json) == 20
     assert verified("history", "--target", "simulator:sm_80", "--json").json == []
-    assert len(verified("history", "--output", "f32", "--json").json) == 20
-    assert verified("history", "--output", "f16", "--json").json == []
-    verified(*WORDS, "--trials", "3", "--output", "f16")
-    found = verified("history", "--output", "f16", "--json").json
+    assert len(verified("history", "--output-dtype", "f32", "--json").json) == 20
+    assert verified("history", "--output-dtype", "f16", "--json").json == []
+    verified(*WORDS, "--trials", "3", "--output-dtype", "f16")
+    found = verified("history", "--output-dtype", "f16", "--json").json
     assert [trial["problem"]["output"] for trial in found] == ["f16"] * 3
-    assert "8x8x8 f16 -> f16" in verified("history", "--output", "f16").out
+    assert "8x8x8 f16 -> f16" in verified("history", "--output-dtype", "f16").out
 
 
 def test_show_reports_resources_and_notes(verified: Tuner) -> None:
@@ -110,7 +110,7 @@ def test_a_verified_trial_is_exported_in_every_form(verified: Tuner, tmp_path: P
     assert as_json == {"trial": 1, "format": "ptx", "text": '{"x": 0}'}
     refused = verified("export", "--trial", "1", "--format", "cubin", "--json")
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert "cubin: found --json without -o FILE" in refused.err
+    assert "cubin: machine code cannot be printed as JSON\nhint: -o FILE\n" in refused.err
     assert "source of 8x8x8" in verified("export", "--trial", "1", "--format", "source").out
 
 

@@ -31,7 +31,7 @@ from tuner.workers.timing_lock import TimingLock, words_of
 
 DEFAULT_SECONDS = 300.0
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
-EXAMPLE = "Example: tuner measure --pending --bundle pending.bundle --seconds 300"
+EXAMPLE = "Example: tuner measure --bundle pending.bundle --seconds 300"
 NO_BUNDLE = "measure: found no --bundle FILE, allowed without one where the whole of tuner is installed"
 
 
@@ -156,7 +156,7 @@ def _tell(line: str) -> None:
 
 def _request(words: list[str]) -> MeasuringRequest:
     parser = _Parser(prog="tuner measure", description=__doc__, epilog=EXAMPLE, allow_abbrev=False)
-    parser.add_argument("--pending", action="store_true", help="measure what has no time (always so)")
+    parser.add_argument("--pending", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bundle", type=Path, metavar="FILE", help="made by: tuner bundle export")
     parser.add_argument("--seconds", type=float, default=DEFAULT_SECONDS, help="begin nothing after so long")
     parser.add_argument("--results", type=Path, metavar="FILE", help="default: beside the bundle")

@@ -37,7 +37,7 @@ def bundle() -> None:
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option("--limit", type=int, help="At most so many of each problem, the most promising.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the inputs they are checked on.")
-@click.option("-o", "--file", "output", required=True, type=click.Path(path_type=Path), help="Write here.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write here.")
 @database_option
 @json_option
 def export_(
@@ -77,7 +77,7 @@ def export_(
     )
     if not as_json:
         words = f"--bundle {shlex.quote(str(output))}"
-        print(f"next, where the GPU is: python -m tuner measure --pending {words}", file=sys.stderr)
+        print(f"next, where the GPU is: python -m tuner measure {words}", file=sys.stderr)
 
 
 @bundle.command("import")

@@ -110,7 +110,7 @@ def space(
         _reject_suggest_options(context)
     elif not TargetName.parse(words["target"]).has_machine:
         found = words["target"]
-        raise UsageError(f"space --suggest: found target {found}, allowed one that runs candidates")
+        raise UsageError(f"space --suggest: target {found} runs no candidates")
     problem = taken_problem(words)
     request = run_request(problem, **words)
     feasible = plan_of(composition_of(context), request).feasible
@@ -170,7 +170,7 @@ def _counted(broken: "Mapping[str, int]") -> list[tuple[str, int]]:
 def _reject_suggest_options(context: click.Context) -> None:
     for name in ("min_support", "since"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"space: found --{name.replace('_', '-')}, allowed with --suggest only")
+            raise UsageError(f"space: --{name.replace('_', '-')} needs --suggest")
 
 
 @click.command()

@@ -49,7 +49,7 @@ def _installed() -> "Callable[[object], Application]":
     try:
         from optuna_dashboard import wsgi
     except ImportError as error:
-        raise UsageError("dashboard: found no optuna-dashboard: pip install optuna-dashboard") from error
+        raise UsageError("missing dependency 'optuna-dashboard'", "pip install optuna-dashboard") from error
     return wsgi  # type: ignore[no-any-return]
 
 

@@ -48,7 +48,7 @@ DATA_FORMATS = ("json", "t4")  # that tell of a trial; the others are made of it
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
     "t4: its result as autotuners share it.",
 )
-@click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
 @json_option
 @click.pass_context
@@ -81,7 +81,7 @@ def export(
         found = f"--trial {trial} cannot be combined with {words['operation']}"
         raise UsageError(f"export: {found}: give one of them")
     if output is not None and not output.name:
-        raise UsageError(f"{output}: found a folder, allowed a file to write")
+        raise UsageError(f"{output}: is a folder, not a file to write")
     composition = composition_of(context)
     with open_known_store(database) as store:
         if trial is not None:
@@ -90,7 +90,7 @@ def export(
             problem = taken_problem(words)
             stored = best_known(store, composition, problem, target or AUTO, threads, machine).best
         else:
-            raise UsageError("export: found neither a shape nor --trial ID, allowed one of both")
+            raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")
         form = form or ("json" if as_json else "script")
         if is_stock:
             _write_stock(composition, store, stored, form, output, as_json)
@@ -166,9 +166,9 @@ def _report_machine_code(trial: "StoredTrial", form: str) -> None:
 def _print(content: bytes, trial: int, form: str, as_json: bool) -> None:
     if form == "cubin":
         if as_json:
-            raise UsageError("cubin: found --json without -o FILE, allowed with it: it is machine code")
+            raise UsageError("cubin: machine code cannot be printed as JSON", "-o FILE")
         if sys.stdout.isatty():
-            raise UsageError("cubin: found a terminal, allowed -o FILE or a pipe: it is machine code")
+            raise UsageError("cubin: refusing to write machine code to a terminal", "-o FILE")
         sys.stdout.buffer.write(content)
     elif as_json and form not in DATA_FORMATS:
         print_json({"trial": trial, "format": form, "text": content.decode()})

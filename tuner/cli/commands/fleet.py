@@ -11,7 +11,7 @@ from tuner.cli.commands.fleet_script import script
 from tuner.cli.commands.fleet_status import status
 from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import composition_of, database_option
-from tuner.core.errors import UsageError
+from tuner.core.errors import unknown_value
 from tuner.output.formatting import count_text
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def drain(node: str, database: str | None) -> None:
 
     with session(which_database(database)) as connection:
         if not tables.drain(connection, node):
-            names = ", ".join(each.node.name for each in tables.nodes(connection)) or "none"
-            raise UsageError(f"node: found {node!r}, allowed {names}")
+            raise unknown_value("node", node, [each.node.name for each in tables.nodes(connection)])
     print(f"{node} ends after what it has")
 
 

@@ -26,7 +26,7 @@ END_LIMIT_S: Final = 30.0  # that a run may need to end when it is told to
 @click.argument("shape", metavar="[Bx]MxNxK", default="256x256x256")
 @click.option("--trials", type=int, default=24, show_default=True, help="Of the run.")
 @click.option("--target", default="cpu", show_default=True, help="cpu, cuda:sm_90, replay:FILE, ...")
-@click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write the best script here.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the best script here.")
 def demo(operation: str, shape: str, trials: int, target: str, output: Path | None) -> None:
     """Tries a fleet on this machine: starts PostgreSQL, two nodes that compile and one that measures, tunes.
 

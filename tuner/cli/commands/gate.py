@@ -49,7 +49,7 @@ BEST = "best"
     help="Put this trial into the file as it is compiled today, or 'best': all bests of this machine.",
 )
 @click.option(
-    "--tolerance", default="2%", show_default=True, metavar="SHARE", help="A slowdown of so much passes."
+    "--max-slowdown", default="2%", show_default=True, metavar="SHARE", help="A slowdown of so much passes."
 )
 @click.option(
     "--summary", type=click.Path(path_type=Path), metavar="FILE", help="Write the Markdown to this file too."
@@ -62,7 +62,7 @@ def gate(
     context: click.Context,
     baseline: Path,
     recorded: tuple[str, ...],
-    tolerance: str,
+    max_slowdown: str,
     summary: Path | None,
     seed: int,
     database: str | None,
@@ -84,7 +84,7 @@ def gate(
     from tuner.regression.gate import gated
     from tuner.regression.gate_file import read_gate_file
 
-    limits = SlowdownLimits(tolerated=parse_share(tolerance))
+    limits = SlowdownLimits(tolerated=parse_share(max_slowdown))
     results = []
     for entry in read_gate_file(baseline).entries:
         results.append(gated(composition, entry, limits, seed))

@@ -39,7 +39,7 @@ BY_MEDIAN = "median"  # word of --sort
 @click.option("--dtype")
 @click.option("--layout")
 @click.option("--epilogue")
-@click.option("--output", "output_dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
+@click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
 @click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
 @click.option("--machine", help="Class of machine, as the table names it.")
 @click.option("--threads", type=int)
@@ -72,7 +72,7 @@ def history(
     from tuner.run_history.why_not_best import first_is_not_best
 
     if as_json and form == "csv":
-        raise UsageError("history: found --format csv and --json, allowed one of them")
+        raise UsageError("--format csv and --json cannot be combined")
     query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
     with open_known_store(database) as store:
         trials = past_trials(store, query)
@@ -133,7 +133,7 @@ def show(
     trial, run = _trial_or_run(trial_or_run, run)
     if passes:
         if trial is None or ablation:
-            raise UsageError("--passes: found no trial beside it, allowed with a trial's ID only")
+            raise UsageError("--passes needs a trial's ID and cannot be combined with --ablation")
         _show_passes(composition_of(context), database, trial, as_json)
         return
     if ablation:
@@ -228,8 +228,8 @@ def explain(
         return
     if len(words) != 3:
         raise UsageError(
-            f"explain: found {len(words)} words, allowed a trial's ID, "
-            "or operation, shape and 'STRATEGY(KNOB=VALUE, ...)'"
+            f"explain: found {len(words)} arguments, allowed 1 or 3",
+            "give a trial's ID, or an operation, a shape and 'STRATEGY(KNOB=VALUE, ...)'",
         )
     from tuner.cli.commands.catalogue import plan_of
     from tuner.cli.options import parse_candidate
@@ -299,7 +299,7 @@ def _explain_trial(composition: "Composition", word: str, database: str | None, 
 
 def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
     if (name is None) == (run is None):
-        raise UsageError("show: found none or both, allowed a trial's ID, run:ID or --run ID")
+        raise UsageError("show: give one of: a trial ID (42), run:3, --run 3")
     if name is None:
         return None, run
     if name.startswith("run:"):

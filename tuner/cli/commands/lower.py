@@ -24,7 +24,7 @@ LOWER_TIMEOUT_S = 600.0
 @click.option("--form", help="streams (default), tokens or sync, of --to llvm and --to ptx.")
 @click.option("--chip", default="", metavar="CHIP", help="sm_90 (default), sm_80, ...")
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
-@click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @json_option
 @click.pass_context
 def lower(
@@ -56,7 +56,7 @@ def lower(
     from tuner.tuning.target_choice import named_target
 
     if form is not None and step not in WITH_FORM:
-        raise UsageError(f"form: found {form!r} for --to {step}, allowed for {', '.join(WITH_FORM)}")
+        raise UsageError(f"--form cannot be combined with --to {step}, only with {', '.join(WITH_FORM)}")
     options = ProgramOptions(DeviceOptions(form or "streams", pinned=pinned))
     text = read_text_or_stdin(payload, "MLIR text")
     target = named_target(LOWERING_TARGET, composition_of(context), chip)

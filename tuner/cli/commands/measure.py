@@ -9,7 +9,7 @@ from tuner.cli.options import database_option, json_option, open_known_store
 
 
 @click.command()
-@click.option("--pending", is_flag=True, expose_value=False, help="Measure what has no time (always so).")
+@click.option("--pending", is_flag=True, expose_value=False, hidden=True, help="The default.")
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="FILE", help="Made by: tuner bundle export."
 )
@@ -33,7 +33,7 @@ def measure(
     Those of a bundle go to a results file, for tuner bundle import. Without a bundle: those of the database,
     and back into it. With a bundle, python -m tuner measure needs nothing but numpy and a CUDA driver.
 
-    Example: tuner measure --pending --bundle pending.bundle --seconds 300
+    Example: tuner measure --bundle pending.bundle --seconds 300
     """
     from tuner.bundle.measure import command
 
@@ -44,7 +44,7 @@ def measure(
     if results is not None:
         from tuner.core.errors import UsageError
 
-        raise UsageError("results: found a file without --bundle, allowed with one: the database takes them")
+        raise UsageError("--results needs --bundle FILE: without a bundle the results go to the database")
     context.exit(_of_database(database, seconds, as_json))
 
 

@@ -33,9 +33,9 @@ def new_strategy(name: str, folder: Path, as_json: bool) -> None:
     files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
     for path in files:
         if path.exists():
-            raise UsageError(f"{path}: found a file, allowed a name that is not taken: nothing is replaced")
+            raise UsageError(f"{path}: exists, and is not replaced")
     if not folder.is_dir():
-        raise UsageError(f"--folder: found no folder {folder}, allowed one that exists")
+        raise UsageError(f"--folder: no such folder: {folder}")
     for path, text in files.items():
         write_atomically(path, text.encode())
         print(f"wrote {path}", file=sys.stderr)

@@ -106,10 +106,10 @@ def _module(file: Path) -> "PtxModule":
 
 def _only_kernel(module: "PtxModule") -> str:
     names = [kernel.name for kernel in module.kernels]
-    if len(names) != 1:
-        raise UsageError(
-            f"{module.name}: found {', '.join(names) or 'no kernels'}, allowed one named by --kernel"
-        )
+    if not names:
+        raise UsageError(f"{module.name}: has no kernel")
+    if len(names) > 1:
+        raise UsageError(f"{module.name}: has the kernels {', '.join(names)}", "choose one with --kernel")
     return names[0]
 
 

@@ -54,8 +54,7 @@ ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
 @click.option("--resume", type=int, metavar="RUN", help="Go on with an interrupted recording.")
 @click.option(
     "-o",
-    "--file",
-    "output",
+    "--output",
     type=click.Path(path_type=Path),
     required=True,
     help="Write to this file; compressed when it ends in .gz.",
@@ -116,9 +115,7 @@ def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSe
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     if not TargetName.parse(words["target"]).has_machine:
-        raise UsageError(
-            f"target: found {words['target']!r}, allowed one that measures: a replay is a recording already"
-        )
+        raise UsageError(f"target {words['target']!r} measures nothing: it is a recording already")
     sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)
     # fresh: times of other sessions do not compare
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **words)
@@ -134,9 +131,9 @@ def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSe
 def _require_folder(output: Path) -> None:
     """Raises UsageError for a place that cannot be written to, before hours are spent."""
     if not output.absolute().parent.is_dir():
-        raise UsageError(f"{output}: found no folder {output.absolute().parent}, allowed one that is there")
+        raise UsageError(f"{output}: no such folder: {output.absolute().parent}")
     if output.is_dir():
-        raise UsageError(f"{output}: found a folder, allowed a file to write")
+        raise UsageError(f"{output}: is a folder, not a file to write")
 
 
 def _require_recording(store: "Store", run: int) -> None:
@@ -144,8 +141,8 @@ def _require_recording(store: "Store", run: int) -> None:
     settings = store.run(run).settings
     if settings.sampler not in (ALL, DRAWN) or not settings.fresh or not settings.target.has_machine:
         raise UsageError(
-            f"--resume: found run {run}, a search by {settings.sampler} on {settings.target}, "
-            "allowed one that record-space began"
+            f"--resume: run {run} is a search by {settings.sampler} on {settings.target}, "
+            "not one that record-space began"
         )
 
 

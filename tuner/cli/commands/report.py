@@ -13,7 +13,7 @@ from tuner.output.report import RUNS_SHOWN
 
 
 @click.command()
-@click.option("-o", "--file", "output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option("--run", "run_id", type=int, help="Only this run and its problem.")
 @click.option(
     "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
@@ -41,7 +41,7 @@ def report(
     Example: tuner report -o report.html
     """
     if as_json and output is None:
-        raise UsageError("report: --json tells of the file written, allowed with -o FILE only")
+        raise UsageError("report: --json describes the file written, so it needs -o FILE")
     from tuner.output.report.page import page_html
     from tuner.output.report_pages import gathered, no_passes, timed_passes
     from tuner.run_history.which_database import database_text

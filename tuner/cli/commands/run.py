@@ -159,5 +159,5 @@ def _request(
     resolved = resolve_target(target, composition_of(context), chip)
     options.require_suiting(resolved, composition_of(context))
     if compare and options.sample:
-        raise UsageError("--compare: found beside --sample, allowed one: sampled blocks are compared already")
+        raise UsageError("--compare cannot be combined with --sample: sampled blocks are compared already")
     return ProgramRequest(text, resolved, entry, options, arguments=arguments, is_compared=compare)

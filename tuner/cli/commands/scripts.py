@@ -65,7 +65,7 @@ def apply(context: click.Context, script: Path, payload: Path, allow_effects: bo
     Example: tuner apply best.mlir best.source.mlir
     """
     if str(script) == str(payload) == "-":
-        raise UsageError("apply: found - twice, allowed once: stdin can be read as one of both")
+        raise UsageError("apply: only one of SCRIPT and PAYLOAD can be '-' (stdin)")
     script_text, payload_text = (read_text_or_stdin(path, "MLIR text") for path in (script, payload))
     text = composition_of(context).apply(script_text, payload_text, allow_effects)
     print_found(as_json, {"payload": text}, text.rstrip("\n"))

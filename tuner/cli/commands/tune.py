@@ -132,7 +132,7 @@ def tune(
         fleet = fleet_of_run(fleet, resume, database)
         composition = _on_fleet(composition, fleet, words)
     if retime and resume is None:
-        raise UsageError("--retime: found no run, allowed with --resume RUN")
+        raise UsageError("--retime needs a run", "--resume RUN")
     if is_payload(words["operation"]) and resume is None:
         context.exit(tune_payload(context, composition, database, as_json, **words))
     _reject_program_options(context, entry=words.pop("entry"), arg=words.pop("arguments"))
@@ -171,7 +171,7 @@ def _on_fleet(composition: "Composition", fleet: "FleetRequest", words: dict[str
 
     operation = words["operation"]
     if is_payload(operation):
-        raise UsageError(f"--fleet: found {operation!r}, allowed one operation: programs run on this machine")
+        raise UsageError(f"--fleet cannot be combined with {operation}: programs run on this machine")
     if operation is not None and fleet.on:
         words["target"] = target_text(fleet, words["target"])
     return fleet_composition(composition, fleet)

@@ -122,8 +122,8 @@ def _require_program_options(context: click.Context, words: dict[str, Any]) -> N
         name for name in OF_ONE_PROBLEM if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
     if words["shape"] is not None or given:
-        found = words["shape"] or f"--{given[0].removesuffix('_dtype')}"
-        raise UsageError(f"tune: found {found} beside a payload, allowed none: the payload says it")
+        found = words["shape"] or f"--{given[0].replace('_', '-')}"
+        raise UsageError(f"tune: {found} cannot be combined with a program: its types come from the file")
     if words["threads"] != 1:
         raise UsageError(f"threads: found {words['threads']}, allowed 1: a whole program runs in one thread")
 

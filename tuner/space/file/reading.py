@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import Problem
 from tuner.core.text_file import read_text
 from tuner.space.feasible_set import FeasibleSet
@@ -32,8 +32,7 @@ class SpaceFile:
         for entry in self.strategies:
             if entry.name == name:
                 return entry
-        known = ", ".join(entry.name for entry in self.strategies)
-        raise UsageError(f"{self.name}: strategy: found {name!r}, allowed {known}")
+        raise unknown_value(f"{self.name}: strategy", name, [entry.name for entry in self.strategies])
 
     def script(self, name: str) -> Path | None:
         """Returns the path of a strategy's custom script; None for the shipped template."""
