@@ -51,7 +51,7 @@ def parse_address(text: str) -> FileAddress | ServerAddress:
         return _file(text)
     scheme = text.split("://", 1)[0]
     if scheme and not SCHEME.fullmatch(scheme):
-        raise UsageError(f"database: found a malformed URL, allowed {ALLOWED}")
+        raise UsageError(f"database: malformed URL, allowed {ALLOWED}")
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):  # the text, which the error repeats, may hold a password

@@ -23,9 +23,9 @@ def backup(database: Database, url: str, file: Path) -> None:
     """
     require_path(str(file))
     if file.exists():
-        raise UsageError(f"{file}: found a file, allowed a new one")
+        raise UsageError(f"{file}: exists already")
     if not file.absolute().parent.is_dir():
-        raise UsageError(f"{file}: found no such directory, allowed a file in one that is there")
+        raise UsageError(f"{file}: no such directory")
     address = parse_address(url)
     with _temporary_next_to(file) as temporary:
         if isinstance(address, FileAddress):

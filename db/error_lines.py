@@ -11,17 +11,17 @@ from tuner.core.address_secrets import without_secrets
 from tuner.core.errors import UsageError
 
 BUSY_LIMIT_S = 30.0  # how long a writer waits for another one
-BEYOND_64_BITS = "found a number beyond 64 bits, allowed -2^63 to 2^63 - 1"
+BEYOND_64_BITS = "a number does not fit 64 bits"
 
 # https://www.sqlite.org/rescode.html: extended codes begin with the name of their primary code
 SQLITE_SENTENCES = (
-    ("SQLITE_NOTADB", "found a file that is not a database, allowed a SQLite file or a path that is free"),
+    ("SQLITE_NOTADB", "is not a SQLite database"),
     ("SQLITE_CORRUPT", "found a damaged database; restore a copy, or choose another file with --db"),
     ("SQLITE_FULL", "the disk is full; what was stored before is kept"),
     ("SQLITE_READONLY", "is read-only: it can be queried, not written"),
     (
         "SQLITE_CANTOPEN",
-        "cannot be opened; allowed a file that may be read, in a directory that may be written",
+        "cannot be opened: the file must be readable, its directory writable",
     ),
     ("SQLITE_BUSY", f"is locked by another process for more than {BUSY_LIMIT_S:.0f} s"),
     (

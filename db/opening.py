@@ -48,9 +48,7 @@ def prepare_file(address: FileAddress) -> None:
     if exists:
         require_file(address)
     elif not os.access(address.path.parent, os.W_OK):
-        raise UsageError(
-            f"database {address.shown}: found a read-only directory, allowed one that may be written"
-        )
+        raise UsageError(f"database {address.shown}: its directory is read-only")
 
 
 def require_file(address: FileAddress) -> None:
@@ -63,9 +61,7 @@ def require_file(address: FileAddress) -> None:
         kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
         raise UsageError(f"database {address.shown}: found {kind}, allowed a file")
     if not os.access(address.path, os.R_OK):
-        raise UsageError(
-            f"database {address.shown}: found a file that may not be read, allowed a readable one"
-        )
+        raise UsageError(f"database {address.shown}: the file may not be read")
 
 
 def copy_pages(connection: Connection, file: Path, at_once: int = -1) -> None:

@@ -71,9 +71,7 @@ def _revision_to_upgrade(connection: Connection, shown: str) -> str | None:
     tables = set(sa.inspect(connection).get_table_names())
     revision = stored_revision(connection)
     if revision is None and tables - {VERSION_TABLE}:
-        raise UsageError(
-            f"database {shown}: found tables of another program, allowed ours or an empty database"
-        )
+        raise UsageError(f"database {shown}: has tables of another program", "choose another file with --db")
     if revision in BEFORE_RELEASE:
         raise UsageError(
             f"database {shown}: found revision {revision}, allowed {REVISIONS[0]} or newer: "

@@ -194,7 +194,7 @@ class Store:
                 trial_id = add_proposal(connection, run_id, number, row, candidate, moment)
             except IntegrityError as error:
                 raise UsageError(
-                    f"run {run_id}: found trial {number} proposed already, allowed one process per run"
+                    f"trial {number} was proposed already: another process works on run {run_id}"
                 ) from error
             if run_seconds is not None:  # a kill before the first outcome loses no time of the budget
                 set_seconds(connection, run_id, run_seconds)
@@ -214,7 +214,7 @@ class Store:
                 raise _unknown(connection, TrialRow, trial_id)
             run_id, candidate, has_outcome = proposed
             if has_outcome:
-                raise UsageError(f"trial {trial_id}: found an outcome already, allowed one process per run")
+                raise UsageError(f"trial {trial_id} has an outcome already: another process works on its run")
             _require_same_candidate(trial_id, candidate, record)
             if record.script_sha256:
                 add_script(connection, record.script_sha256, script_text)

@@ -100,7 +100,7 @@ def test_load_best_loads_the_script_of_the_best(database: str) -> None:
 )
 def test_a_question_creates_no_database(ask: Callable[[str], object], tmp_path: Path) -> None:
     missing = tmp_path / "none" / "missing.db"
-    line = f"^database sqlite:///{missing}: no such file; to begin a new one: tuner tune .* --db {missing}$"
+    line = f"^database sqlite:///{missing}: no such file; tuner tune .* --db {missing}$"
     with pytest.raises(UsageError, match=line):
         ask(str(missing))
     assert not missing.parent.exists()
@@ -260,10 +260,10 @@ def test_progress_is_reported_on_stderr_where_somebody_asks(
     tuner.tune(PROBLEM, trials=5, db=database, observe=events.append, progress=True)
     told = capsys.readouterr().err
     assert "run 2: matmul 8x8x8 f32 nn none, fake" in told
-    assert "finals: " in told
+    assert "final re-measurement: " in told
     assert {type(event).__name__ for event in events} >= {"RunStarted", "TrialDone", "RemeasurementStarted"}
     tuner.resume(2, db=database, retime=True, progress=True)
-    assert "finals: " in capsys.readouterr().err
+    assert "final re-measurement: " in capsys.readouterr().err
 
 
 def test_words_are_those_of_the_command_line(database: str) -> None:

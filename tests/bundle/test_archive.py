@@ -115,7 +115,7 @@ def without_a_blob(parts: dict[str, bytes]) -> None:
         (lambda parts: parts.update({"manifest.json": b"{"}), r"manifest\.json: found no JSON"),
         (in_manifest(lambda it: it.update(version=2)), "found version 2 of tuner-bundle, allowed 1"),
         (in_manifest(lambda it: it.update(format="zip")), "found format 'zip', allowed 'tuner-bundle'"),
-        (in_manifest(lambda it: it.update(trials=3)), "trials: found none, allowed a list"),
+        (in_manifest(lambda it: it.update(trials=3)), "trials: is empty"),
         (in_manifest(lambda it: it.update(seed="x")), "seed: found 'x', allowed a whole number"),
         (in_manifest(lambda it: it.update(seed=-1)), "seed: found -1, allowed 0 or more"),
         (

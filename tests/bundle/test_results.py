@@ -89,13 +89,13 @@ def test_a_time_above_the_peak_of_the_gpu_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_file_has_no_results(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("")
-    with pytest.raises(UsageError, match="found no line, allowed a file of tuner-results"):
+    with pytest.raises(UsageError, match="is empty; it must be a file of tuner-results"):
         read_results(tmp_path / "empty")
 
 
 def test_a_file_of_bytes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\n")
-    with pytest.raises(UsageError, match="found no text, allowed a file of tuner-results"):
+    with pytest.raises(UsageError, match="is not text; it must be a file of tuner-results"):
         read_results(tmp_path / "bytes")
 
 

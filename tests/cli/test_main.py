@@ -69,7 +69,7 @@ def test_help_lists_each_command_once_by_its_job_with_its_whole_summary() -> Non
     done = CliRunner().invoke(main, ["--help"], terminal_width=80)
     titles = re.findall(r"^(\w[\w ]*):$", done.output, re.MULTILINE)
     assert titles == [
-        *("Options", "Tune", "Ask", "Export", "Programs", "Measure elsewhere", "Database", "Shell")
+        *("Options", "Tune", "Ask", "Export", "Programs", "Measure on other machines", "Database", "Shell")
     ]
     listed = re.findall(r"^  ([a-z][\w-]+)  +[A-Z]", done.output, re.MULTILINE)
     assert sorted(listed) == sorted(COMMANDS)

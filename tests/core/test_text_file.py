@@ -38,9 +38,9 @@ def test_what_has_no_end_is_not_read_for_ever() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "line"),
     [
-        ("none", None, r"/none: found no readable file \(No such file or directory\), allowed MLIR text$"),
-        (".", None, r": found no readable file \(Is a directory\), allowed MLIR text$"),
-        ("binary", b"ab\xff", r"/binary: found a byte that is no UTF-8 at 2, allowed MLIR text$"),
+        ("none", None, r"/none: cannot be read \(No such file or directory\)$"),
+        (".", None, r": cannot be read \(Is a directory\)$"),
+        ("binary", b"ab\xff", r"/binary: byte 2 is not UTF-8$"),
     ],
 )
 def test_what_is_no_text_is_refused(tmp_path: Path, name: str, content: bytes | None, line: str) -> None:
@@ -54,7 +54,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Input(b"module {}"))
     assert read_text_or_stdin(Path("-"), "MLIR text") == "module {}"
     monkeypatch.setattr(sys, "stdin", Input(b"\xff"))
-    with pytest.raises(UsageError, match=r"^standard input: found a byte that is no UTF-8 at 0, allowed PTX"):
+    with pytest.raises(UsageError, match=r"^standard input: byte 0 is not UTF-8"):
         read_text_or_stdin(Path("-"), "PTX text")
     monkeypatch.setattr(sys, "stdin", Input(b"12345"))
     with pytest.raises(UsageError, match=r"^standard input: found more than 4 bytes, allowed 4$"):

@@ -45,7 +45,7 @@ def test_a_copy_while_another_process_writes_is_one_state(url: str, tmp_path: Pa
 
 def test_a_file_that_is_there_is_not_replaced(store: Store, tmp_path: Path) -> None:
     (tmp_path / "copy.db").write_text("mine")
-    with pytest.raises(UsageError, match=r"copy\.db: found a file, allowed a new one"):
+    with pytest.raises(UsageError, match=r"copy\.db: exists already"):
         store.backup(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").read_text() == "mine"
 

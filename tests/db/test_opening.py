@@ -153,7 +153,7 @@ def as_nobody() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tuner.db", "found a read-only directory, allowed one that may be written"),
+        ("tuner.db", "its directory is read-only"),
         ("below/tuner.db", "cannot be created: Permission denied"),
     ],
 )

@@ -142,14 +142,14 @@ def test_a_proposal_without_outcome_is_no_trial_yet(store: Store) -> None:
 def test_a_number_is_proposed_once_per_run(store: Store) -> None:
     run = begin(store)
     store.propose(run, 0, 1, CANDIDATE)
-    with pytest.raises(UsageError, match=f"run {run}: found trial 0 proposed already"):
+    with pytest.raises(UsageError, match=f"trial 0 was proposed already: another process works on run {run}"):
         store.propose(run, 0, 2, CANDIDATE)
     assert store.propose(begin(store), 0, 2, CANDIDATE)
 
 
 def test_an_outcome_is_stored_once(store: Store) -> None:
     trial = add(store, begin(store), 0, outcome(TOO_WIDE))
-    with pytest.raises(UsageError, match=f"trial {trial}: found an outcome already"):
+    with pytest.raises(UsageError, match=f"trial {trial} has an outcome already"):
         store.record(trial, outcome(timed(1.0)), SCRIPT)
     assert store.trial(trial).record == outcome(TOO_WIDE)
 

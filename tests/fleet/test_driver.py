@@ -88,7 +88,7 @@ def test_a_run_has_one_driver(
 ) -> None:
     driver.begin(work(run))
     monkeypatch.setattr(driver_file, "TAKEN_LIMIT_S", 0.1)
-    with pytest.raises(UsageError, match="found another process that drives this run, allowed one"):
+    with pytest.raises(UsageError, match="another process drives this run"):
         Driver(FleetRequest(shared_url), run, ("device",))
 
 

@@ -94,7 +94,7 @@ def test_what_did_not_fail_is_reported_with_its_time(outcome: Measurement | Verd
 HEADER = ("id", "problem", "share", "what")
 ROWS = [("1", "matmul 8x8x8", "12.5", "one two three four five six"), ("10", "matmul 16x8x8", "7", "one")]
 WIDE = 53  # of all of it
-NOTE = "not shown for want of width: share (--json tells all)"
+NOTE = "not shown for want of width: share (--json prints all)"
 
 
 def test_columns_are_aligned_and_numbers_stand_right() -> None:
@@ -235,7 +235,7 @@ def test_cold_time_sensors_and_slowdowns_are_reported() -> None:
 
 def test_sensors_that_say_nothing_are_no_zeros() -> None:
     assert gpu_lines(measured(None, Conditions(SILENT, COOL)))[0].startswith(
-        "sensors   nothing told; after: SM"
+        "sensors   nothing reported; after: SM"
     )
 
 

@@ -79,7 +79,7 @@ def test_the_share_done_is_that_of_the_nearer_budget(
         (MachineBusy(3, PresentLoad(0.1, 0.9), 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
         (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),
         (BaselineFailed("no BLAS"), "baseline: not measured: no BLAS"),
-        (RemeasurementStarted(8), "finals: timing the best 8 again, interleaved"),
+        (RemeasurementStarted(8), "final re-measurement: timing the best 8 again, interleaved"),
         (NoiseMeasured(0.0123), "noise floor: 1.23%"),
         (DONE, "trial 104: measured"),
         (WaitsForLock("process 7"), "waiting for process 7: it times on the same device"),

@@ -102,7 +102,7 @@ def test_a_file_of_numbers_that_the_type_has_not_is_refused(
 
 def test_a_file_of_several_arrays_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", one=np.zeros((2, 3)))
-    with pytest.raises(UsageError, match=r"a\.npz: found several arrays, allowed one: \.npy"):
+    with pytest.raises(UsageError, match=r"a\.npz: several arrays in one file: save one as \.npy"):
         made(*ENOUGH, f"0=@{tmp_path / 'a.npz'}")
 
 

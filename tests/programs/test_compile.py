@@ -98,8 +98,8 @@ def test_page_locked_host_memory_gives_the_same() -> None:
         ),
         ({"scripts": {"matmul": "text"}}, "scripts: found str, allowed the text of a script by its Problem"),
         ({"scripts": {PROBLEM: 5}}, "scripts: found int, allowed the text"),
-        ({"payload": " "}, "payload: found no text, allowed MLIR or the path of a file"),
-        ({"payload": "none.mlir"}, r"none\.mlir: found no readable file \(No such file"),
+        ({"payload": " "}, "payload: is empty; it must be MLIR or the path of a file"),
+        ({"payload": "none.mlir"}, r"none\.mlir: cannot be read \(No such file"),
         ({"payload": "func.func @f() {"}, r"payload:1:15: expected operation name"),
         ({"entry": "g"}, "payload: entry: found 'g', allowed f"),
     ],
@@ -111,7 +111,7 @@ def test_words_that_are_wrong_are_reported(words: dict[str, Any], message: str) 
 
 def test_a_payload_that_is_no_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "f.mlir").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match=r"f\.mlir: found a byte that is no UTF-8"):
+    with pytest.raises(UsageError, match=r"f\.mlir: is not UTF-8"):
         tuner.compile_program(tmp_path / "f.mlir", "cpu")
 
 

@@ -51,10 +51,10 @@ def test_the_cache_of_an_unfinished_run_is_closed(tmp_path: Path, end: str) -> N
         (b"", "found no JSON"),
         (b"{]", "found no JSON"),
         (b"[1, 2]", "found no JSON|found JSON that is no object"),
-        (b"\xff\xfe", "found a byte that is no UTF-8 at 0, allowed UTF-8"),
+        (b"\xff\xfe", "byte 0 is not UTF-8"),
         (b"[" * 100_000, "found no JSON"),
         (b'{"size": ' + b"9" * 5000 + b"}", "found no JSON"),  # Python reads no integer so long
-        (b'{"name": "\\ud800"}', "found half of a surrogate pair, allowed what UTF-8 can write"),
+        (b'{"name": "\\ud800"}', "half of a surrogate pair, which UTF-8 cannot write"),
         (gzip.compress(b"{}", mtime=0)[:-4], "found damaged gzip"),
         (b"\x1f\x8bnonsense", "found damaged gzip"),
     ],
@@ -69,7 +69,7 @@ def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: by
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.json: found no readable file \(No such file"):
+    with pytest.raises(UsageError, match=r"none\.json: cannot be read \(No such file"):
         open_recorded(tmp_path / "none.json")
 
 

@@ -102,7 +102,7 @@ def test_a_time_and_its_samples_have_one_unit(tmp_path: Path) -> None:
     """Else a replay would answer the median of the samples, which is of another size than the time."""
     measured = [{"name": "time", "value": 2.0, "unit": "us"}]
     with pytest.raises(
-        UsageError, match=r"foreign\.json: time: found 2e-06 s beside samples of 0.001 to 0.003 s"
+        UsageError, match=r"foreign\.json: time: 2e-06 s does not fit samples of 0.001 to 0.003 s"
     ):
         read(tmp_path, foreign(point(32, measurements=measured)))
 

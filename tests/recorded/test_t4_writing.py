@@ -51,5 +51,5 @@ def test_trials_that_do_not_compare_are_refused() -> None:
 def test_a_replay_is_never_written_as_a_recording() -> None:
     settings = dataclasses.replace(values.RUN.settings, target=TargetName.parse("replay:space"))
     replay = dataclasses.replace(values.RUN, settings=settings)
-    with pytest.raises(UsageError, match="t4: run 3: found a replay, allowed runs that measured"):
+    with pytest.raises(UsageError, match="t4: run 3: is a replay: only runs that measured are exported"):
         Recording((replay,), ())

@@ -95,7 +95,7 @@ def test_a_slowdown_that_is_neither_shown_nor_ruled_out_passes_as_unclear(entry:
     [
         (lambda: changed(deed="wrong", at="verify"), "fails at stage verify: element (0, 1)"),
         (lambda: changed(deed="fail", at="compile"), "fails at stage compile: fails at compile"),
-        (lambda: changed(deed="fail", at="together"), "the current code ran alone, and fails in turns"),
+        (lambda: changed(deed="fail", at="together"), "the current code ran alone, and fails interleaved"),
         (fakes.untimed_composition, "not known here"),
     ],
 )

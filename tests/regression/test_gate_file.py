@@ -84,7 +84,7 @@ def edited(folder: Path, place: tuple[Any, ...], value: Any) -> Path:
     [
         (("format",), "zip", "found format 'zip', allowed 'tuner-gate'"),
         (("version",), 2, "found version 2 of tuner-gate, allowed 1"),
-        (("entries",), [], "entries: found none, allowed a list of one or more"),
+        (("entries",), [], "entries: is empty"),
         (("entries", 0, "threads"), "two", r"entries\[0\].threads: found 'two', allowed a whole number"),
         (("entries", 0, "code"), "!", r"entries\[0\]: code: found damaged code"),
         (("entries", 0, "code"), base64.b64encode(b"zlib").decode(), "found damaged code"),

@@ -68,5 +68,5 @@ def test_where_all_timed_scripts_call_custom_ops_they_are_named(store: Store) ->
 
 
 def test_what_was_not_timed_has_no_stand_in(store: Store) -> None:
-    with pytest.raises(UsageError, match="--stock: trial 104 was not timed, allowed a measured trial"):
+    with pytest.raises(UsageError, match="--stock: trial 104 was not timed"):
         best_stock(store, trial(4, Verdict(0.0, 1)))

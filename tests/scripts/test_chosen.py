@@ -53,7 +53,7 @@ def test_a_word_that_is_neither_is_refused(space_file: SpaceFile) -> None:
 
 
 def test_a_script_that_is_not_there_is_refused(space_file: SpaceFile, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.mlir: found no readable file .*strategy none"):
+    with pytest.raises(UsageError, match=r"none\.mlir: cannot be read .*strategy none"):
         choose((str(tmp_path / "none.mlir"),), space_file)
 
 

@@ -108,11 +108,11 @@ def test_an_included_part_is_in_the_hash_of_the_script(tmp_path: Path) -> None:
 
 
 def test_a_strategy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.mlir\.j2: found no readable file .*strategy none$"):
+    with pytest.raises(UsageError, match=r"none\.mlir\.j2: cannot be read .*strategy none$"):
         load_strategy("none")
     binary = tmp_path / "binary.mlir"
     binary.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match=r"binary\.mlir: found a byte that is no UTF-8.*strategy binary$"):
+    with pytest.raises(UsageError, match=r"binary\.mlir: is not UTF-8.*strategy binary$"):
         load_strategy("binary", binary)
 
 

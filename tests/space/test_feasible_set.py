@@ -223,19 +223,19 @@ def test_the_violated_constraint_of_a_point_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outside", "message"),
+    ("candidate", "message"),
     [
-        (Candidate.of("t", {"a": 1}), r"^strategy: found t, allowed s$"),
-        (Candidate.of("s", {"b": 1}), r"^knob of s: found b, allowed a$"),
+        (Candidate.of("t", {"a": 1}), r"^strategy: found 't', allowed s$"),
+        (Candidate.of("s", {"b": 1}), r"^knob of s: found 'b', allowed a$"),
         (Candidate.of("s", {"a": 9}), r"^s: a: found 9, allowed 1, 2$"),
         (Candidate("s", ()), r"^candidate s\(\): missing knobs: a$"),
     ],
 )
-def test_a_point_outside_the_knobs_is_refused(outside: Candidate, message: str) -> None:
+def test_a_point_outside_the_knobs_is_refused(candidate: Candidate, message: str) -> None:
     feasible = FeasibleSet.of((space({"a": (1, 2)}),))
-    assert feasible.row_of(outside) is None
+    assert feasible.row_of(candidate) is None
     with pytest.raises(UsageError, match=message):
-        feasible.violated(outside)
+        feasible.violated(candidate)
 
 
 def test_rows_with_some_choices_are_counted() -> None:

@@ -86,10 +86,10 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:
     require_format(manifest, FORMAT, VERSION, f"{path}")
     digest = hashlib.sha256(content).hexdigest()
     if _part(path, archive, MANIFEST_HASH, len(digest)) != digest.encode():
-        raise UsageError(f"{path}: {MANIFEST}: found altered, allowed the bundle as it was exported")
+        raise UsageError(f"{path}: {MANIFEST}: was altered after the export")
     entries = manifest.get("trials")
     if not isinstance(entries, list):
-        raise UsageError(f"{path}: {MANIFEST}: trials: found none, allowed a list")
+        raise UsageError(f"{path}: {MANIFEST}: trials: is empty")
     seed = decode(int, manifest.get("seed"), f"{path}: seed")
     if seed < 0:
         raise UsageError(f"{path}: seed: found {seed}, allowed 0 or more")

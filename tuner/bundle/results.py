@@ -75,7 +75,7 @@ def read_results(path: Path) -> RemoteResults:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: found no text, allowed a file of {FORMAT}") from error
+        raise UsageError(f"{path}: is not text; it must be a file of {FORMAT}") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     whole = text[: text.rfind("\n") + 1]  # a rest was being written when its process ended
@@ -84,7 +84,7 @@ def read_results(path: Path) -> RemoteResults:
         place = f"{path}: line {number}"
         results = _with_line(results, parsed(line, place), place)
     if results is None:
-        raise UsageError(f"{path}: found no line, allowed a file of {FORMAT}")
+        raise UsageError(f"{path}: is empty; it must be a file of {FORMAT}")
     return results
 
 

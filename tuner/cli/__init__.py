@@ -32,7 +32,7 @@ main.add_sections(
         ("Ask", (history, runs, show, diff, explain, report, dashboard)),
         ("Export", (export, check, apply, audit, gate)),
         ("Programs", (run, lower, ptx)),
-        ("Measure elsewhere", (bundle, measure, fleet)),
+        ("Measure on other machines", (bundle, measure, fleet)),
         ("Database", (db, record_space, verify_resume)),
         ("Shell", (completion,)),
     )

@@ -11,10 +11,10 @@ from tuner.fleet.work import COMPILE, FleetWork
 from tuner.output.fitted_table import table_lines
 from tuner.output.formatting import count_text, wrapped
 
-NODES = ("node", "state", "target", "compiles", "measures on", "seen", "engine", "compiler")
+NODES = ("node", "state", "target", "compiles", "measures on", "seen", "job queue", "compiler")
 DEVICES = ("device", "class of machine", "idle", "now")
 QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
-SPARED = ("engine", "seen", "target")  # of nodes, for want of width
+SPARED = ("job queue", "seen", "target")  # of nodes, for want of width
 
 
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
@@ -47,7 +47,7 @@ def check_line(check: NoiseCheck) -> str:
     low, high = check.longer.interval
     finding = "does not disturb" if check.is_quiet else "disturbs" if check.is_loud else "unclear"
     return (
-        f"{check.node}: {finding}: times beside it {check.longer.median:+.2%} (99 % interval {low:+.2%} .. "
+        f"{check.node}: {finding}: times next to it {check.longer.median:+.2%} (99 % interval {low:+.2%} .. "
         f"{high:+.2%}), allowed {ALLOWED:.1%}; without it twice: {check.longer.noise:.2%} apart; "
         f"{count_text(check.rounds, 'round')}"
     )

@@ -42,7 +42,7 @@ def require_no_arguments(context: click.Context, words: Mapping[str, Any]) -> No
     """Raises UsageError for words beside --resume that the stored settings decide."""
     found = ", ".join(settings_given(context, words)) or words["operation"]
     if found is not None:
-        raise UsageError(f"--resume: goes on with the run's stored settings, found {found} beside it")
+        raise UsageError(f"--resume cannot be combined with {found}: the run has its stored settings")
 
 
 def settings_given(context: click.Context, names: Collection[str]) -> list[str]:

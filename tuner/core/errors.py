@@ -95,11 +95,14 @@ class CandidateError(TunerError):
         return Failure(self.stage, self.reason)
 
 
+NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
+
+
 def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
     """Returns the error of a value that is none of those allowed; its hint names the nearest of them."""
     import difflib
 
-    near = difflib.get_close_matches(str(found), allowed, n=1)
+    near = difflib.get_close_matches(str(found), allowed, n=1, cutoff=NEAR)
     listed = ", ".join(allowed) or "none"
     return UsageError(
         f"{what}: found {found!r}, allowed {listed}", *(f"did you mean {each}?" for each in near)

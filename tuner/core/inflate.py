@@ -9,9 +9,9 @@ def inflate(packed: bytes, limit_bytes: int) -> bytes:
     try:
         content = stream.decompress(packed, limit_bytes + 1)
     except zlib.error as error:
-        raise ValueError(f"found {error}, allowed zlib's format") from error
+        raise ValueError(f"{error}: not zlib's format") from error
     if len(content) > limit_bytes:
         raise ValueError(f"found more than {limit_bytes} bytes once unpacked, allowed {limit_bytes}")
     if not stream.eof or stream.unused_data:
-        raise ValueError("found content that is cut off or goes on, allowed zlib's format")
+        raise ValueError("the content is cut off or goes on, which is not zlib's format")
     return content

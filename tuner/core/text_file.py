@@ -14,7 +14,7 @@ def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
         with path.open("rb") as file:
             content = file.read(limit_bytes + 1)  # /dev/zero has no end
     except OSError as error:
-        raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed {allowed}") from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
     return _decoded(str(path), content, allowed, limit_bytes)
 
 
@@ -31,6 +31,4 @@ def _decoded(name: str, content: bytes, allowed: str, limit_bytes: int) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{name}: found a byte that is no UTF-8 at {error.start}, allowed {allowed}"
-        ) from error
+        raise UsageError(f"{name}: not {allowed}: byte {error.start} is not UTF-8") from error

@@ -38,5 +38,5 @@ def unpacked(blob: bytes) -> Artifact:
 def require_hash(sha256: str, blob: bytes) -> bytes:
     """Returns the blob. Raises UsageError where its SHA-256 differs from ``sha256``."""
     if hash_of(blob) != sha256:
-        raise UsageError(f"fleet: blob {sha256[:12]}: found altered content, allowed what its hash says")
+        raise UsageError(f"fleet: blob {sha256[:12]}: its content does not match its hash")
     return blob

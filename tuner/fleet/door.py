@@ -47,7 +47,7 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
     kernel faster than ``limit_flop_per_s``.
     """
     if report is None:
-        raise UsageError("found an outcome above the limit of bytes, allowed a shorter one")
+        raise UsageError("the outcome is larger than the limit")
     try:
         outcome = outcome_from_json(json.loads(report))
     except (ValueError, RecursionError) as error:

@@ -267,7 +267,7 @@ class Driver:
             if row == (True,):
                 return
             time.sleep(LISTEN_S)
-        raise UsageError("fleet: found another process that drives this run, allowed one")
+        raise UsageError("fleet: another process drives this run")
 
 
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:

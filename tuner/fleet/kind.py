@@ -106,7 +106,7 @@ def target_on(fleet: FleetRequest, word: str, kind: str) -> TargetName:
     found = named(classes, word)
     if len(found) != 1:
         listed = ", ".join(sorted(found or classes)) or "none"
-        raise UsageError(f"--on: found {word!r}, allowed words that name one of {listed}")
+        raise UsageError(f"--on: found {word!r}, allowed a part of the name of one of {listed}")
     return next(iter(found.values()))
 
 

@@ -52,7 +52,7 @@ class NodeRequest:
         if self.seats < 0:
             raise UsageError(f"compile: found {self.seats}, allowed 1 or more candidates at once")
         if not self.seats and not self.has_device:
-            raise UsageError("worker: found nothing to do, allowed --compile N, --measure or both")
+            raise UsageError("worker: nothing to do", "--compile N, --measure or both")
 
 
 def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
@@ -61,7 +61,9 @@ def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
     Raises UsageError for a target without child processes.
     """
     if source.children is None:
-        raise UsageError(f"target {request.target.text}: not allowed for a fleet: it has no child processes")
+        raise UsageError(
+            f"target {request.target.text}: cannot be used in a fleet: it has no child processes"
+        )
     host = socket.gethostname()
     return tables.FleetNode(
         name=request.name or f"{host}-{os.getpid()}",

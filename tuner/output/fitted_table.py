@@ -27,7 +27,7 @@ def table_lines(
     is_right = [_is_number_column(cells, column) for column in range(len(kept))]
     lines = [line for row in cells for line in _lines(row, widths, is_right)]
     if left_out:
-        lines.append(f"not shown for want of width: {', '.join(left_out)} (--json tells all)")
+        lines.append(f"not shown for want of width: {', '.join(left_out)} (--json prints all)")
     return lines
 
 

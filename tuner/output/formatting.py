@@ -95,7 +95,7 @@ def first_points_text(points: tuple[FirstPoint, ...]) -> str:
     if not sources:
         return others
     warm = f"warm start from {', '.join(sources)}: {count_text(counts[WARM_START], 'point')}"
-    return f"{warm}, by turns with {others}" if others else warm
+    return f"{warm}, interleaved with {others}" if others else warm
 
 
 def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:

@@ -43,4 +43,4 @@ def _state_text(state: GpuState) -> str:
         for name, value, scale, unit in readings
         if value is not None
     )
-    return ", ".join(told) or "nothing told"
+    return ", ".join(told) or "nothing reported"

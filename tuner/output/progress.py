@@ -156,11 +156,11 @@ def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost)
     """Returns an event of the final re-measurement as one line."""
     match event:
         case RemeasurementStarted(trials):
-            return f"finals: timing the best {trials} again, interleaved"
+            return f"final re-measurement: timing the best {trials} again, interleaved"
         case NoiseMeasured(noise):
             return f"noise floor: {noise:.2%}"
         case RoundLost(reason):
-            return f"finals: lost, no times: {reason}"
+            return f"final re-measurement: lost, no times: {reason}"
 
 
 def trial_line(event: TrialDone, settings: RunSettings) -> str:

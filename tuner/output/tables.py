@@ -154,7 +154,7 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
         f"search    {settings.sampler}, seed {settings.seed}, budget {' or '.join(budget)}, {workers}",
         f"compiler  {run.compiler.mlir}",
         *([f"first     {first_points_text(settings.first)}"] if settings.first else []),
-        *([f"elsewhere {remote_text(run.elsewhere)}"] if run.elsewhere else []),
+        *([f"remote    {remote_text(run.elsewhere)}"] if run.elsewhere else []),
     ]
     if tuned.answer is None:
         nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
@@ -168,7 +168,7 @@ def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
         return []
     return [
         f"round     {each.number}: {utc_text(each.started)}, "
-        f"{_quality_text(each.quality)}{' (answers)' if each.is_answering else ''}"
+        f"{_quality_text(each.quality)}{' (selected)' if each.is_answering else ''}"
         for each in rounds
     ]
 

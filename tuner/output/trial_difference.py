@@ -84,11 +84,11 @@ def _value(value: object) -> str:
 def _time_lines(found: TrialDifference) -> list[str]:
     compared = found.compared
     if compared is None:
-        return [f"change    none told: {_no_times(found)}"]
+        return [f"change    unknown: {_no_times(found)}"]
     if isinstance(compared, NotComparable):
-        return [f"change    cannot be told: {compared.reason}"]
+        return [f"change    unknown: {compared.reason}"]
     if not compared.is_different:
-        return [f"change    cannot be told apart: {longer_text(compared)}, noise floor {compared.noise:.1%}"]
+        return [f"change    cannot be separated: {longer_text(compared)}, noise floor {compared.noise:.1%}"]
     return [f"change    trial {found.second.id} takes {longer_text(compared)}"]
 
 

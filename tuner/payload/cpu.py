@@ -134,7 +134,7 @@ def _require_cover(problem: Problem, panels: tuple[Partition, ...]) -> None:
         if extents.setdefault(panel.entry, (panel.m, panel.n)) != (panel.m, panel.n):
             raise UsageError(f"script: panels: found {panel.entry!r} with two sizes, allowed one")
     if any(_overlap(one, other) for one, other in itertools.combinations(panels, 2)):
-        raise UsageError("script: panels: found two that overlap, allowed each element of C once")
+        raise UsageError("script: panels: two overlap")
     covered = sum(panel.m * panel.n * panel.matrices for panel in panels)
     size = m * n * problem.batch
     if covered != size:

@@ -53,7 +53,7 @@ def _given(types: tuple[ValueType, ...], words: tuple[str, ...]) -> dict[int, tu
         if match[3].startswith("["):
             raise UsageError(f"argument {int(match[1])}: found {word!r}, allowed sizes such as [64,64]")
         if int(match[1]) in given:
-            raise UsageError(f"argument {int(match[1])}: found {word!r} beside an earlier one, allowed one")
+            raise UsageError(f"argument {int(match[1])}: {word!r} cannot be combined with an earlier one")
         sizes = tuple(int(size) for size in match[2].split(",")) if match[2] else ()
         given[int(match[1])] = (sizes, match[3])
     return given

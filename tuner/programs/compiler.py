@@ -160,7 +160,7 @@ def payload_text(payload: str | Path) -> str:
     if isinstance(payload, str) and any(mark in payload for mark in MARKS):
         return payload
     if not str(payload).strip():
-        raise UsageError("payload: found no text, allowed MLIR or the path of a file")
+        raise UsageError("payload: is empty; it must be MLIR or the path of a file")
     return read_text(Path(payload), "MLIR text")
 
 

@@ -35,5 +35,5 @@ def read_npy(path: Path, place: str) -> Array:
         line = (str(error) or type(error).__name__).splitlines()[0]
         raise UsageError(f"{place}: cannot be read as .npy: {line}") from error
     if not isinstance(found, np.ndarray):
-        raise UsageError(f"{place}: found several arrays, allowed one: .npy")
+        raise UsageError(f"{place}: several arrays in one file: save one as .npy")
     return found

@@ -114,7 +114,7 @@ class ProgramTuning:
         with named_in_errors(name, request.text):
             problems = self.parts.problems(request.text, request.entry)
             if not problems:
-                raise UsageError("found no matmul of static sizes and known types, allowed at least one")
+                raise UsageError("no matmul of static sizes and known types")
         tuned: list[TunedProblem] = []
         for problem in problems:
             tuned.append(self._tune_one(problem, settings_of))

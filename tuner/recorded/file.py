@@ -34,10 +34,10 @@ def open_recorded(path: Path) -> RecordedFile:
         with path.open("rb") as file:
             content = _limited(path, file.read(BYTES_LIMIT + 1))  # a device may be endless
     except OSError as error:
-        raise UsageError(f"{path}: found no readable file ({error.strerror}), allowed a recording") from None
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     document = _parsed(path, _unpacked(path, content))
     if not isinstance(document, dict):
-        raise UsageError(f"{path}: found JSON that is no object, allowed T4 or a Kernel Tuner cache")
+        raise UsageError(f"{path}: is JSON but no object; allowed are T4 or a Kernel Tuner cache")
     return RecordedFile(name_of(path), hashlib.sha256(content).hexdigest(), document)
 
 
@@ -61,7 +61,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
         with gzip.open(path) as file:
             return _limited(path, file.read(BYTES_LIMIT + 1))
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path}: found damaged gzip ({error}), allowed gzip or plain JSON") from None
+        raise UsageError(f"{path}: damaged gzip ({error})") from None
 
 
 def _limited(path: Path, content: bytes) -> bytes:
@@ -78,11 +78,11 @@ def _parsed(path: Path, content: bytes) -> object:
             json.dumps(document, ensure_ascii=False).encode()
         return document
     except UnicodeEncodeError:
-        raise UsageError(f"{path}: found half of a surrogate pair, allowed what UTF-8 can write") from None
+        raise UsageError(f"{path}: half of a surrogate pair, which UTF-8 cannot write") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: found a byte that is no UTF-8 at {error.start}, allowed UTF-8") from None
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: found no JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
+        raise UsageError(f"{path}: is not JSON ({error}), allowed T4 or a Kernel Tuner cache") from None
 
 
 def _loads(text: str) -> object:

@@ -33,7 +33,7 @@ def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
     document = file.document
     tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
     if not tried:
-        raise UsageError("found no point that was tried, allowed at least one")
+        raise UsageError("no point was tried")
     names = tuple(document["tune_params_keys"])
     points = Points(
         strategy=str(document.get("kernel_name") or file.name),

@@ -33,8 +33,8 @@ class RecordedTime:
         least_s, most_s = min(self.samples_s), max(self.samples_s)
         if not least_s / UNLIKE < self.time_s < most_s * UNLIKE:
             raise UsageError(
-                f"time: found {self.time_s:g} s beside samples of {least_s:g} to {most_s:g} s, "
-                "allowed one unit for both"
+                f"time: {self.time_s:g} s does not fit samples of {least_s:g} to {most_s:g} s: "
+                "both need one unit"
             )
 
 

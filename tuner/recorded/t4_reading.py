@@ -44,7 +44,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     results: list[Result] = document["results"]
     tried = [one for one in results if one["invalidity"] != FORBIDDEN]
     if not tried:
-        raise UsageError("found no point that was tried, allowed at least one")
+        raise UsageError("no point was tried")
     unit_s = _unit_s(metadata.get("timeunit", ""))
     feasible, entries = arranged(_groups(tried, own.knobs if own else {}, file.name))
     chosen = [tried[entry] for entry in entries]

@@ -40,7 +40,7 @@ class Recording:
     def __post_init__(self) -> None:
         replayed = next((run for run in self.runs if not run.settings.target.has_machine), None)
         if replayed is not None:
-            raise UsageError(f"t4: run {replayed.id}: found a replay, allowed runs that measured")
+            raise UsageError(f"t4: run {replayed.id}: is a replay: only runs that measured are exported")
         keys = {_key(run) for run in self.runs}
         if len(keys) != 1:
             found = f"trials of {len(keys)} problems, targets, machines or compilers" if keys else "no trials"

@@ -65,7 +65,7 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
     """Returns the gate entry of a trial's candidate, compiled and timed today. Raises UsageError."""
     record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
-        raise UsageError(f"trial {trial.id}: is a replay, allowed one that was timed")
+        raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
     source = composition.outcomes(record.target)
     machine = source.machine(record.target)
     if machine.name != trial.machine.name:
@@ -201,4 +201,4 @@ def _missing_text(bench: AbstractBench, then: BoundRecord) -> str:
     alone = bench.finals((then,), SESSION_EFFORT).times[0]
     if alone is None:
         return "the code of then does not run here: record it anew"
-    return "the current code ran alone, and fails in turns with that of then"
+    return "the current code ran alone, and fails interleaved with the recorded code"

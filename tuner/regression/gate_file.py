@@ -48,7 +48,7 @@ def _artifact(stored: _Code) -> Artifact:
     try:
         code = _unpacked(stored.code, "code").decode()
     except UnicodeDecodeError as error:
-        raise UsageError("code: found bytes that are no text, allowed code") from error
+        raise UsageError("code: is not text") from error
     program = stored.program
     if program is not None:
         program = replace(program, ptx=code, cubin=_unpacked(program.cubin, "program.cubin"))
@@ -110,7 +110,7 @@ def read_gate_file(path: Path) -> GateFile:
     require_format(head, FORMAT, VERSION, f"{path}")
     entries = head.get("entries")
     if not isinstance(entries, list) or not entries:
-        raise UsageError(f"{path}: entries: found none, allowed a list of one or more")
+        raise UsageError(f"{path}: entries: is empty")
     return GateFile(
         decode(datetime.datetime, head.get("created"), f"{path}: created"),
         decode(str, head.get("tuner"), f"{path}: tuner"),

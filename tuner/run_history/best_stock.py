@@ -31,7 +31,7 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     Raises UsageError where no portable script was timed, or the winner was not timed.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
-        raise UsageError(f"--stock: trial {winner.id} was not timed, allowed a measured trial")
+        raise UsageError(f"--stock: trial {winner.id} was not timed")
     trial = winner if not custom_ops(winner.script_text) else _answer(store, winner).best
     return BestStock(trial, winner, between_trials(store.run(winner.run), trial, winner))
 
@@ -44,7 +44,7 @@ def _answer(store: "Store", winner: StoredTrial) -> SelectedResult:
         trials = store.trials(query)
         ops = ", ".join(sorted({op for trial in trials for op in custom_ops(trial.script_text)}))
         raise UsageError(
-            f"--stock: {record.problem.key}: found {len(trials)} timed scripts that all call ops of our own "
-            f"({ops}), allowed once more trials, or another --strategy, have timed one without"
+            f"--stock: {record.problem.key}: all {len(trials)} timed scripts call custom ops ({ops})",
+            "more trials, or another --strategy, may time one without",
         )
     return found[group].answer

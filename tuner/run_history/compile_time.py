@@ -18,7 +18,7 @@ def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> 
     """
     record = trial.record
     if not trial.script or record.status == "failed":
-        raise UsageError(f"trial {trial.id}: found none that compiles, allowed a measured or verified one")
+        raise UsageError(f"trial {trial.id}: does not compile")
     compiler = composition.outcomes(record.target).compiler(record.target).fingerprint
     machine = composition.machine().name
     stored = trial.compile_seconds

@@ -29,7 +29,7 @@ def exported(
     """Returns a trial in one of FORMS; ``output``: file it is for, None: to print. Raises UsageError."""
     require_bound(trial)
     if not trial.script and form not in DATA_FORMS:
-        raise UsageError(f"trial {trial.id}: is a replay and has no script, allowed --format json")
+        raise UsageError(f"trial {trial.id}: is a replay and has no script", "--format json")
     match form:
         case "t4":
             return _t4(store, trial, output)
@@ -72,9 +72,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
     """Returns the header's fields of a trial. Raises UsageError for a failed trial."""
     record, run = trial.record, store.run(trial.run)
     if record.status == "failed":
-        raise UsageError(
-            f"trial {trial.id}: failed, has no time; allowed a measured or verified one, or --format source"
-        )
+        raise UsageError(f"trial {trial.id}: failed, and has no time", "--format source")
     time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
     baseline = run.baseline
     compared = None if time is None else against_baseline(run, trial)
@@ -117,14 +115,14 @@ def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:
 def _program(store: "Store", trial: int) -> KernelProgram:
     program = store.program(trial)
     if program is None:
-        raise UsageError(f"trial {trial}: has no GPU program, allowed a compiled trial of cuda or simulator")
+        raise UsageError(f"trial {trial}: has no GPU program: it was not compiled for cuda or simulator")
     return program
 
 
 def _cubin(store: "Store", trial: StoredTrial) -> bytes:
     cubin = _program(store, trial.id).cubin
     if not cubin:
-        raise UsageError(f"trial {trial.id}: was compiled without ptxas, allowed --format ptx")
+        raise UsageError(f"trial {trial.id}: was compiled without ptxas", "--format ptx")
     return cubin
 
 

@@ -30,7 +30,7 @@ class Trials(tuple[StoredTrial, ...]):
         try:
             pandas = importlib.import_module("pandas")
         except ImportError as error:
-            raise UsageError("to_frame: found no pandas, allowed after: pip install pandas") from error
+            raise UsageError("missing dependency 'pandas'", "pip install pandas") from error
         return pandas.DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ class ScriptProvenance:
     def __post_init__(self) -> None:
         """Raises ValueError for a median without its interval, or an interval without a median."""
         if (self.median_s is None) != (self.interval_s is None):
-            raise ValueError("median_s and interval_s: found one of them, allowed both or none")
+            raise ValueError("median_s and interval_s: one of them is missing")
 
     @property
     def gflop_per_s(self) -> float | None:

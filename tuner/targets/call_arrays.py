@@ -47,7 +47,7 @@ def require_numpy(expected: Expected, found: object) -> None:
     """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask."""
     name, _, dtype = expected
     if isinstance(found, np.ma.MaskedArray):
-        raise UsageError(f"{name}: found a masked array, allowed one without: its .data or .filled()")
+        raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
     if not isinstance(found, np.ndarray):
         remedy = f"convert it: np.asarray({name}, {str(dtype)!r})"
         raise UsageError(f"{name}: found {type(found).__name__}, allowed a numpy array; {remedy}")

@@ -126,7 +126,7 @@ def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
 
     space = read_recorded(file)
     if space.problem is None:
-        raise UsageError(f"{file}: found no problem of this tuner, allowed a space that it recorded")
+        raise UsageError(f"{file}: has no problem that this tuner knows")
     rows = [int(row) for row in np.argsort(space.times_s, kind="stable") if np.isfinite(space.times_s[row])]
     by_code: dict[int, Candidate] = {}
     for row in rows:

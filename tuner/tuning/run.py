@@ -71,7 +71,7 @@ def resume(
     """
     run = store.run(run_id)
     if run.elsewhere is not None:
-        raise UsageError(f"run {run_id}: was measured from a bundle, allowed a run that tuner tune began")
+        raise UsageError(f"run {run_id}: was measured from a bundle and cannot be continued")
     if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
     command = tune_command(TaskQuery.of(run.settings.problem))

@@ -72,5 +72,5 @@ def test_a_recording_is_read() -> None:
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="found no readable file"):
+    with pytest.raises(UsageError, match="cannot be read"):
         ReplaySpace.read(tmp_path / "none.json")

@@ -39,7 +39,7 @@ def test_searches_are_compared_on_a_recording(
     ("words", "message"),
     [
         ((), "found no space, allowed files and --synthetic N"),
-        (("none.json",), "none.json: found no readable file"),
+        (("none.json",), "none.json: cannot be read"),
         ((str(SHIPPED), "--sampler", "guess"), "sampler: found 'guess', allowed tpe, "),
         ((str(SHIPPED), "--seeds", "0"), "--seeds: found 0, allowed 1 or more"),
         (

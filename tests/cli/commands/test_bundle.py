@@ -137,7 +137,7 @@ def test_results_come_back_and_every_command_sees_them(
     assert MACHINE in shown.out
     assert "verified  4096 elements, largest error" in shown.out
     run = tuner("show", "run:2")
-    assert "elsewhere measuring" in run.out
+    assert "remote    measuring" in run.out
     assert BASELINE in run.out
     assert tuner("show", "run:2", "--json").json["elsewhere"]["driver"] == "13.0"
 
@@ -157,7 +157,7 @@ def test_a_run_that_was_measured_on_another_machine_is_not_gone_on_with(
     tuner("bundle", "import", str(measured.results))
     assert (
         tuner.refused("tune", "--resume", "2")
-        == "error: run 2: was measured from a bundle, allowed a run that tuner tune began\n"
+        == "error: run 2: was measured from a bundle and cannot be continued\n"
     )
 
 
@@ -201,7 +201,7 @@ def test_wrong_arguments_are_one_line_and_exit_2(tuner: Tuner, words: tuple[str,
 
 
 def test_a_bundle_is_no_results_file(measured: Measured, tuner: Tuner) -> None:
-    assert "found no text, allowed a file of tuner-results" in tuner.refused(
+    assert "is not text; it must be a file of tuner-results" in tuner.refused(
         "bundle", "import", str(measured.bundle)
     )
 

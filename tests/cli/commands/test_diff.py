@@ -34,14 +34,14 @@ def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
     assert "differ    at no stage" in out
     assert "script    the same" in out
     interval = "95 % interval +0.0% .. +0.0%"
-    assert f"change    cannot be told apart: +0.0% time ({interval}), noise floor 0.0%" in out
+    assert f"change    cannot be separated: +0.0% time ({interval}), noise floor 0.0%" in out
 
 
 def test_first_times_are_not_compared(tuned: Tuner) -> None:
     finals = retimed(tuned)
     first = next(each["trial"] for each in tuned("history", "--json").json if each["trial"] not in finals)
     done = tuned("diff", str(first), "run:1")
-    assert "change    cannot be told: not timed interleaved in one round" in done.out
+    assert "change    unknown: not timed interleaved in one round" in done.out
     document = tuned("diff", str(first), "run:1", "--json").json
     assert document["second"]["trial"] == tuned("show", "run:1", "--json").json["best"]["trial"]
     assert (document["slowdown"], document["slowdown_interval"]) == (None, None)

@@ -73,8 +73,8 @@ def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "export: found neither a shape nor --trial ID"),
-        (("matmul",), "export: found neither a shape nor --trial ID"),
+        ((), "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
+        (("matmul",), "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
         (
             ("matmul", "9x9x9"),
             "9x9x9 f32 nn none fake: nothing measured yet\nhint: tuner tune matmul 9x9x9",

@@ -125,7 +125,9 @@ def test_explain_takes_some_of_the_knobs(tuner: Tuner) -> None:
     assert "it leaves out comment: with these" in done.out
     document = tuner(*words, "--json").json
     assert (document["missing"], document["feasible_combinations"]) == (["comment"], 2)
-    assert "knob of fake: found y, allowed x, comment" in tuner("explain", "matmul", "8x8x8", "fake(y=7)").err
+    assert (
+        "knob of fake: found 'y', allowed x, comment" in tuner("explain", "matmul", "8x8x8", "fake(y=7)").err
+    )
 
 
 def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) -> None:

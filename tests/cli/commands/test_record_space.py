@@ -124,7 +124,7 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
             "target 'replay:x.json' measures nothing",
         ),
         (("--resume", "1", "--limit", "5"), f"{GOES_ON} --limit beside it"),
-        (("--resume", "1", "--dtype", "f64"), "found --dtype beside it"),
+        (("--resume", "1", "--dtype", "f64"), "--resume cannot be combined with --dtype"),
         (("matmul", "8x8x8", "--limit", "0"), "limit: found 0, allowed 1 or more"),
         (("matmul", "8x8"), "shape: found '8x8', allowed MxNxK"),
     ],

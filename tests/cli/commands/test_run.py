@@ -159,5 +159,5 @@ def test_words_that_are_wrong_end_with_2(run: Tuner, words: tuple[str, ...], mes
 
 def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:
     done = run("run", "none.mlir", "--target", "cpu")
-    line = "none.mlir: found no readable file (No such file or directory), allowed MLIR text"
+    line = "none.mlir: cannot be read (No such file or directory)"
     assert (done.code, done.err) == (2, f"error: {line}\n")

@@ -68,7 +68,7 @@ def test_nothing_is_suggested_for_another_problem_or_for_too_few_failures(tuner:
         (("--suggest", "--min-support", "0"), "min-support: found 0, allowed 1 or more"),
         (("--min-support", "5"), "space: --min-support needs --suggest"),
         (("--since", "2026-01-31"), "space: --since needs --suggest"),
-        (("--suggest", "--target", "replay:f.json"), "found target replay:f.json, allowed one that runs"),
+        (("--suggest", "--target", "replay:f.json"), "target replay:f.json runs no candidates"),
     ],
 )
 def test_words_that_would_do_nothing_are_refused(tuner: Tuner, words: tuple[str, ...], message: str) -> None:

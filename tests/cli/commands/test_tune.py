@@ -67,7 +67,7 @@ def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
 )
 def test_resume_takes_no_settings_next_to_it(tuned: Tuner, words: tuple[str, ...]) -> None:
     refused = tuned.refused("tune", *words, "--resume", "1")
-    assert f"goes on with the run's stored settings, found {words[0]} beside it" in refused
+    assert f"--resume cannot be combined with {words[0]}" in refused
 
 
 def test_settings_reach_the_run(tuner: Tuner) -> None:
@@ -102,7 +102,7 @@ def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
     done = cut("tune", "--resume", "1", "--retime")
     assert done.code == 1
     assert f"run 1: --retime gained no round: the final re-measurement was lost: {CUT}" in done.err
-    assert f"finals: lost, no times: {CUT}" in done.err
+    assert f"final re-measurement: lost, no times: {CUT}" in done.err
 
 
 def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:

@@ -75,7 +75,7 @@ def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: 
         (("--trials", "-3"), "trials: found -3, allowed 1 or more"),
         (("--seed", "-1"), "seed: found -1, allowed 0 or more"),
         (("--sampler", "guess"), "sampler: found 'guess', allowed"),
-        (("--file", "nowhere.json"), "nowhere.json: found no readable file"),
+        (("--file", "nowhere.json"), "nowhere.json: cannot be read"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:

@@ -57,13 +57,13 @@ def test_a_replay_learns_from_the_recordings_that_are_named(tuner: Tuner, tmp_pa
 
 
 def test_a_file_to_learn_from_that_is_none_is_reported_in_one_line(tuner: Tuner) -> None:
-    assert "gone.t4.json: found no readable file" in tuner.refused(
+    assert "gone.t4.json: cannot be read" in tuner.refused(
         "tune", "matmul", "8x8x8", "--warm-start", "gone.t4.json"
     )
 
 
 def test_a_resumed_run_keeps_what_it_began_with(tuned: Tuner) -> None:
-    assert "goes on with the run's stored settings, found --no-warm-start beside it" in tuned.refused(
+    assert "--resume cannot be combined with --no-warm-start" in tuned.refused(
         "tune", "--resume", "1", "--no-warm-start"
     )
 
@@ -76,4 +76,4 @@ def test_first_points_are_reported_by_where_they_come_from() -> None:
     assert first_points_text((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
     told = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
     assert first_points_text(tuple(warm)) == told
-    assert first_points_text((*warm, listed)) == f"{told}, by turns with 1 of the space file"
+    assert first_points_text((*warm, listed)) == f"{told}, interleaved with 1 of the space file"

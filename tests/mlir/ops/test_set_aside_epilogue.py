@@ -42,6 +42,6 @@ def test_an_operand_that_is_computed_is_refused(apply: Apply) -> None:
     own = "%BIAS = tensor.empty() : tensor<32xf32>"
     line = next(line for line in text.splitlines() if line.strip().startswith("%BIAS ="))
     with pytest.raises(
-        CandidateError, match="found an operand computed before, allowed arguments as tensors"
+        CandidateError, match="an operand is computed before the epilogue; operands must be arguments"
     ):
         apply(LINE, text.replace(line, own))

@@ -36,7 +36,7 @@ def check(device: AbstractDevice, program: DeviceProgram) -> None:
     graph.close()
     graph.close()
     np.testing.assert_array_equal(graph.results[0], 2 * a + 2 * B)
-    with pytest.raises(UsageError, match="main: found a closed graph, allowed an open one"):
+    with pytest.raises(UsageError, match="main: the graph is closed"):
         graph.launch()
     loaded.close()
 
@@ -83,6 +83,6 @@ def test_a_graph_of_a_closed_program_is_not_launched_and_can_be_closed() -> None
     loaded = DeviceFunction(two_chains(), SimulatedDevice())
     graph = loaded.as_graph(B, B)
     loaded.close()
-    with pytest.raises(UsageError, match="main: found a graph of a closed program, allowed an open one"):
+    with pytest.raises(UsageError, match="main: the graph's program is closed"):
         graph.launch()
     graph.close()

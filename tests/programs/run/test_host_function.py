@@ -99,9 +99,11 @@ def test_a_read_only_array_that_would_be_written_is_refused() -> None:
 def test_streams_and_graphs_are_of_gpus() -> None:
     function = host_function("func.func @f() { return }")
     assert function(stream=None) is None
-    with pytest.raises(UsageError, match="f: found a stream, allowed none for a program on the host"):
+    with pytest.raises(UsageError, match="f: takes no stream: the program runs on the host"):
         function(stream=7)
-    with pytest.raises(UsageError, match="f: found a program on the host, allowed one on a GPU for a graph"):
+    with pytest.raises(
+        UsageError, match="f: the program runs on the host: only a program on a GPU has a graph"
+    ):
         function.as_graph()
     function.close()
     assert function() is None

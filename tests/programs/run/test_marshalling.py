@@ -151,7 +151,7 @@ def test_read_only_device_memory_is_not_written() -> None:
     buffer = BufferType("f32", (None,))
     program = DeviceProgram("", "f", (buffer,), (), (True,), device_arguments=True)
     check_writable("a", pass_value("a", device_memory(0), buffer, program, 0))
-    with pytest.raises(UsageError, match="a: found a read-only array, allowed one that can be written"):
+    with pytest.raises(UsageError, match="a: is read-only, but is written to"):
         check_writable("a", pass_value("a", device_memory(0, is_read_only=True), buffer, program, 0))
 
 

@@ -102,7 +102,7 @@ def test_a_view_that_is_not_row_major_is_refused() -> None:
 
 def test_memory_that_wide_loads_cannot_reach_is_refused() -> None:
     array = DeviceArray(4096 + 4, (3,), None, np.dtype(np.float32), None)
-    message = "a: found memory 4 bytes behind a multiple of 16, allowed a multiple"
+    message = "a: found memory 4 bytes past a multiple of 16, allowed a multiple"
     with pytest.raises(UsageError, match=message):
         device_array("a", array, 0)
     empty = DeviceArray(4, (0,), None, np.dtype(np.float32), None)

@@ -102,9 +102,7 @@ def test_a_region_that_is_not_there_is_refused_in_mlirs_words(selected: str) -> 
 
 
 def test_alternatives_with_no_regions_are_refused() -> None:
-    with pytest.raises(
-        UsageError, match=r"own.mlir:5:5: alternatives 'order': found no regions, allowed 1 or more"
-    ):
+    with pytest.raises(UsageError, match=r"own.mlir:5:5: alternatives 'order': has no regions"):
         read('transform.tune.alternatives<"order">')
 
 

@@ -124,7 +124,7 @@ def test_no_bound_admits_a_value_outside_or_forgets_one_inside(
         ("[1 : i32, 1 : i64]", "options: found 1 twice"),
         ("16", "options: found 16 : i64, allowed an array or a dictionary"),
         ("{}", "options: found nothing, allowed integers of one type"),
-        ("{min = 4}", "options: found no max, allowed"),
+        ("{min = 4}", "options: max is missing, allowed"),
         ("{max = 4, stride = 2}", "options: found keys max, stride, allowed {min, max, step"),
         ("{max = 4, upper_bound = 4}", "options: found keys max, upper_bound, allowed"),
         ("{max = 4, options = [1]}", "options: found keys max, options, allowed"),

@@ -117,7 +117,10 @@ def wait_of_the_host(here: Capturing) -> None:
     ("wrong", "message"),
     [
         (fork_alone, "STREAM_CAPTURE_UNJOINED: found a forked stream with work that was not joined"),
-        (end_of_a_fork, "STREAM_CAPTURE_UNMATCHED: found a forked stream, allowed the one it began on"),
+        (
+            end_of_a_fork,
+            "STREAM_CAPTURE_UNMATCHED: a capture ends on the stream it began on, not on a forked one",
+        ),
         (two_captures, "STREAM_CAPTURE_MERGE: found an event of another capture"),
         (wait_of_the_host, "CAPTURED_EVENT: found an event of a capture"),
         (

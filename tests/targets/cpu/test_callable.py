@@ -152,11 +152,11 @@ SHARED = np.ones((4, 64), np.float32)
             r"^b: found strides \(4, 12\), .* array; copy it: np\.ascontiguousarray\(b\)$",
         ),
         ((A, B), np.empty((64, 4), np.float32), r"^out: found float32 of shape \(64, 4\), allowed"),
-        ((A, B), READ_ONLY, r"^out: found a read-only array, allowed one that can be written$"),
+        ((A, B), READ_ONLY, r"^out: is read-only, but is written to$"),
         (
             (np.ma.masked_array(A, mask=A > 0), B),
             None,
-            r"^a: found a masked array, allowed one without: its \.data or \.filled\(\)$",
+            r"^a: masked arrays are not supported: pass its \.data or \.filled\(\)$",
         ),
         ((A, B), np.ma.masked_array(np.empty((4, 64), np.float32)), r"^out: found a masked array, allowed"),
         ((A, SHARED[:3]), SHARED, r"^out: found memory of b, allowed memory of its own$"),

@@ -80,7 +80,7 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
     with pytest.raises(UsageError, match=r"run 1: was made by compiler .*recording==.*start a new run"):
         resume(run, fakes.composition(), store, Interruption(), retime=True)
     file.unlink()
-    with pytest.raises(UsageError, match="found no readable file"):
+    with pytest.raises(UsageError, match="cannot be read"):
         resume(run, fakes.composition(), store, Interruption(), retime=True)
 
 
@@ -94,7 +94,7 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
         ({"sampler": "guess"}, "sampler: found 'guess', allowed"),
         ({"target": "replay:"}, "target replay: found no recording, allowed replay:FILE"),
         ({"target": "replay"}, "target replay: found no recording, allowed replay:FILE"),
-        ({"target": "replay:none.json"}, r"none\.json: found no readable file"),
+        ({"target": "replay:none.json"}, r"none\.json: cannot be read"),
     ],
 )
 def test_what_a_recording_decides_cannot_be_asked_for(

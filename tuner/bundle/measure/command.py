@@ -159,7 +159,7 @@ def _request(words: list[str]) -> MeasuringRequest:
     parser.add_argument("--pending", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bundle", type=Path, metavar="FILE", help="made by: tuner bundle export")
     parser.add_argument("--seconds", type=float, default=DEFAULT_SECONDS, help="begin nothing after so long")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="default: beside the bundle")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="default: next to the bundle")
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     found: Any = parser.parse_args(words)

@@ -41,11 +41,11 @@ def audit(
     as_json: bool,
     **conditions: object,
 ) -> None:
-    """Recompiles the bests of this machine after an upgrade, and judges those again whose code changed.
+    """Recompiles the best trials of this machine after an upgrade; verifies and times changed code again.
 
-    The same code holds for free. Other code is verified and timed, which is stored as a run; the old time is
-    marked stale and is the best of nothing any more. Exits with 1 where a best is slower, fails or cannot be
-    judged.
+    A trial whose code is unchanged keeps its time. Changed code is verified and timed in a new run; the old
+    time is marked stale and is no longer selected. Exits with 1 where a best trial is slower, fails or cannot
+    be evaluated.
 
     Example: tuner audit --shape 512x512x512
     """

@@ -36,8 +36,10 @@ def bundle() -> None:
 @click.option("--run", type=int, help="Only the trials of this run.")
 @click.option("--since", metavar="DATE", help="Proposed since then, UTC: 2026-01-31 or 2026-01-31T12:00.")
 @click.option("--limit", type=int, help="At most so many of each problem, the most promising.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the inputs they are checked on.")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write here.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the inputs that results are verified on."
+)
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
 @json_option
 def export_(
@@ -85,7 +87,7 @@ def export_(
 @database_option
 @json_option
 def import_(results: Path, database: str | None, as_json: bool) -> None:
-    """Stores what a machine with a GPU found out, under that machine; again adds nothing.
+    """Stores the results of a machine with a GPU, under that machine; a second import adds nothing.
 
     Example: tuner bundle import pending.bundle.results.jsonl
     """

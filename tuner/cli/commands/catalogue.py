@@ -102,7 +102,7 @@ def space(
     as_json: bool,
     **words: Any,
 ) -> None:
-    """Tells how many combinations of knobs are feasible, which come last, and what rejects the others.
+    """Prints how many configurations are feasible, which are tried last, and what rejects the others.
 
     Example: tuner space matmul 512x512x512 --dtype f32, or tuner space matmul 512x512x512 --suggest
     """
@@ -177,7 +177,7 @@ def _reject_suggest_options(context: click.Context) -> None:
 @json_option
 @click.pass_context
 def targets(context: click.Context, as_json: bool) -> None:
-    """Tells what this machine can compile for and run on, and why not.
+    """Lists what this machine can compile for and run on, and why not.
 
     Example: tuner targets
     """

@@ -18,7 +18,7 @@ PLACES = {
 @json_option
 @click.pass_context
 def completion(context: click.Context, shell: str, as_json: bool) -> None:
-    """Prints what a shell needs to complete commands, flags and their words.
+    """Prints what a shell needs to complete commands, options and their values.
 
     One line of the shell's own file asks for it: eval "$(tuner completion bash)" in bash, the same with zsh
     after compinit, and in fish: tuner completion fish | source

@@ -18,7 +18,7 @@ from tuner.output.formatting import count_text
 
 @click.group(cls=Commands)
 def db() -> None:
-    """Looks after the results database.
+    """Maintains the results database.
 
     Example: tuner db info
     """
@@ -42,7 +42,7 @@ def upgrade(database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def info(database: str | None, as_json: bool) -> None:
-    """Tells where the database is and what it holds.
+    """Prints where the database is and what it holds.
 
     Example: tuner db info --json
     """
@@ -81,10 +81,10 @@ def merge(other: str, database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def prune(before: str | None, database: str | None, as_json: bool) -> None:
-    """Deletes the trials of finished runs that no answer needs.
+    """Deletes the trials of finished runs that no result needs.
 
-    Kept are the finalists and the fastest of each run, what was verified where nothing is timed, and what
-    other trials reuse: every best and every answer stays. Failures are tried again by later runs.
+    Kept are the trials that were measured again and the fastest of each run, verified trials where nothing is
+    timed, and trials whose results others reuse: every best trial stays. Later runs try failures again.
 
     Example: tuner db prune --before 2026-01-01
     """

@@ -43,7 +43,7 @@ def diff(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Compares two trials, or the answers of two runs: knobs, time, texts of each stage, instructions.
+    """Compares two trials, or the best trials of two runs: knobs, time, text of each stage, instructions.
 
     script: the bound transform script; payload: the IR after it. On a CPU it becomes loops, then code:
     LLVM dialect; on a GPU outlined kernels, nvvm: LLVM dialect for GPUs, then code: PTX.

@@ -66,10 +66,11 @@ def export(
     as_json: bool,
     **words: Any,
 ) -> None:
-    """Writes the best schedule of a shape, or any trial's, or what stands in for it in stock mlir-opt.
+    """Writes the best schedule of a shape, or that of a trial, or the best that stock mlir-opt runs.
 
-    A script written to FILE gets its payload beside it, FILE with .source before the suffix. With --json the
-    format's text is a field of a document; with --json and FILE the document names the files written.
+    The payload of a script written to FILE is written next to it: FILE with .source before the suffix. With
+    --json the format's text is a field of a document; with --json and FILE the document names the files
+    written.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """

@@ -60,11 +60,11 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     "--target",
     default="auto",
     show_default=True,
-    help="What it works for: auto, one of 'tuner targets', replay:FILE.",
+    help="Target of the node: auto, one of 'tuner targets', replay:FILE.",
 )
 @click.option("--compile", "seats", type=int, default=0, help="Candidates to compile at once. Default: none.")
-@click.option("--measure", "has_device", is_flag=True, help="Measures, on the one device here.")
-@click.option("--name", default="", help="Of this node. Default: host and process.")
+@click.option("--measure", "has_device", is_flag=True, help="Measure, on the one device here.")
+@click.option("--name", default="", help="Name of this node. Default: host and process.")
 @click.option("--device", default="", help="That it alone measures on. Default: the host's.")
 @click.option(
     "--keep-free",
@@ -87,7 +87,7 @@ def worker(
     keep_free_mib: int,
     database: str | None,
 ) -> None:
-    """Works for the runs of a fleet until it is drained or told to end (SIGTERM, Ctrl-C).
+    """Works for the runs of a fleet until it is drained or stopped (SIGTERM, Ctrl-C).
 
     Example: tuner fleet worker --compile 8 --db postgresql://fleet_worker@db/tuner
     """
@@ -116,7 +116,7 @@ def _outcomes_of(word: str, composition: "Composition") -> "tuple[OutcomeSource,
 @click.argument("node")
 @database_option
 def drain(node: str, database: str | None) -> None:
-    """Lets a node end after what it has; SIGTERM does the same.
+    """Stops a node after its current work; SIGTERM does the same.
 
     Example: tuner fleet drain gpu-3
     """

@@ -35,7 +35,7 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
             "--compile", "seats", type=int, default=0, metavar="N", help="Compile N candidates at once."
         ),
         click.option(
-            "--target", default="cpu", show_default=True, help="That it works for: cpu, cuda:sm_90, ..."
+            "--target", default="cpu", show_default=True, help="Target of the nodes: cpu, cuda:sm_90, ..."
         ),
         database_option,
         json_option,
@@ -50,7 +50,7 @@ def places_options(function: Callable[P, R]) -> Callable[P, R]:
         click.option(
             "--cores", type=int, help="Processors of a node. Default: as many as it compiles at once."
         ),
-        click.option("--nodes", type=int, default=1, show_default=True, help="How many."),
+        click.option("--nodes", type=int, default=1, show_default=True, help="Number of nodes."),
     ):
         function = option(function)
     return function

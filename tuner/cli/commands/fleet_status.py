@@ -29,10 +29,10 @@ def status(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Tells of nodes, devices and queues now, and why a job waits.
+    """Shows nodes, devices and queues now, and why a job waits.
 
-    With --check it times the same work beside a node's process and while that is stopped, and exits with 1
-    where the node disturbs.
+    With --check it times the same work while a node's process runs and while that is stopped, and exits
+    with 1 where the node disturbs.
 
     Example: tuner fleet status --watch 2
     """

@@ -39,14 +39,14 @@ BEST = "best"
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
-    help="The kernels to watch, with their code, which is run: use no file of a stranger.",
+    help="The kernels to watch, with their code, which is run: use no untrusted file.",
 )
 @click.option(
     "--record",
     "recorded",
     multiple=True,
     metavar="ID",
-    help="Put this trial into the file as it is compiled today, or 'best': all bests of this machine.",
+    help="Put this trial into the file as it is compiled today, or 'best': all best trials of this machine.",
 )
 @click.option(
     "--max-slowdown", default="2%", show_default=True, metavar="SHARE", help="A slowdown of so much passes."
@@ -68,7 +68,7 @@ def gate(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Compiles recorded kernels again and times them in turns with their code of then.
+    """Compiles recorded kernels again and times them interleaved with their recorded code.
 
     Prints Markdown, on a terminal a table. Exits with 1 where code is shown to be slower than noise explains,
     is wrong, or cannot be compared; too noisy to tell passes, and is said.

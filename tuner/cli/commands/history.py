@@ -112,7 +112,7 @@ def history(
     "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
 )
 @click.option(
-    "--passes", is_flag=True, help="Tell the seconds of each pass of compiling it; timed once, then stored."
+    "--passes", is_flag=True, help="Show the seconds of each compiler pass; timed once, then stored."
 )
 @database_option
 @json_option
@@ -126,7 +126,7 @@ def show(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Shows one trial or one run whole.
+    """Shows all of one trial or one run.
 
     Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
     """
@@ -219,7 +219,7 @@ def explain(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Tells why a trial failed, or which constraint rejects a combination of knobs.
+    """Explains why a trial failed, or which constraint rejects a configuration.
 
     Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
     """
@@ -275,7 +275,7 @@ def _explain_part(
         as_json,
         {"candidate": candidate.text, "missing": list(missing), "feasible_combinations": count},
         f"{candidate.text} is in {count} feasible combinations{of} for {problem.key}",
-        f"it leaves out {', '.join(missing)}: with these, explain tells what rejects it",
+        f"it leaves out {', '.join(missing)}: with these, explain names what rejects it",
     )
 
 

@@ -15,7 +15,7 @@ from tuner.cli.options import database_option, json_option, open_known_store
 )
 @click.option("--seconds", type=float, default=300.0, show_default=True, help="Begin nothing after so long.")
 @click.option(
-    "--results", type=click.Path(path_type=Path), metavar="FILE", help="Default: beside the bundle."
+    "--results", type=click.Path(path_type=Path), metavar="FILE", help="Default: next to the bundle."
 )
 @database_option
 @json_option
@@ -30,8 +30,9 @@ def measure(
 ) -> None:
     """Verifies and times candidates on the GPU here, the most promising first.
 
-    Those of a bundle go to a results file, for tuner bundle import. Without a bundle: those of the database,
-    and back into it. With a bundle, python -m tuner measure needs nothing but numpy and a CUDA driver.
+    Results of a bundle go to a file, for tuner bundle import. Without a bundle, candidates of the database
+    are measured and their results stored in it. With a bundle, python -m tuner measure needs nothing but
+    numpy and a CUDA driver.
 
     Example: tuner measure --bundle pending.bundle --seconds 300
     """

@@ -51,7 +51,7 @@ ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw and the inputs.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
 @click.option("--workers", type=int, help="Candidates compiled at once. Default: the cores, at most 4.")
-@click.option("--resume", type=int, metavar="RUN", help="Go on with an interrupted recording.")
+@click.option("--resume", type=int, metavar="RUN", help="Continue an interrupted recording.")
 @click.option(
     "-o",
     "--output",
@@ -74,7 +74,7 @@ def record_space(
     """Measures every preferred point of a shape and writes them as T4, for replays without hardware.
 
     Preferred is what breaks no preference of the search space file. Every trial is stored as in any
-    run; an interrupted recording can be gone on with.
+    run; an interrupted recording can be continued.
 
     Example: tuner record-space matmul 64x64x64 --strategy matmul_cpu_packed -o space.t4.json.gz
     """

@@ -22,7 +22,7 @@ from tuner.output.report import RUNS_SHOWN
     "--compile-time",
     "with_passes",
     is_flag=True,
-    help="The seconds of each pass of compiling the best, timed once.",
+    help="Show the seconds of each compiler pass of the best trials, timed once.",
 )
 @database_option
 @json_option

@@ -28,7 +28,7 @@ RUNS_LISTED = 20
 @database_option
 @json_option
 def runs(database: str | None, as_json: bool, **conditions: Any) -> None:
-    """Lists the runs, the latest first, each with its answer.
+    """Lists the runs, the latest first, each with its best trial.
 
     Example: tuner runs --shape 512x512x512 --status done
     """

@@ -64,7 +64,11 @@ EXAMPLE_SIZES = "512x512x512"
     "Default: tpe; random where nothing is timed.",
 )
 @click.option("--trials", type=int, help="Ends after so many. Default: 100 without --budget.")
-@click.option("--budget", metavar="TIME", help="Ends the search after 60s, 5m or 1h; the finals come on top.")
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="Ends the search after 60s, 5m or 1h; the final re-measurement comes on top.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds propose equal trials.")
 @click.option("--threads", type=int, default=1, show_default=True, help="Threads of the kernel.")
 @click.option("--workers", type=int, help="Candidates compiled at once. Default: the cores, at most 4.")
@@ -97,12 +101,12 @@ EXAMPLE_SIZES = "512x512x512"
     "--resume",
     type=int,
     metavar="RUN",
-    help="Go on with a run by its stored settings, or to another --trials or --budget.",
+    help="Continue a run by its stored settings, or to another --trials or --budget.",
 )
 @click.option(
     "--retime",
     is_flag=True,
-    help="With --resume: time the best again. Each round is kept, the quietest one answers.",
+    help="With --resume: time the best again. Each round is kept; the quietest one selects the result.",
 )
 @database_option
 @json_option

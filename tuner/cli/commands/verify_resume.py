@@ -30,7 +30,7 @@ ON_FLEET: Final = "benchmarks.fleet.verify_resume"  # fault injection is no part
 @click.option(
     "--file", "recording", type=click.Path(path_type=Path), help="Recorded space. Default: a small one."
 )
-@click.option("--sampler", multiple=True, help="May be repeated. Default: every sampler of our own in turn.")
+@click.option("--sampler", multiple=True, help="May be repeated. Default: every custom sampler.")
 @click.option("--runs", type=int, default=6, show_default=True, help="Runs that are killed and resumed.")
 @click.option("--trials", type=int, default=40, show_default=True, help="Of each run.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the search and of the kills.")
@@ -52,7 +52,7 @@ def verify_resume(
     on_fleet: bool,
     as_json: bool,
 ) -> None:
-    """Proves that a run killed by kill -9 resumes to the trials of an unbroken one.
+    """Proves that a run killed by kill -9 resumes to the trials of an uninterrupted one.
 
     Each run is a real 'tuner tune' on a recorded space, in a database of its own, killed up to three times,
     then resumed to its end. With --fleet each part of a fleet fails once while the run lasts: what compiles,

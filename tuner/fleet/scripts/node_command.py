@@ -31,13 +31,13 @@ class NodeCommand:
         server_of(self.url)
         if has_secret(self.url):
             raise UsageError(
-                "fleet: found a password in the database's URL, allowed none, since others read scripts: "
+                "fleet: the database's URL holds a password, and others can read scripts: use "
                 "certificates, or ~/.pgpass on the nodes"
             )
         if self.seats < 0:
             raise UsageError(f"compile: found {self.seats}, allowed 1 or more")
         if not self.seats and not self.has_device:
-            raise UsageError("fleet: found a node without work, allowed --compile N, --measure or both")
+            raise UsageError("fleet: a node has nothing to do", "--compile N, --measure or both")
         one_line("target", self.target)
         one_line("program", self.program)
         if self.certificates:

@@ -41,7 +41,7 @@ class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
             return "found no elementwise linalg.generic that consumes another linalg op"
         inputs = list(generic.operands)[1:]
         if any(_argument_after(each) is None for each in inputs):
-            return "found an operand computed before, allowed arguments as tensors"
+            return "an operand is computed before the epilogue; operands must be arguments"
         _set_aside(function, generic)
         return None
 

@@ -58,7 +58,7 @@ def _why_not(loop: Op, loops: list[Op], limit: int) -> str:
         if around in loops:
             trips = _trips(around)
             if trips is None:
-                return "found a loop with variable bounds, allowed constant ones"
+                return "the loop's bounds are not constant"
             copies *= len(trips)
     return f"found a loop to be copied {copies} times, allowed {limit}" if copies > limit else ""
 

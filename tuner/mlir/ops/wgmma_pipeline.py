@@ -89,7 +89,7 @@ class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
         )
         found = [read_matmul(function, launch) for launch in walk(function, "gpu.launch")]
         if not found:
-            return "found no gpu.launch, allowed one with a linalg.matmul"
+            return "no gpu.launch with a linalg.matmul"
         epilogue = find_epilogue(function) if knobs.stores == "tma" else None
         for each in found:
             if isinstance(each, str):

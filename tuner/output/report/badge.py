@@ -19,7 +19,7 @@ class Badge:
 def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
     """Returns how reliable a run's times are; ``best`` is the run's best trial."""
     if not run.settings.target.has_machine:
-        return Badge("unknown", "replayed", "Times of a recording, told again: nothing ran here.")
+        return Badge("unknown", "replayed", "Times of a recording: nothing ran here.")
     if run.unreliable:
         return Badge("warning", "unreliable", f"{run.unreliable}.")
     if run.noise is None:

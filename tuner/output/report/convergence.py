@@ -90,7 +90,7 @@ class Convergence:
         bands = [
             Band(phase.name, x, end - x) for phase, x, end in zip(self.phases, starts, ends, strict=True)
         ]
-        return (*bands, *[Band("finals", WIDTH, FINALS)] * bool(self.finals))
+        return (*bands, *[Band("final re-measurement", WIDTH, FINALS)] * bool(self.finals))
 
     @property
     def up(self) -> Ticks:

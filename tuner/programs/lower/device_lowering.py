@@ -147,7 +147,7 @@ def _require_form_of_streams(options: DeviceOptions) -> None:
         raise CandidateError(Stage.BIND, f"form: {found}, allowed streams")
     if options.pinned:
         raise CandidateError(
-            Stage.BIND, "pinned: found a program with device memory of its own (GPUX), allowed others"
+            Stage.BIND, "pinned: cannot be combined with a program that has its own device memory (GPUX)"
         )
 
 

@@ -90,7 +90,7 @@ def _ptx(module: ir.Module) -> str:
     """
     texts = [_code(binary) for binary in walk(module, "gpu.binary")]
     if not texts:
-        raise CandidateError(Stage.COMPILE, "payload: found no kernel, allowed work for a device")
+        raise CandidateError(Stage.COMPILE, "payload: no kernel: nothing in it runs on a device")
     return "\n".join(texts)
 
 

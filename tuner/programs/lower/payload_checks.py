@@ -26,7 +26,7 @@ def require_resources(text: str) -> None:
         if not module or f'{name}: "0x' not in data:
             raise CandidateError(
                 Stage.BIND,
-                f"payload: found dense_resource<{name}> without data, allowed data behind the module: "
+                f"payload: dense_resource<{name}> has no data after the module: "
                 "print it with large_elements_limit=None",
             )
 

@@ -77,9 +77,9 @@ class ProgramGraph:
             (array([2., 2., 2., 2.], dtype=float32),)
         """
         if self._graph is None:
-            raise UsageError(f"{self._program.entry}: found a closed graph, allowed an open one")
+            raise UsageError(f"{self._program.entry}: the graph is closed")
         if not self._is_program_open():  # a closed program's kernels and constants are gone
-            raise UsageError(f"{self._program.entry}: found a graph of a closed program, allowed an open one")
+            raise UsageError(f"{self._program.entry}: the graph's program is closed")
         handle = self._stream if stream is None else stream_handle(stream)
         self._device.launch_graph(self._graph, handle)
         if self.results or not self._program.device_arguments:

@@ -140,9 +140,7 @@ class DeviceFunction(LoadedCode):
         with self._turn:
             slots = self._slots(None)
             if not slots:
-                raise UsageError(
-                    f"{entry}: found a program that makes its own streams, allowed explicit ones"
-                )
+                raise UsageError(f"{entry}: the program makes its own streams, which a graph cannot contain")
             passed = self._pass(arguments, slots)
             wait_for_producers(self.device, _device_arrays(passed), None)  # before the capture, not in it
             frame = CallFrame(passed, slots, self.program.results)
@@ -209,11 +207,11 @@ class DeviceFunction(LoadedCode):
 
     def _slots(self, stream: object) -> tuple[int, ...]:
         if self._code is None:
-            raise UsageError(f"{self.program.entry}: found a closed program, allowed an open one")
+            raise UsageError(f"{self.program.entry}: the program is closed")
         if stream is None:
             return self._streams
         if not self._streams:
-            raise UsageError(f"{self.program.entry}: found a stream, allowed none: each call makes its own")
+            raise UsageError(f"{self.program.entry}: takes no stream: each call makes its own")
         return (stream_handle(stream), *self._streams[1:])
 
     def _pass(self, arguments: tuple[object, ...], slots: tuple[int, ...]) -> tuple[PassedArgument, ...]:

@@ -59,7 +59,7 @@ class HostFunction(LoadedCode):
             array([2., 2., 2., 2.], dtype=float32)
         """
         if stream is not None:
-            raise UsageError(f"{self.program.entry}: found a stream, allowed none for a program on the host")
+            raise UsageError(f"{self.program.entry}: takes no stream: the program runs on the host")
         call = self.prepare(*arguments)
         self._code(call.frame.address)
         self._kernels.error.raise_it()
@@ -96,7 +96,7 @@ class HostFunction(LoadedCode):
             twice: found a program on the host, allowed one on a GPU for a graph
         """
         raise UsageError(
-            f"{self.program.entry}: found a program on the host, allowed one on a GPU for a graph"
+            f"{self.program.entry}: the program runs on the host: only a program on a GPU has a graph"
         )
 
     def close(self) -> None:

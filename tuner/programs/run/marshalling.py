@@ -91,7 +91,7 @@ def check_writable(name: str, passed: PassedArgument) -> None:
     """Raises UsageError for a read-only array: compiled code would write to it by address."""
     is_read_only = passed.host is not None and not passed.host.flags.writeable
     if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
-        raise UsageError(f"{name}: found a read-only array, allowed one that can be written")
+        raise UsageError(f"{name}: is read-only, but is written to")
 
 
 def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -> None:
@@ -233,7 +233,7 @@ def _words(view: MemRef) -> bytes:
 def host_array(name: str, found: Any) -> npt.NDArray[Any]:
     """Returns an array view of an argument; the caller must keep ``found`` alive. Raises UsageError."""
     if isinstance(found, np.ma.MaskedArray):
-        raise UsageError(f"{name}: found a masked array, allowed one without: its .data or .filled()")
+        raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
     if isinstance(found, np.ndarray):
         return found
     if getattr(found, "__dlpack__", None) is None:

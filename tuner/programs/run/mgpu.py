@@ -158,7 +158,7 @@ class MgpuTable:
         self.device.launch(launch, stream)
 
     def _LaunchKernelCooperative(self, function: int, *values: int) -> None:  # noqa: N802
-        raise DeviceError("found a cooperative launch, allowed gpu.launch_func without cooperative")
+        raise DeviceError("cooperative launches are not supported")
 
     def _MemAlloc(self, size_bytes: int, stream: int, is_host_shared: int) -> int:  # noqa: N802
         if not is_host_shared:

@@ -89,7 +89,7 @@ def _of_interface(name: str, found: Any) -> DeviceArray:
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{name}: found a __cuda_array_interface__ that is none: {error!r}") from error
     if fields.get("mask") is not None:
-        raise UsageError(f"{name}: found a masked array, allowed one without a mask")
+        raise UsageError(f"{name}: masked arrays are not supported")
     if strides is not None and any(stride % dtype.itemsize for stride in strides):
         raise UsageError(f"{name}: found strides of {strides} bytes, allowed multiples of {dtype.itemsize}")
     return DeviceArray(int(address or 0), shape, steps, dtype, found, bool(is_read_only), stream)
@@ -105,7 +105,7 @@ def _of_dlpack(name: str, found: Any, stream: int) -> DeviceArray:
 
 def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
     if 0 not in array.shape and array.address % ALIGN_BYTES:
-        found = f"memory {array.address % ALIGN_BYTES} bytes behind a multiple of {ALIGN_BYTES}"
+        found = f"memory {array.address % ALIGN_BYTES} bytes past a multiple of {ALIGN_BYTES}"
         raise UsageError(
             f"{name}: found {found}, allowed a multiple: kernels read {ALIGN_BYTES} bytes at once"
         )

@@ -10,7 +10,7 @@ from tuner.core.device import DeviceError, Extent
 SHARED_DEFAULT_BYTES = 48 * 1024  # CUDA programming guide, "Shared Memory": more needs an opt-in
 PORTABLE_CLUSTER = 8  # blocks; CUDA programming guide, "Thread Block Clusters": more needs an opt-in
 MAX_DYNAMIC_SHARED_SIZE_BYTES, NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 8, 14  # CUfunction_attribute
-NO_MODULE = "found a module that is not loaded, allowed one that is"
+NO_MODULE = "the module is not loaded"
 
 
 @dataclass(eq=False)

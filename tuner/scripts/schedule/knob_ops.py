@@ -162,7 +162,7 @@ def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what:
 
 def _alternatives(op: ir.Operation, name: str, place: str) -> TunableOp:
     if not len(op.regions):
-        raise UsageError(f"{place}: alternatives {name!r}: found no regions, allowed 1 or more")
+        raise UsageError(f"{place}: alternatives {name!r}: has no regions")
     i64 = ir.IntegerType.get_signless(64)
     options = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
     selected = _attribute(op, "selected_region_attr")  # MLIR verified the number

@@ -89,7 +89,7 @@ def _integers(given: dict[str, int], where: str) -> list[int]:
             raise UsageError(f"{where}: options.{key}: found {given[key]}, allowed 1 or more")
     low, high = given.get("min", 1), given.get("max", given.get("divides"))
     if high is None:
-        raise UsageError(f"{where}: options: found no max, allowed {ALLOWED_KEYS}")
+        raise UsageError(f"{where}: options: max is missing, allowed {ALLOWED_KEYS}")
     factor = given.get("divisible_by", 1)
     start, step = (low, given["step"]) if "step" in given else (-(-low // factor) * factor, factor)
     numbers = range(start, high + 1, step)

@@ -68,7 +68,7 @@ class Captures:
     def begin(self, stream: int) -> None:
         """Begins a capture on a stream. Raises DeviceError for a stream that is captured already."""
         if stream in self._by_stream:
-            raise refused("ILLEGAL_STATE", "found a stream that is captured already, allowed another one")
+            raise refused("ILLEGAL_STATE", "the stream is captured already")
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
     def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
@@ -78,9 +78,7 @@ class Captures:
         """
         mine = self._by_stream.setdefault(stream, capture)
         if mine is not capture:
-            raise refused(
-                "STREAM_CAPTURE_MERGE", "found an event of another capture, allowed one of the same"
-            )
+            raise refused("STREAM_CAPTURE_MERGE", "the event is of another capture")
         capture.last.setdefault(stream, None)
         if operation is not None:
             capture.waits.setdefault(stream, []).append(operation)
@@ -89,14 +87,14 @@ class Captures:
         """Ends the capture of its origin stream. Raises DeviceError where a forked stream was not joined."""
         capture = self._by_stream.get(stream)
         if capture is None:
-            raise refused("ILLEGAL_STATE", "found a stream that is not captured, allowed one that is")
+            raise refused("ILLEGAL_STATE", "the stream is not captured")
         if capture.origin != stream:
-            raise refused("STREAM_CAPTURE_UNMATCHED", "found a forked stream, allowed the one it began on")
+            raise refused(
+                "STREAM_CAPTURE_UNMATCHED", "a capture ends on the stream it began on, not on a forked one"
+            )
         self.abandon(capture)
         if not capture.is_joined():
-            raise refused(
-                "STREAM_CAPTURE_UNJOINED", "found a forked stream with work that was not joined, allowed none"
-            )
+            raise refused("STREAM_CAPTURE_UNJOINED", "a forked stream has work that was not joined")
         return capture
 
     def abandon(self, capture: Capture) -> None:

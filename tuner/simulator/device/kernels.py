@@ -202,7 +202,9 @@ class SimulatedKernels:
 def _parsed(image: bytes) -> ParsedImage:
     """Parses an image. Raises DeviceError for an image that is not PTX."""
     if image[:4] in (b"\x7fELF", b"\x50\xed\x55\xba"):  # a cubin, a fatbin
-        raise refused("NO_BINARY_FOR_GPU", "found machine code, allowed PTX: the simulator reads format=isa")
+        raise refused(
+            "NO_BINARY_FOR_GPU", "machine code cannot be simulated: the simulator reads PTX (format=isa)"
+        )
     try:
         return ParsedImage(parse(image.decode()))
     except (SimulationError, UnicodeDecodeError) as error:

@@ -55,7 +55,7 @@ class Timeline:
     def destroy_stream(self, stream: int) -> None:
         """Destroys a stream; work submitted to the stream still runs. Raises DeviceError."""
         if stream == 0:
-            raise refused("INVALID_HANDLE", "found stream 0, allowed a stream that was created")
+            raise refused("INVALID_HANDLE", "stream 0 cannot be destroyed")
         self._require_stream(stream)
         self._streams.discard(stream)
 
@@ -105,7 +105,7 @@ class Timeline:
         elif recorded.capture is not None:
             self._captures.join(stream, recorded.capture, recorded.captured)
         elif self._captures.of(stream) is not None:
-            raise refused("STREAM_CAPTURE_ISOLATION", "found an event from before the capture, allowed none")
+            raise refused("STREAM_CAPTURE_ISOLATION", "the event was recorded before the capture")
         elif recorded.work is not None:
             self._queues.submit(stream, StreamOperation("wait"), (recorded.work,))
 
@@ -122,7 +122,7 @@ class Timeline:
         if recorded is None:
             self._log.add(HostDefect.NEVER_RECORDED, "the host waits for an event that was never recorded")
         elif recorded.capture is not None:
-            raise refused("CAPTURED_EVENT", "found an event of a capture, allowed one recorded outside")
+            raise refused("CAPTURED_EVENT", "the event was recorded in a capture")
         else:
             self._wait_for(recorded.work)
 

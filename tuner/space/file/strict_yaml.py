@@ -46,7 +46,7 @@ def _check_events(text: str, name: str) -> None:
         documents += isinstance(event, yaml.DocumentStartEvent)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if documents > 1:
-            raise UsageError(f"{where}: found a second document, allowed one")
+            raise UsageError(f"{where}: has a second document")
         if isinstance(event, yaml.AliasEvent):
             raise UsageError(f"{where}: found the alias *{event.anchor}, allowed values written out")
         if depth > DEPTH_LIMIT:
@@ -68,7 +68,7 @@ def _check_keys(node: yaml.MappingNode, name: str) -> None:
     for key, _ in node.value:
         where = f"{name}: {_line(key.start_mark)}"
         if not isinstance(key, yaml.ScalarNode):
-            raise UsageError(f"{where}: found a list or mapping as key, allowed text")
+            raise UsageError(f"{where}: a key is a list or a mapping, not text")
         if key.value in seen:
             raise UsageError(f"{where}: found key {key.value!r} again, allowed once")
         seen.add(key.value)

@@ -87,7 +87,7 @@ def _check(expected: Expected, array: Array) -> None:
 def _check_writable(out: Array, inputs: dict[str, Array]) -> None:
     """Raises UsageError for an output that is read-only or overlaps an input: kernels do not check."""
     if not out.flags.writeable:
-        raise UsageError("out: found a read-only array, allowed one that can be written")
+        raise UsageError("out: is read-only, but is written to")
     for name, array in inputs.items():
         if np.may_share_memory(out, array):
             raise UsageError(f"out: found memory of {name}, allowed memory of its own")

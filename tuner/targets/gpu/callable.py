@@ -61,7 +61,7 @@ class GpuCallable(LoadedCode):
         expected = self._expected()
         if out is None:
             _, shape, dtype = expected[-1]
-            raise UsageError(f"out: found none, allowed an array on the device of {dtype} {shape}")
+            raise UsageError(f"out: missing: it needs an array on the device, of {dtype} {shape}")
         views = tuple(
             device_array(name, array, handle)
             for array, (name, _, _) in zip((*inputs, out), expected, strict=True)
@@ -69,7 +69,7 @@ class GpuCallable(LoadedCode):
         for view, each in zip(views, expected, strict=True):
             require_type(each, view.shape, view.dtype)
             if not view.is_row_major:
-                raise UsageError(f"{each[0]}: found another order in memory, allowed a row-major array")
+                raise UsageError(f"{each[0]}: is not in row-major order")
         _check_written(views, expected)
         with self._lock:
             wait_for_producers(self._device, views, handle)
@@ -85,7 +85,7 @@ class GpuCallable(LoadedCode):
             require_type(each, array.shape, array.dtype)
             require_row_major(each, array.strides, is_row_major=array.flags.c_contiguous)
         if not result.flags.writeable:
-            raise UsageError("out: found a read-only array, allowed one that can be written")
+            raise UsageError("out: is read-only, but is written to")
         with self._lock:
             self._copy_and_run(inputs, result, stream)
         return result
@@ -122,7 +122,7 @@ def _check_written(views: tuple[DeviceArray, ...], expected: tuple[Expected, ...
     """Raises UsageError for an output that is read-only or overlaps an input that kernels still read."""
     *inputs, out = views
     if out.is_read_only:
-        raise UsageError("out: found a read-only array, allowed one that can be written")
+        raise UsageError("out: is read-only, but is written to")
     for view, (name, _, _) in zip(inputs, expected, strict=False):
         if overlap(view.memory, out.memory):
             raise UsageError(f"out: found memory of {name}, allowed memory of its own")

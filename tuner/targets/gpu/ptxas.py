@@ -86,9 +86,7 @@ def require_ptxas() -> Ptxas:
     found = find_ptxas()
     if found is None:
         wheels = " or ".join(DISTRIBUTIONS["ptxas"])
-        raise UsageError(
-            f"ptxas: found none, allowed one on PATH or from {wheels} (pip install nvidia-cuda-nvcc)"
-        )
+        raise UsageError(f"ptxas: missing on PATH and in {wheels}", "pip install nvidia-cuda-nvcc")
     return found
 
 
@@ -98,11 +96,11 @@ def ask_ptxas(tool: Tool) -> Ptxas:
         version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
         words = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"ptxas: found {tool.path} that does not run: {error}") from error
+        raise UsageError(f"ptxas: {tool.path} does not run: {error}") from error
     number = re.search(r"V(\d+[\d.]*)", version)
     chips = frozenset(re.findall(r"'(sm_\d+[af]?)'", words))
     if number is None or not chips:
-        raise UsageError(f"ptxas: found {tool.path} without a version or chips, allowed NVIDIA's ptxas")
+        raise UsageError(f"ptxas: {tool.path} prints neither a version nor chips: it is not NVIDIA's ptxas")
     return Ptxas(tool, number[1], chips)
 
 

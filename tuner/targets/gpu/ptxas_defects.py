@@ -52,7 +52,7 @@ DEFECTS = (
         (12, 8),
         (13, 1),
         (120, 120),
-        "NVIDIA's bug 5288270, wrong results at high register pressure; told of 12.8, 12.9 and 13.0",
+        "NVIDIA's bug 5288270, wrong results at high register pressure; reported for 12.8, 12.9 and 13.0",
         "https://docs.nvidia.com/cuda/cusolverdx/0.2.1/release_notes.html",
     ),
 )

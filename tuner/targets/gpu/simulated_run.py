@@ -67,7 +67,7 @@ def _require_fitting(buffer: KernelBuffer, arrays: Arrays) -> None:
     if array is not None and array.nbytes != buffer.bytes:
         raise UsageError(f"buffer {buffer.name}: found {array.nbytes} bytes, allowed {buffer.bytes}")
     if array is not None and not array.flags.c_contiguous:
-        raise UsageError(f"buffer {buffer.name}: found a strided array, allowed a C-contiguous one")
+        raise UsageError(f"buffer {buffer.name}: the array is not C-contiguous")
 
 
 def _without_scratch_of(program: KernelProgram, arrays: Arrays) -> KernelProgram:

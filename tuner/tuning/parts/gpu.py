@@ -59,7 +59,7 @@ def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
 def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
     """Returns a trial's compiled program as a callable. Raises UsageError where no program is stored."""
     if program is None:
-        raise UsageError(f"trial {trial.id}: found no compiled program stored, allowed one of a GPU")
+        raise UsageError(f"trial {trial.id}: no compiled program is stored")
     from tuner.targets.gpu.callable import load_program
 
     kernel: Callable[..., object] = load_program(problem, program)

@@ -66,7 +66,7 @@ def _asked_file(request: RunRequest) -> Path:
             )
     recording = TargetName.parse(request.target).detail
     if not recording:
-        raise UsageError(f"target {REPLAY}: found no recording, allowed {REPLAY}:FILE")
+        raise UsageError(f"target {REPLAY}: the recording is missing", f"--target {REPLAY}:FILE")
     return Path(recording)
 
 
@@ -146,7 +146,7 @@ def _read(file: Path, _stamp_ns: int) -> "RecordedSpace":
 
 
 RECORDINGS = Recordings(
-    status=TargetStatus(REPLAY, False, f"answers from a recorded space: --target {REPLAY}:FILE"),
+    status=TargetStatus(REPLAY, False, f"replays a recorded space: --target {REPLAY}:FILE"),
     settings=replay_settings,
     of_file=outcomes_of_file,
     of_run=_of_run,

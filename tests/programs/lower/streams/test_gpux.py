@@ -138,7 +138,7 @@ def test_a_stream_without_work_is_none() -> None:
         (
             (CREATE, f'"gpux.memcpy"(%s, %a) : ({STREAM}, {BUFFER}) -> ()'),
             f"%a: {BUFFER}",
-            r"gpux\.memcpy at .*: found 1 operands behind the stream, allowed those of gpu\.memcpy",
+            r"gpux\.memcpy at .*: found 1 operands after the stream, allowed those of gpu\.memcpy",
         ),
         (
             (

@@ -109,7 +109,7 @@ def test_the_token_of_no_work_is_the_callers_stream() -> None:
         (
             (f"%t = gpu.memcpy async %d, %a : {M}, {M}", f"gpux.dealloc [%t] %s, %d : {M}"),
             "",
-            r"gpu\.memcpy at .*: found a token beside GPUX, allowed those of gpux",
+            r"gpu\.memcpy at .*: found a token next to GPUX, allowed those of gpux",
         ),
         (
             (f"gpux.dealloc [%t] %s, %d : {M}",),

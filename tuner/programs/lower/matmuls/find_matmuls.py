@@ -66,7 +66,7 @@ def _match(op: Op) -> MatmulMatch | None:
         a, b, letters = b, a, (letters[1], letters[0])
     if c in (a, b):
         raise CandidateError(
-            Stage.COMPILE, "payload: found a matmul into its own factor, allowed memory of its own for C"
+            Stage.COMPILE, "payload: a matmul writes into its own input: C needs memory of its own"
         )
     problem = _problem(a.type, b.type, c.type, letters)
     return None if problem is None else MatmulMatch(op, problem, a, b, c, zero_fill_before(op, c))

@@ -148,5 +148,5 @@ def _erase(op: Op) -> None:
     """
     for result in op.results:
         for use in result.uses:
-            raise CandidateError(Stage.COMPILE, f"{use.owner.name}: found a token, allowed for gpu ops alone")
+            raise CandidateError(Stage.COMPILE, f"{use.owner.name}: tokens are for gpu operations only")
     op.erase()

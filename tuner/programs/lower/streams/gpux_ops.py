@@ -130,7 +130,7 @@ def _check(op: Op) -> None:
     count = len(op.operands) - 1
     if sum(segment_sizes(op)) != count or count != OPERANDS.get(op.name, count if op.name in WORK else 0):
         raise unsupported(
-            op, f"{count} operands behind the stream", f"those of gpu.{op.name.removeprefix(PREFIX)}"
+            op, f"{count} operands after the stream", f"those of gpu.{op.name.removeprefix(PREFIX)}"
         )
     if op.name == MEMSET and not is_filled_by_runtime(op.operands[1].type):
         raise unsupported(op, f"a fill of {op.operands[1].type}", "whole memory of 16 or 32 bits an element")

@@ -166,7 +166,7 @@ def _refuse_others(function: Op, ops: list[Op]) -> None:
     known = {*WORK, WAIT, TOKENS_WAIT} | CARRIERS | YIELDS
     for op in ops:
         if op.name not in known and any(map(is_token, [*op.operands, *_defined(op)])):
-            raise unsupported(op, "a token beside GPUX", allowed)
+            raise unsupported(op, "a token next to GPUX", allowed)
 
 
 def _token_count(op: Op) -> int:

@@ -51,7 +51,7 @@ class Placement:
         Raises UsageError for an array that is not C-contiguous.
         """
         if not array.flags.c_contiguous:
-            raise UsageError(f"argument {name}: found a strided array, allowed a C-contiguous one")
+            raise UsageError(f"argument {name}: the array is not C-contiguous")
         key = array.__array_interface__["data"][0]
         if key not in self._buffers:
             buffer = GlobalBuffer(name, array, self.cell_bytes)
