@@ -191,7 +191,7 @@ def test_a_manifest_altered_without_its_hash_is_refused(path: Path) -> None:
     def change(parts: dict[str, bytes]) -> None:
         parts["manifest.json"] = parts["manifest.json"].replace(b'"seed": 7', b'"seed": 8')
 
-    with pytest.raises(UsageError, match=r"manifest\.json: found altered, allowed the bundle as it was"):
+    with pytest.raises(UsageError, match=r"manifest\.json: was altered after the export"):
         read_bundle(rewritten(path, change))
 
 

@@ -191,7 +191,7 @@ def directory(path: Path) -> None:
 
 @pytest.mark.parametrize("command", [("history",), ("tune", "matmul", "8x8x8"), ("db", "info")])
 @pytest.mark.parametrize(
-    ("spoil", "message"), [(corrupt, "not a database"), (newer, "9999"), (directory, "a directory")]
+    ("spoil", "message"), [(corrupt, "is not a SQLite database"), (newer, "9999"), (directory, "a directory")]
 )
 def test_databases(tmp_path: Path, command: tuple[str, ...], spoil: object, message: str) -> None:
     path = tmp_path / "bad.db"

@@ -83,7 +83,7 @@ def test_a_chip_is_found_by_its_name() -> None:
 def test_an_unknown_chip_is_refused_before_the_compiler_sees_it(name: str) -> None:
     with pytest.raises(
         UsageError,
-        match=rf"^chip: found '{name}', allowed sm_80, sm_86, [^;]*sm_120(; did you mean sm_(90|100)\\?)?$",
+        match=rf"^chip: found '{name}', allowed sm_80, sm_86, [^;]*sm_120(; did you mean sm_(90|100)\?)?$",
     ):
         chip_of(name)
 

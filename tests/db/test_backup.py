@@ -51,5 +51,5 @@ def test_a_file_that_is_there_is_not_replaced(store: Store, tmp_path: Path) -> N
 
 
 def test_a_directory_that_is_not_there_is_reported(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="found no such directory"):
+    with pytest.raises(UsageError, match="no such directory"):
         store.backup(tmp_path / "none" / "copy.db")

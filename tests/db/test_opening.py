@@ -92,7 +92,7 @@ def test_a_place_that_is_no_file_is_refused(tmp_path: Path, message: str) -> Non
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path, size: int) -> None:
     path = tmp_path / "notes.db"
     path.write_bytes(b"milk and eggs" * size)
-    with pytest.raises(UsageError, match="found a file that is not a database") as refused:
+    with pytest.raises(UsageError, match="is not a SQLite database") as refused:
         Store.open(str(path))
     assert isinstance(refused.value.__cause__, sa.exc.DatabaseError)
     assert path.read_bytes() == b"milk and eggs" * size
@@ -168,7 +168,7 @@ def test_a_new_database_in_a_read_only_directory_is_refused(
 def test_a_file_that_may_not_be_read_is_refused(public_folder: Path) -> None:
     path = filled(public_folder / "tuner.db")
     path.chmod(0o000)
-    with as_nobody(), pytest.raises(UsageError, match="found a file that may not be read"):
+    with as_nobody(), pytest.raises(UsageError, match="the file may not be read"):
         Store.open(str(path))
 
 

@@ -153,7 +153,7 @@ def test_of_equally_fast_trials_the_best_is_the_first(store: Store) -> None:
         ({"sort": "--median"}, "^sort: found '--median'"),
         ({"limit": -1}, "^limit: found -1, allowed 1 or more$"),
         ({"limit": 0}, "^limit: found 0, allowed 1 or more$"),
-        ({"threads": 10**30}, "found a number beyond 64 bits"),
+        ({"threads": 10**30}, "a number does not fit 64 bits"),
     ],
     ids=str,
 )

@@ -134,7 +134,7 @@ def test_a_proposal_without_outcome_is_no_trial_yet(store: Store) -> None:
     assert (first.trial, first.number, first.row) == (done, 0, done.row)
     assert second == Proposal(proposed, 3, 17, CANDIDATE, None)
     assert store.trials(TrialQuery(run=run)) == (done,)
-    says = rf"^trial {proposed}: was proposed, .* go on with: tuner tune --resume {run}$"
+    says = rf"^trial {proposed}: was proposed, .*; tuner tune --resume {run}$"
     with pytest.raises(UsageError, match=says):
         store.trial(proposed)
 
@@ -221,7 +221,7 @@ def test_an_id_asked_of_an_empty_database_is_reported_so(store: Store) -> None:
 
 
 def test_a_seed_beyond_64_bits_is_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="found a number beyond 64 bits"):
+    with pytest.raises(UsageError, match="a number does not fit 64 bits"):
         begin(store, replace(SETTINGS, seed=2**63))
 
 
@@ -255,7 +255,7 @@ def test_equal_problems_machines_and_scripts_are_stored_once(store: Store) -> No
 def test_a_call_that_fails_leaves_nothing_behind(store: Store) -> None:
     run = begin(store)
     trial = store.propose(run, 0, 0, CANDIDATE)
-    with pytest.raises(UsageError, match="beyond 64 bits"):
+    with pytest.raises(UsageError, match="a number does not fit 64 bits"):
         store.record(trial, outcome(Measurement((1.0,), 2**63, 1.0, (1.0, 1.0))), SCRIPT)
     assert store.proposals(run)[0].trial is None
 

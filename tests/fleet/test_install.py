@@ -23,7 +23,7 @@ def test_a_fleet_is_set_up_and_changed_by_the_same_words(empty_url: str) -> None
 def test_a_database_without_a_fleet_says_how_to_set_one_up(empty_url: str) -> None:
     with (
         connected(empty_url) as connection,
-        pytest.raises(UsageError, match=r"fleet: found none in this database; .* tuner fleet up$"),
+        pytest.raises(UsageError, match=r"this database has no fleet; tuner fleet up$"),
     ):
         read_settings(connection)
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.postgres
 def test_a_node_that_cannot_work_is_reported_of_and_none_is_left(shared_url: str, tmp_path: Path) -> None:
     with LocalNodes(shared_url, TARGET, tmp_path) as nodes:
         nodes.start("idler")
-        with pytest.raises(TunerError, match=r"node idler: error: worker: found nothing to do"):
+        with pytest.raises(TunerError, match=r"node idler: error: worker: nothing to do"):
             nodes.wait_until_ready("idler")
         nodes.start("worker", "--compile", "1")
         nodes.wait_until_ready("worker")

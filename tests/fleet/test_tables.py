@@ -68,7 +68,7 @@ def test_a_blob_is_stored_once_and_checked(connection: "Connection") -> None:
     assert tables.blob_of(connection, sha256) == b"script"
     wrong = hash_of(b"other")
     tables.put_blob(connection, wrong, b"script")
-    with pytest.raises(UsageError, match="found altered content"):
+    with pytest.raises(UsageError, match="its content does not match its hash"):
         tables.blob_of(connection, wrong)
 
 
@@ -80,7 +80,7 @@ def test_a_blob_that_unpacks_to_more_than_the_limit_is_refused(
     with pytest.raises(UsageError, match="found more than 1000 bytes once unpacked, allowed 1000"):
         tables.blob_of(connection, "many")
     connection.execute("UPDATE fleet_blob SET body = %s WHERE sha256 = 'many'", (bytes(1001),))
-    with pytest.raises(UsageError, match="fleet: blob many: found"):  # not even sent
+    with pytest.raises(UsageError, match="fleet: blob many: .* not zlib's format"):  # not even sent
         tables.blob_of(connection, "many")
 
 

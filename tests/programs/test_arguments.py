@@ -65,7 +65,7 @@ def test_integers_are_random_whole_numbers() -> None:
         (("1=[999999999,4]ones", "2=7"), "argument 1: found .*, allowed 2147483648 elements"),
         ((*ENOUGH, "3=[2]ones"), r"argument 3: found sizes \[2\], allowed a number: it is f32"),
         ((*ENOUGH, "0=many"), "argument 0: found 'many', allowed random, range, zeros, .* of type float32"),
-        ((*ENOUGH, "0=ones", "0=zeros"), "argument 0: found '0=zeros' beside an earlier one, allowed one"),
+        ((*ENOUGH, "0=ones", "0=zeros"), "argument 0: '0=zeros' cannot be combined with an earlier one"),
         (("1=[5,4]random", "2=7.5"), "argument 2: found '7.5', allowed a number of type int64"),
         ((*ENOUGH, "0=[2,-3]ones"), r"argument 0: found '0=\[2,-3\]ones', allowed sizes such as \[64,64\]"),
         ((*ENOUGH, "0=@/dev/null"), "argument 0: /dev/null: cannot be read as .npy: No data left in file"),

@@ -111,7 +111,7 @@ def test_words_that_are_wrong_are_reported(words: dict[str, Any], message: str) 
 
 def test_a_payload_that_is_no_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "f.mlir").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match=r"f\.mlir: is not UTF-8"):
+    with pytest.raises(UsageError, match=r"f\.mlir: not MLIR text: byte 0 is not UTF-8"):
         tuner.compile_program(tmp_path / "f.mlir", "cpu")
 
 

@@ -48,15 +48,15 @@ def test_the_cache_of_an_unfinished_run_is_closed(tmp_path: Path, end: str) -> N
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "found no JSON"),
-        (b"{]", "found no JSON"),
-        (b"[1, 2]", "found no JSON|found JSON that is no object"),
+        (b"", "is not JSON"),
+        (b"{]", "is not JSON"),
+        (b"[1, 2]", "is not JSON|is JSON but no object"),
         (b"\xff\xfe", "byte 0 is not UTF-8"),
-        (b"[" * 100_000, "found no JSON"),
-        (b'{"size": ' + b"9" * 5000 + b"}", "found no JSON"),  # Python reads no integer so long
+        (b"[" * 100_000, "is not JSON"),
+        (b'{"size": ' + b"9" * 5000 + b"}", "is not JSON"),  # Python reads no integer so long
         (b'{"name": "\\ud800"}', "half of a surrogate pair, which UTF-8 cannot write"),
-        (gzip.compress(b"{}", mtime=0)[:-4], "found damaged gzip"),
-        (b"\x1f\x8bnonsense", "found damaged gzip"),
+        (gzip.compress(b"{}", mtime=0)[:-4], "damaged gzip"),
+        (b"\x1f\x8bnonsense", "damaged gzip"),
     ],
 )
 def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:

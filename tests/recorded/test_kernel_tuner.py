@@ -68,7 +68,7 @@ def test_every_point_is_code_of_its_own(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"cache": {}}, "no point was tried"),
-        ({"cache": {"1": {"time": "InvalidConfig"}}}, "found no point that was tried"),
+        ({"cache": {"1": {"time": "InvalidConfig"}}}, "no point was tried"),
         ({"tune_params_keys": ["nowhere"]}, "found no 'nowhere' where its format has one, allowed T4 or a"),
         ({"tune_params_keys": None}, "found another form"),
         ({"cache": {"1": 5}}, "found another form"),

@@ -89,7 +89,7 @@ def edited(folder: Path, place: tuple[Any, ...], value: Any) -> Path:
         (("entries", 0, "code"), "!", r"entries\[0\]: code: found damaged code"),
         (("entries", 0, "code"), base64.b64encode(b"zlib").decode(), "found damaged code"),
         (("entries", 0, "code"), base64.b64encode(zlib.compress(b"x")[:-4]).decode(), "found code cut off"),
-        (("entries", 0, "code"), base64.b64encode(zlib.compress(b"\xff")).decode(), "bytes that are no text"),
+        (("entries", 0, "code"), base64.b64encode(zlib.compress(b"\xff")).decode(), "code: is not text"),
         (("entries", 1, "program", "cubin"), "!", r"entries\[1\]: program.cubin: found damaged code"),
         (("entries", 0, "problem", "sizes"), [0, 1, 1], "size m: found 0, allowed"),
         (("created",), "2026-01-31", "allowed a moment with its zone"),

@@ -52,7 +52,7 @@ def test_a_row_has_the_columns_of_the_csv_and_one_of_each_knob() -> None:
 
 def test_without_pandas_its_installation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match=r"^missing dependency 'pandas'$"):
+    with pytest.raises(UsageError, match=r"^missing dependency 'pandas'; pip install pandas$"):
         Trials((SLOW,)).to_frame()
 
 

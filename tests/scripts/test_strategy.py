@@ -112,7 +112,9 @@ def test_a_strategy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load_strategy("none")
     binary = tmp_path / "binary.mlir"
     binary.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match=r"binary\.mlir: is not UTF-8.*strategy binary$"):
+    with pytest.raises(
+        UsageError, match=r"binary\.mlir: not the script of strategy binary: byte 0 is not UTF-8$"
+    ):
         load_strategy("binary", binary)
 
 

@@ -115,6 +115,12 @@ def error_lines(message: str, hint: str = "") -> str:
     return "\n".join(f"{title}: {' '.join(text.split())}" for title, text in titled.items() if text)
 
 
+def last_line(printed: str) -> str:
+    """Returns the last line that a process printed, leaving out a hint; "it said nothing" for no line."""
+    lines = [line for line in printed.strip().splitlines() if not line.startswith("hint: ")]
+    return lines[-1] if lines else "it said nothing"
+
+
 @contextlib.contextmanager
 def failing_at(stage: Stage) -> Iterator[None]:
     """Context manager: turns a UsageError into a CandidateError of ``stage``, so that the run goes on."""

@@ -13,5 +13,5 @@ def inflate(packed: bytes, limit_bytes: int) -> bytes:
     if len(content) > limit_bytes:
         raise ValueError(f"found more than {limit_bytes} bytes once unpacked, allowed {limit_bytes}")
     if not stream.eof or stream.unused_data:
-        raise ValueError("the content is cut off or goes on, which is not zlib's format")
+        raise ValueError("the content is cut off or goes on: not zlib's format")
     return content

@@ -14,7 +14,7 @@ def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
         with path.open("rb") as file:
             content = file.read(limit_bytes + 1)  # /dev/zero has no end
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror}), expected {allowed}") from error
     return _decoded(str(path), content, allowed, limit_bytes)
 
 

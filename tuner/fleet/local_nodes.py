@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, final
 
-from tuner.core.errors import TunerError
+from tuner.core.errors import TunerError, last_line
 from tuner.fleet import tables
 from tuner.fleet.leftovers import MARK, cleared, marked
 from tuner.fleet.server import session
@@ -115,7 +115,7 @@ class LocalNodes:
 
     def last_line(self, name: str) -> str:
         """Returns the last line of a process's output."""
-        return (self.said(name).strip().splitlines() or ["it said nothing"])[-1]
+        return last_line(self.said(name))
 
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
         """Returns the process ids that are left after ``within_s`` of what these processes have started."""

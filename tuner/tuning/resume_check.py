@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tuner.analysis.run_difference import Difference, differences
-from tuner.core.errors import TunerError
+from tuner.core.errors import TunerError, last_line
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import REPLAY, TargetName
@@ -173,5 +173,4 @@ def _proposed(store: "Store") -> int:
 
 
 def _failed(code: int, said: str, seconds: float) -> TunerError:
-    last = said.strip().splitlines()[-1:] or ["it said nothing"]
-    return TunerError(f"tuner tune: exited with {code} after {seconds:.1f} s: {last[0]}")
+    return TunerError(f"tuner tune: exited with {code} after {seconds:.1f} s: {last_line(said)}")

@@ -87,7 +87,7 @@ def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
         (("--trial", "99"), "trial: found 99, allowed 1 to 20"),
         (("matmul", "8x8x8", "-o", "/proc/none/best.mlir"), "/proc/none/best.source.mlir: cannot be written"),
         (("matmul", "8x8x8", "-o", "/dev/full"), "/dev/full: cannot be written: No space left on device"),
-        (("matmul", "8x8x8", "--format", "ptx"), "trial 15: has no GPU program, allowed a compiled trial"),
+        (("matmul", "8x8x8", "--format", "ptx"), "trial 15: has no GPU program: it was not compiled"),
         (("matmul", "8x8x8", "--format", "sass"), "'sass' is not one of"),
     ],
 )
@@ -134,7 +134,7 @@ def test_a_portable_winner_is_reported_to_be_one(tuned: Tuner) -> None:
 def test_a_failed_trial_has_no_time_to_export(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
     tuner("tune", "matmul", "8x8x8", "--trials", "1")
-    assert "trial 1: failed, has no time" in tuner("export", "--trial", "1").err
+    assert "trial 1: failed, and has no time" in tuner("export", "--trial", "1").err
     assert tuner("export", "--trial", "1", "--format", "source").code == 0
 
 

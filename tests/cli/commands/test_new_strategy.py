@@ -29,4 +29,4 @@ def test_no_file_is_replaced(tuner: Tuner, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("mine")
     done = tuner("new-strategy", "mine", "--folder", str(tmp_path))
     assert (done.code, [path.name for path in tmp_path.iterdir()]) == (2, ["mine.yaml"])
-    assert "mine.yaml: found a file, allowed a name that is not taken" in done.err
+    assert "mine.yaml: exists, and is not replaced" in done.err

@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_checked_exits_with_2(
         (("check", "/"), "/: cannot be read (Is a directory)"),
         (("check", "x.mlir", "--max-slowdown", "little"), "share: found 'little', allowed a percentage"),
         (("apply", "none.mlir", "-"), "none.mlir: cannot be read (No such file"),
-        (("apply", "-", "-"), "apply: found - twice"),
+        (("apply", "-", "-"), "apply: only one of SCRIPT and PAYLOAD can be"),
         (("apply", "x.mlir"), "Missing argument 'PAYLOAD'"),
     ],
 )
@@ -116,7 +116,7 @@ def test_files_that_cannot_be_read_exit_with_2(tuner: Tuner, words: tuple[str, .
 def test_bytes_that_are_no_text_are_refused(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "binary"
     path.write_bytes(b"\xff\xfe")
-    assert f"{path}: is not UTF-8" in tuner("check", str(path)).err
+    assert f"{path}: not MLIR text: byte 0 is not UTF-8" in tuner("check", str(path)).err
 
 
 def test_apply_prints_the_payload(tuner: Tuner, tmp_path: Path) -> None:

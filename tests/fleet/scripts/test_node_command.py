@@ -30,12 +30,12 @@ def test_certificates_are_reported_to_the_library_of_the_server_s_client() -> No
     ("words", "message"),
     [
         ({"url": "history.db", "seats": 1}, "found 'history.db' as its database"),
-        ({"url": "postgresql://tuner:secret@db/tuner", "seats": 1}, "found a password in the database's URL"),
+        ({"url": "postgresql://tuner:secret@db/tuner", "seats": 1}, "the database's URL holds a password"),
         (
             {"url": "postgresql://db/tuner?password=secret", "seats": 1},
-            "found a password in the database's URL",
+            "the database's URL holds a password",
         ),
-        ({}, "found a node without work, allowed --compile N"),
+        ({}, "a node has nothing to do; --compile N"),
         ({"seats": -1}, "compile: found -1, allowed 1 or more"),
         ({"seats": 1, "certificates": "a\rb"}, r"certificates: found 'a\\rb'"),
         ({"seats": 1, "target": "a\nb"}, r"target: found 'a\\nb'"),

@@ -92,7 +92,7 @@ def test_a_read_only_array_that_would_be_written_is_refused() -> None:
     store = f"%c0 = arith.constant 0 : index memref.store %x, %a[%c0] : {ROW}"
     frozen = np.zeros(3, np.float32)
     frozen.flags.writeable = False
-    with pytest.raises(UsageError, match="f: argument 0: found a read-only array"):
+    with pytest.raises(UsageError, match="f: argument 0: is read-only, but is written to"):
         host_function(f"func.func @f(%a: {ROW}, %x: f32) {{ {store} return }}")(frozen, 1.0)
 
 

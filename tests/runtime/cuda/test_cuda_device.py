@@ -56,7 +56,7 @@ def test_an_image_is_loaded_once_and_a_kernel_looked_up_once() -> None:
     assert stub.calls("cuModuleUnload") == 0
     device.unload_module(module)
     assert stub.calls("cuModuleUnload") == 1
-    with pytest.raises(DeviceError, match=r"module 0x[0-9a-f]+: found a module that is not loaded"):
+    with pytest.raises(DeviceError, match=r"module 0x[0-9a-f]+: the module is not loaded"):
         device.function(module, "k")
     device.load_module(KERNEL)
     assert stub.calls("cuModuleLoadData") == 2

@@ -116,24 +116,24 @@ def wait_of_the_host(here: Capturing) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (fork_alone, "STREAM_CAPTURE_UNJOINED: found a forked stream with work that was not joined"),
+        (fork_alone, "STREAM_CAPTURE_UNJOINED: a forked stream has work that was not joined"),
         (
             end_of_a_fork,
             "STREAM_CAPTURE_UNMATCHED: a capture ends on the stream it began on, not on a forked one",
         ),
-        (two_captures, "STREAM_CAPTURE_MERGE: found an event of another capture"),
-        (wait_of_the_host, "CAPTURED_EVENT: found an event of a capture"),
+        (two_captures, "STREAM_CAPTURE_MERGE: the event is of another capture"),
+        (wait_of_the_host, "CAPTURED_EVENT: the event was recorded in a capture"),
         (
             lambda here: here.device.begin_capture(here.origin),
-            "ILLEGAL_STATE: found a stream that is captured",
+            "ILLEGAL_STATE: the stream is captured already",
         ),
         (
             lambda here: here.device.end_capture(here.other),
-            "ILLEGAL_STATE: found a stream that is not captured",
+            "ILLEGAL_STATE: the stream is not captured",
         ),
         (
             lambda here: here.device.wait_event(here.origin, here.before),
-            "STREAM_CAPTURE_ISOLATION: found an event from before the capture",
+            "STREAM_CAPTURE_ISOLATION: the event was recorded before the capture",
         ),
         (
             lambda here: here.device.synchronize_stream(here.origin),

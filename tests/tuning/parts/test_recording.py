@@ -92,8 +92,8 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
         ({"chip": "sm_90"}, "chip: found 'sm_90', allowed none with replay:FILE"),
         ({"threads": 2}, "threads: found 2, recorded 1"),
         ({"sampler": "guess"}, "sampler: found 'guess', allowed"),
-        ({"target": "replay:"}, "target replay: found no recording, allowed replay:FILE"),
-        ({"target": "replay"}, "target replay: found no recording, allowed replay:FILE"),
+        ({"target": "replay:"}, "target replay: the recording is missing; --target replay:FILE"),
+        ({"target": "replay"}, "target replay: the recording is missing; --target replay:FILE"),
         ({"target": "replay:none.json"}, r"none\.json: cannot be read"),
     ],
 )
