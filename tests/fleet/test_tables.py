@@ -80,7 +80,7 @@ def test_a_blob_that_unpacks_to_more_than_the_limit_is_refused(
     with pytest.raises(UsageError, match="found more than 1000 bytes once unpacked, allowed 1000"):
         tables.blob_of(connection, "many")
     connection.execute("UPDATE fleet_blob SET body = %s WHERE sha256 = 'many'", (bytes(1001),))
-    with pytest.raises(UsageError, match="fleet: blob many: .* not zlib's format"):  # not even sent
+    with pytest.raises(UsageError, match=r"fleet: blob many: .* not zlib's format"):  # not even sent
         tables.blob_of(connection, "many")
 
 

@@ -30,11 +30,11 @@ class AuditStatus(enum.Enum):
     """The outcome of auditing a best trial."""
 
     UNCHANGED = "unchanged"  # the same script, the same compiler: nothing to do
-    SAME_CODE = "same code"  # recompiled: its time holds
-    TIMED_AGAIN = "timed again"  # other code, which is right and about as fast; its time is stored
-    SLOWER = "slower"  # other code, right and slower than what was recorded; its time is stored
-    FAILED = "failed"  # no longer binds, compiles, or is right
-    NOT_EVALUATED = "not evaluated"  # other code, and no way to run it here
+    SAME_CODE = "same code"  # recompiled to equal code: the time holds
+    TIMED_AGAIN = "timed again"  # changed code, correct and about as fast; its time is stored
+    SLOWER = "slower"  # changed code, correct and slower than recorded; its time is stored
+    FAILED = "failed"  # no longer binds or compiles, or the result is wrong
+    NOT_EVALUATED = "not evaluated"  # changed code that cannot be run here
 
     @property
     def holds(self) -> bool:
