@@ -140,8 +140,8 @@ def _clblast_tile(columns: KnobColumns, letter: str, capability: int) -> tuple[C
     names = ("MDIMC", dim, across, block, "KWG", vector, f"S{letter}")
     knobs = [columns.numbers(name) for name in names] + [columns.numbers("MDIMC") * columns.numbers("NDIMC")]
     pattern = partial(_clblast_accesses, is_b=letter == "B", capability=capability)
-    # type: ignore[return-value]
-    return tuple(by_kind(knobs, lambda *kind, place=place: pattern(*kind)[place]) for place in (0, 1))
+    accesses, cycles = (by_kind(knobs, lambda *kind, place=place: pattern(*kind)[place]) for place in (0, 1))
+    return accesses, cycles
 
 
 def _clblast_accesses(
