@@ -1,4 +1,4 @@
-"""The command line: flags, printing and exit codes. Nothing heavy is imported before a command needs it."""
+"""The command line: options, printing and exit codes. A command imports slow modules only when it runs."""
 
 from tuner.cli.commands.audit import audit
 from tuner.cli.commands.bundle import bundle

@@ -1,6 +1,6 @@
-"""What a shell offers for the words of a command line: operations, types, targets, runs, trials.
+"""Shell completion of arguments: operations, dtypes, targets, runs, trials.
 
-Nothing heavy is imported, and no mistake is shown: somebody is typing.
+Slow modules are not imported, and errors are not shown, because a user is typing.
 """
 
 import contextlib
@@ -15,15 +15,15 @@ from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS, OUT
 from tuner.output.formatting import one_line
 from tuner.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
 
-Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (..., word so far) -> (word, help)
+Offers = Callable[[click.Context, str], Iterable[tuple[str, str]]]  # (context, prefix) -> (word, help)
 RUN_PREFIX = "run:"
 FILE_URL = "sqlite:///"
-OR_FILES = ("operation", "strategy", "strategies")  # parameters that take a path as well
+OR_FILES = ("operation", "strategy", "strategies")  # parameters that also accept a path
 
 
 @final
 class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no older click
-    """A type of words that offers some of them; it takes what the type within takes."""
+    """A click type that completes words by ``offers``; it accepts the same values as the wrapped type."""
 
     def __init__(self, within: "click.ParamType[Any]", offers: Offers) -> None:
         self.name = within.name
@@ -31,7 +31,7 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         self._offers = offers
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        """Returns what the type within makes of the word."""
+        """Returns the value that the wrapped type converts the word to."""
         return self._within.convert(value, param, context)
 
     def shell_complete(
@@ -40,9 +40,9 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         param: click.Parameter,
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Returns the words that begin as typed; files where there are none and a path is taken as well."""
+        """Returns the offered words that start with ``incomplete``; if none, files where accepted."""
         found: list[CompletionItem] = []
-        with contextlib.suppress(Exception):  # a locked database, a file that is none
+        with contextlib.suppress(Exception):  # such as a locked database or a file of another kind
             for word, help_ in self._offers(ctx, incomplete):
                 if word.startswith(incomplete):
                     found.append(CompletionItem(word, help=one_line(help_) or None))
@@ -50,7 +50,7 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
 
 
 def offer_completions(command: click.Command) -> None:
-    """Lets a command's options and arguments offer words, by their names."""
+    """Sets the completion of a command's options and arguments, chosen by their names in OFFERS."""
     for parameter in command.params:
         offers = OFFERS.get(parameter.name or "")
         if offers is not None and parameter.type in (click.STRING, click.INT):
@@ -58,7 +58,7 @@ def offer_completions(command: click.Command) -> None:
 
 
 def _these(words: Iterable[str]) -> Offers:
-    """Returns what offers always the same."""
+    """Returns offers that are always the same words."""
     return lambda _context, _start: ((word, "") for word in words)
 
 
@@ -107,12 +107,12 @@ def _trials_and_runs(context: click.Context, start: str) -> Iterable[tuple[str, 
 
 
 def _first_values(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
-    """Offers what explain may begin with."""
+    """Yields the possible first arguments of ``tuner explain``: operations and trials."""
     return (*((word, "") for word in OPERATIONS), *_trials(context, start))
 
 
 def _database(context: click.Context) -> Path:
-    """Returns the file of the database meant; a server's is not asked while somebody types."""
+    """Returns the file of the chosen database; a database on a server is not queried during completion."""
     from tuner.run_history.which_database import which_database
 
     return Path(which_database(context.params.get("database")).removeprefix(FILE_URL)).expanduser()

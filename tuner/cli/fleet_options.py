@@ -1,4 +1,4 @@
-"""Flags of a run that nodes of a fleet work for."""
+"""Options of a run on a fleet."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -33,9 +33,10 @@ def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest | None":
-    """Takes the words of a fleet out of the others; fills in how many proposals are in flight.
+    """Removes the fleet's options from ``words`` and returns the request; None without --fleet.
 
-    Raises UsageError for a database that is no server's, and for words that need --fleet.
+    Sets ``words["workers"]``, unless given, to the default number of proposals in flight.
+    Raises UsageError for a database that is not on a server, and for options that need --fleet.
     """
     given = {flag: words.pop(name) for name, flag in FLAGS.items()}
     if not words.pop("has_fleet"):
@@ -63,7 +64,7 @@ def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest |
 
 
 def _classes(words: str | None) -> tuple[str, ...]:
-    """Returns the classes of machines in a list. Raises UsageError for fewer than two."""
+    """Returns the machine classes in a comma-separated list. Raises UsageError for fewer than two."""
     if words is None:
         return ()
     found = tuple(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))

@@ -1,4 +1,4 @@
-"""A fleet as tables for people, and as a document."""
+"""The state of a fleet as tables for people, and as a JSON document."""
 
 from string import ascii_uppercase
 from typing import Any
@@ -14,11 +14,11 @@ from tuner.output.formatting import count_text, wrapped
 NODES = ("node", "state", "target", "compiles", "measures on", "seen", "job queue", "compiler")
 DEVICES = ("device", "class of machine", "idle", "now")
 QUEUES = ("stage", "of", "now", "wait", "runs", "why they wait")
-SPARED = ("job queue", "seen", "target")  # of nodes, for want of width
+SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow terminal loses first
 
 
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
-    """Returns the tables of nodes, devices and queues; compilers have letters, told below."""
+    """Returns the tables of nodes, devices and queues; letters stand for compiler builds, listed below."""
     compiler_builds = sorted(
         {seen.node.maker for seen in status.nodes} | {each.maker for each in status.queues}
     )
@@ -37,13 +37,13 @@ def status_text(status: FleetStatus, columns: int | None = None, database_text: 
 
 
 def _letters(place: int) -> str:
-    """Returns A, B, ..., Z, AA, AB, ..."""
+    """Returns the name of the compiler build with index ``place``: A, B, ..., Z, AA, AB, ..."""
     first = "" if place < len(ascii_uppercase) else _letters(place // len(ascii_uppercase) - 1)
     return first + ascii_uppercase[place % len(ascii_uppercase)]
 
 
 def check_line(check: NoiseCheck) -> str:
-    """Returns what a check has shown."""
+    """Returns the finding of a noise check as one line, with the slowdown that a node causes."""
     low, high = check.longer.interval
     finding = "does not disturb" if check.is_quiet else "disturbs" if check.is_loud else "unclear"
     return (
@@ -54,7 +54,7 @@ def check_line(check: NoiseCheck) -> str:
 
 
 def status_document(status: FleetStatus) -> dict[str, Any]:
-    """Returns the same as values."""
+    """Returns the JSON document of ``tuner fleet status --json``."""
     document: dict[str, Any] = encode(status)
     for fields, seen in zip(document["nodes"], status.nodes, strict=True):
         fields["state"] = status.state_of(seen)

@@ -1,4 +1,4 @@
-"""What a gate found: as Markdown for a summary of CI, and as JSON."""
+"""The result of ``tuner gate``: as Markdown for a CI summary, as a table, and as JSON."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from tuner.regression.gate import GateResult
 
 HEADER = ("problem", "result", "slowdown", "99 % interval", "noise", "then", "now")
-SPARED = ("noise", "99 % interval")  # for want of width
+SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses first
 
 
 def gate_markdown(results: "tuple[GateResult, ...]") -> str:
-    """Returns a headline, a table with a row per entry, and why some were not timed."""
+    """Returns a headline, a table with a row per kernel, and the reasons of kernels that were not timed."""
     rows = [_markdown_row(result) for result in results]
     reasons = [
         f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
@@ -23,24 +23,24 @@ def gate_markdown(results: "tuple[GateResult, ...]") -> str:
 
 
 def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
-    """Returns the same for a terminal; why some were not timed is told while the gate runs."""
+    """Returns a table for a terminal; reasons of untimed kernels are printed while the gate runs."""
     rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
     return [*table_lines(HEADER, rows, columns, SPARED), f"gate: {_head(results)}"]
 
 
 def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
-    """Returns the same for programs."""
+    """Returns the JSON document of ``tuner gate --json``."""
     passed = all(result.status.passes for result in results)
     return {"passed": passed, "entries": [_entry_document(result) for result in results]}
 
 
 def gate_line(result: "GateResult") -> str:
-    """Returns one entry as a line of progress."""
+    """Returns the result of one kernel as a line of progress."""
     return f"{result.entry.key}: {result.status.value},{_slowdown_text(result)} {result.reason}"
 
 
 def _slowdown_text(result: "GateResult") -> str:
-    """Returns how much longer the code takes, with its interval; '' where it was not timed."""
+    """Returns the slowdown of a kernel with its interval; '' if the kernel was not timed."""
     if result.slowdown is None:
         return ""
     low, high = result.slowdown.interval
@@ -71,7 +71,7 @@ def _times(result: "GateResult") -> tuple[str, ...]:
 
 
 def _escaped(text: str) -> str:
-    """Returns a reason, which may quote anything, as text that makes no Markdown."""
+    """Returns a reason, which may quote untrusted text, with Markdown's special characters escaped."""
     return "".join(f"\\{sign}" if sign in "\\`*_|<>[]#" else sign for sign in one_line(text))
 
 

@@ -1,4 +1,4 @@
-"""Help whose examples can be copied: each on a line of its own, a long one continued by a backslash."""
+"""Formats help texts: each example on its own line to copy, a long example continued by a backslash."""
 
 import re
 from typing import Final, final
@@ -7,16 +7,16 @@ import click
 
 EXAMPLE: Final = "Example: "
 NEXT_EXAMPLE: Final = re.compile(r", (or|then in CI:) (?=tuner )")
-PART: Final = re.compile(r"-\S+(?: (?:'[^']*'|[^-\s]\S*))?|'[^']*'|\S+")  # a flag with its value, or a word
-CONTINUATION: Final = "    "  # of a command, before its further lines
+PART: Final = re.compile(r"-\S+(?: (?:'[^']*'|[^-\s]\S*))?|'[^']*'|\S+")  # an option with value; an argument
+CONTINUATION: Final = "    "  # indent of a command's continued lines
 
 
 @final
 class HelpFormatter(click.HelpFormatter):
-    """Writes help; what stands behind 'Example: ' is not broken as a text is."""
+    """Writes help; the examples after 'Example: ' are not wrapped as paragraphs are."""
 
     def write_text(self, text: str) -> None:
-        """Writes paragraphs, and below them the examples."""
+        """Writes the paragraphs of a help text and then its examples."""
         before, found, examples = text.partition(EXAMPLE)
         super().write_text(before.rstrip())
         if found:
@@ -29,13 +29,13 @@ class HelpFormatter(click.HelpFormatter):
 
 @final
 class HelpContext(click.Context):
-    """The context of every command."""
+    """The click context of every command, which sets the help formatter."""
 
     formatter_class = HelpFormatter
 
 
 def example_lines(examples: str, columns: int) -> list[str]:
-    """Returns 'tuner show 42, or tuner show run:3' as lines to copy, with a title."""
+    """Returns the examples 'tuner show 42, or tuner show run:3' as a title and one command per line."""
     first, *others = NEXT_EXAMPLE.split(" ".join(examples.split()))
     commands = [first, *others[1::2]]
     if len(commands) == 1 and len(EXAMPLE) + len(first) <= columns:
@@ -45,7 +45,7 @@ def example_lines(examples: str, columns: int) -> list[str]:
 
 
 def _broken(command: str, columns: int) -> list[str]:
-    """Breaks a command between its words, never a flag from its value."""
+    """Wraps a command between its arguments, but not between an option and its value."""
     lines = [""]
     for part in PART.findall(command):
         longer = f"{lines[-1]} {part}" if lines[-1].strip() else f"{lines[-1]}{part}"

@@ -1,4 +1,4 @@
-"""A web server for this machine alone, until Ctrl-C."""
+"""A web server on the loopback interface that runs until Ctrl-C."""
 
 import threading
 from collections.abc import Callable
@@ -7,19 +7,19 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from tuner.core.errors import UsageError
 
-HOST = "127.0.0.1"  # nobody else's machine can reach it
-Application = Callable[..., Any]  # of WSGI, PEP 3333
+HOST = "127.0.0.1"  # loopback: other machines cannot connect
+Application = Callable[..., Any]  # WSGI application, PEP 3333
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """Answers without a line about each request."""
+    """Request handler that logs nothing."""
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - named by http.server
-        """Tells nothing."""
+        """Does not log the request."""
 
 
 def listening(port: int, application: Application) -> WSGIServer:
-    """Returns a server that listens, at a free port for 0. Raises UsageError for one that is taken."""
+    """Returns a listening server; port 0 picks a free port. Raises UsageError if the port is in use."""
     try:
         return make_server(HOST, port, application, handler_class=_QuietHandler)
     except OSError as error:
@@ -27,11 +27,11 @@ def listening(port: int, application: Application) -> WSGIServer:
 
 
 def serve(server: WSGIServer) -> None:
-    """Answers until Ctrl-C; from a thread, since wsgiref forgets an interrupt that comes within an answer."""
+    """Serves requests until Ctrl-C, in a thread, since wsgiref drops an interrupt during a request."""
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     try:
         thread.start()
         thread.join()
     except KeyboardInterrupt:
-        if thread.is_alive():  # it waits for one that serves
+        if thread.is_alive():  # ``shutdown`` waits for a loop that runs
             server.shutdown()

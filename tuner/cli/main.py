@@ -1,4 +1,4 @@
-"""The group of all commands, and what becomes of an error: one line on stderr and an exit code."""
+"""The group of all commands, and how errors are reported: a line on stderr and an exit code."""
 
 import contextlib
 import os
@@ -20,57 +20,57 @@ from tuner.output.formatting import one_line
 
 DONE = 0
 FAILED = 1  # the work failed: no candidate worked, a check failed
-MISUSED = 2  # the user's words or files are wrong
-UNDECIDED = 3  # the work was done, and its answer is that nothing is shown: a check on a busy machine
-HELP_COLUMNS = 80  # a terminal that nobody made wider
+MISUSED = 2  # the user's arguments or files are wrong
+UNDECIDED = 3  # the work was done, but the result is inconclusive: a check on a busy machine
+HELP_COLUMNS = 80  # the usual width of a terminal
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
-DATABASE_VARIABLE = "TUNER_DB"  # as in tuner.run_history.which_database, which takes longer to import
-COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # a shell sets it while it completes a line
-Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a job, its commands
+DATABASE_VARIABLE = "TUNER_DB"  # same as in tuner.run_history.which_database, which takes longer to import
+COMPLETION_VARIABLE = "_TUNER_COMPLETE"  # set by a shell while it completes a command line
+Sections = tuple[tuple[str, tuple[click.Command, ...]], ...]  # title of a section of the help, its commands
 
 
 @final
 class PrintableStream:
-    """A text stream whose control characters are written as visible escapes; all else is the stream's own."""
+    """A text stream that writes control characters as visible escapes; otherwise like the wrapped stream."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes a text."""
+        """Writes a text with its control characters escaped; returns the number of characters written."""
         return self._stream.write(printable_lines(text))
 
     def __getattr__(self, name: str) -> Any:
-        """Returns what the stream has."""
+        """Returns an attribute of the wrapped stream."""
         return getattr(self._stream, name)
 
 
 class Commands(click.Group):
-    """A group whose errors are one line, with a traceback only on --debug."""
+    """A click group that reports an error in one line, with a traceback only on --debug."""
 
     context_class = HelpContext
     sections: Sections = ()
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
-        """Adds a command: its help is written as all help is, a shell completes its words, it has --debug."""
+        """Adds a command, with tuner's help formatting, shell completion and the option --debug."""
         command.context_class = HelpContext
         if not isinstance(command, click.Group):
-            help_ = "Show the traceback of an error."  # the group reads the flag by itself
+            help_ = "Show the traceback of an error."  # ``main`` below reads the flag
             command.params.append(click.Option(["--debug"], is_flag=True, expose_value=False, help=help_))
         offer_completions(command)
         super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:
-        """Adds commands by the jobs that the help lists them under."""
+        """Adds commands, listed in the help under the titles of their sections."""
         self.sections += sections
         for _title, commands in sections:
             for command in commands:
                 self.add_command(command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands by job, each summary whole."""
+        """Writes the commands by section, with uncut summaries."""
         titled = tuple(command for _title, commands in self.sections for command in commands)
         others = tuple(command for command in self.commands.values() if command not in titled)
         for title, commands in (*self.sections, ("Commands", others)):
@@ -79,7 +79,7 @@ class Commands(click.Group):
                     formatter.write_dl([(command.name or "", _summary(command)) for command in commands])
 
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
-        """Runs a command and exits with its code."""
+        """Runs a command and exits the process with its exit code."""
         arguments = list(sys.argv[1:] if args is None else args)
         try:
             asked = os.environ.get(COMPLETION_VARIABLE)
@@ -99,26 +99,29 @@ def _summary(command: click.Command) -> str:
 
 
 def _completed(group: click.Group, asked: str) -> int:
-    """Answers a shell that completes a line; returns the exit code."""
+    """Prints completions for a shell; ``asked`` is click's instruction, such as "bash_complete".
+
+    Returns the exit code.
+    """
     from click.shell_completion import shell_complete
 
     return shell_complete(group, {}, "tuner", COMPLETION_VARIABLE, asked)
 
 
 def _run(group: click.Group, arguments: list[str], obj: object) -> int:
-    """Runs a command; returns its exit code. Click's own ``main`` would turn a closed pipe into exit 1."""
+    """Runs a command; returns its exit code. Click's ``main`` would turn a closed pipe into exit code 1."""
     try:
         with printable_stdout(), group.make_context("tuner", arguments, obj=obj) as context:
             group.invoke(context)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     finally:
-        print(end="", flush=True)  # a full disk or a closed pipe shows here and not when the interpreter ends
+        print(end="", flush=True)  # a full disk or a closed pipe raises here, not when the interpreter ends
     return DONE
 
 
 def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
-    """Returns what is wrong with a shape that was read as an option: -5x512x512; other errors as they are."""
+    """Returns the error for a shape that was read as an option, -5x512x512; other errors unchanged."""
     if not isinstance(error, click.NoSuchOption):
         return error
     shapes = (word for word in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", word.lower()))
@@ -128,17 +131,17 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
 
 
 def _without_secrets(text: str, arguments: Sequence[str]) -> str:
-    """Returns a text without what may be passwords in the addresses of databases that a command was given."""
+    """Returns a text without possible passwords from database URLs in the arguments or the environment."""
     return without_secrets(text, *arguments, os.environ.get(DATABASE_VARIABLE, ""))
 
 
 def _told(error: Exception, arguments: Sequence[str]) -> int:
-    """Prints the error, and a hint where there is a way out; returns the exit code."""
+    """Prints an error and, if there is one, its hint on stderr; returns the exit code."""
     hint = error.hint if isinstance(error, TunerError) else ""
     match error:
         case BrokenPipeError():
             _forget_stdout()
-            return DONE  # the reader has seen enough
+            return DONE  # the reader of the pipe has closed it
         case click.exceptions.NoArgsIsHelpError():
             print(error.ctx.get_help() if error.ctx else error.format_message(), file=sys.stderr)
             return MISUSED
@@ -165,8 +168,8 @@ def _told(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _forget_stdout() -> None:
-    """Points stdout nowhere, so that the interpreter's last flush does not fail as well."""
-    with contextlib.suppress(OSError):  # it may be no file at all
+    """Redirects stdout to the null device, so that the interpreter's last flush does not fail too."""
+    with contextlib.suppress(OSError):  # stdout may have no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -177,7 +180,7 @@ def _show_version(context: click.Context, _parameter: click.Parameter, is_asked:
 
 
 def version_lines() -> tuple[str, ...]:
-    """Returns the version, the compiler's wheels, and the fingerprint of the files that make code here."""
+    """Returns the versions of tuner and of the compiler, and hashes of the sources that generate code."""
     from tuner.mlir import wheels
     from tuner.mlir.fingerprint import sources_sha256
     from tuner.tuning.parts.kinds import KINDS
@@ -207,7 +210,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def printable_stdout() -> Iterator[None]:
-    """Lets standard output be such a stream as long as the block lasts."""
+    """Context manager: escapes control characters that are written to stdout inside the block."""
     stream = sys.stdout
     sys.stdout = cast(TextIO, PrintableStream(stream))
     try:

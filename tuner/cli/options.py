@@ -1,4 +1,4 @@
-"""Flags that several commands share, and the words in them read into values."""
+"""Options that several commands share, and the parsing of their values."""
 
 import functools
 import json
@@ -28,7 +28,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Adds --seed N; the command is refused with a negative one, of which numpy makes no generator."""
+    """Returns a decorator that adds --seed N. Numpy's generators reject negative seeds: a UsageError."""
 
     def required(_context: click.Context, _parameter: click.Parameter, seed: int) -> int:
         if seed < 0:
@@ -39,13 +39,13 @@ def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def database_option(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --db URL, which is added to the advice of the command's errors as well."""
+    """Adds --db URL; a URL that was given is also added to the commands in hints of errors."""
 
     @functools.wraps(function)
     def command(*arguments: P.args, **words: P.kwargs) -> R:
         from tuner.run_history.which_database import naming_database
 
-        with naming_database(words["database"]):  # type: ignore[arg-type]  # as the option says
+        with naming_database(words["database"]):  # type: ignore[arg-type]  # str | None, by the option below
             return function(*arguments, **words)
 
     option = click.option(
@@ -82,7 +82,7 @@ def problem_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def composition_of(context: click.Context) -> "Composition":
-    """Returns the parts that a test gave, else the real ones."""
+    """Returns the composition in the context's object, which tests set; else the real composition."""
     from tuner.tuning.composition import Composition
     from tuner.tuning.parts.real import real_composition
 
@@ -91,16 +91,19 @@ def composition_of(context: click.Context) -> "Composition":
 
 
 def open_store(database: str | None) -> "Store":
-    """Opens the database named, or the default one; creates its file. Raises UsageError when it cannot."""
+    """Opens a database, the default one for None; creates its file if missing.
+
+    Raises UsageError if the database cannot be opened.
+    """
     from tuner.run_history.opened_store import open_or_create
 
     return open_or_create(database)
 
 
 def open_known_store(database: str | None) -> "Store":
-    """Opens a database for questions: the one named has to exist, the default one may be empty.
+    """Opens a database for queries: a named database has to exist, the default one may be empty.
 
-    Raises UsageError when it cannot.
+    Raises UsageError if the database cannot be opened.
     """
     from tuner.run_history.opened_store import open_known
 
@@ -108,7 +111,7 @@ def open_known_store(database: str | None) -> "Store":
 
 
 def open_existing_store(database: str | None) -> "Store":
-    """Opens a database that has to exist, named or not. Raises UsageError when it cannot."""
+    """Opens a database that has to exist, the default one for None. Raises UsageError otherwise."""
     from tuner.run_history.opened_store import open_existing
 
     return open_existing(database)
@@ -132,7 +135,10 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def popped_problem(context: click.Context, words: dict[str, Any], sizes: str) -> Problem:
-    """Takes the words of a problem out of the others. Raises UsageError, which names sizes for example."""
+    """Removes the problem's options from ``words`` and returns the problem.
+
+    Raises UsageError if the operation or the shape is missing; its hint shows ``sizes`` as an example.
+    """
     if words["operation"] is None or words["shape"] is None:
         name, batch = context.info_name, words["operation"] == BATCH_MATMUL
         example = f"tuner {name} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
@@ -142,12 +148,15 @@ def popped_problem(context: click.Context, words: dict[str, Any], sizes: str) ->
 
 
 def taken_problem(words: dict[str, Any]) -> Problem:
-    """Takes the words of a problem, which are all there, out of the others. Raises UsageError."""
+    """Removes the problem's options, all of them present, from ``words``; returns the problem.
+
+    Raises UsageError for an invalid problem.
+    """
     return problem_of(*(words.pop(name) for name in PROBLEM_OPTIONS))
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
-    """Returns the options of this command line as they were typed, for advice, to which --db is added."""
+    """Returns the options that were typed, as text for hints; --db is left out, since it is added later."""
     typed = []
     for option in context.command.params:
         name = option.name or ""
@@ -162,7 +171,7 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
 def problem_of(
     operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
 ) -> Problem:
-    """Reads a problem from the command line's words. Raises UsageError."""
+    """Returns the problem that arguments of the command line describe. Raises UsageError."""
     word = dtype_name(dtype)
     output = narrow_output(word, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
@@ -170,7 +179,7 @@ def problem_of(
 
 
 def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "RunRequest":
-    """Returns what the flags ask of a run; ``words`` are named as the request's fields. Raises UsageError."""
+    """Returns the request of a run; ``words`` are further fields of RunRequest. Raises UsageError."""
     from tuner.core.moments import parse_seconds
     from tuner.tuning.run_request import RunRequest
 
@@ -178,7 +187,7 @@ def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "R
 
 
 def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
-    """Returns the limit that flags ask of a stored run; None where they ask none. Raises UsageError."""
+    """Returns the new limit of a resumed run; None if neither option is given. Raises UsageError."""
     from tuner.core.moments import parse_seconds
     from tuner.tuning.run_limit import RunLimit
 
@@ -186,7 +195,7 @@ def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
 
 
 def parse_candidate(text: str) -> "Candidate":
-    """Reads ``strategy(knob=value, ...)``; values of digits are numbers. Raises UsageError."""
+    """Parses ``strategy(knob=value, ...)``; values that consist of digits are numbers. Raises UsageError."""
     match = re.fullmatch(r"\s*([\w.-]+)\s*\((.*)\)\s*", text)
     pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()] if match else []
     if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):
@@ -199,7 +208,7 @@ def parse_candidate(text: str) -> "Candidate":
 
 
 def parse_number(word: str, noun: str = "trial") -> int:
-    """Reads the number of a trial or a run. Raises UsageError."""
+    """Parses the ID of a trial or a run, as ``noun`` says. Raises UsageError."""
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         from tuner.tuning.advice import ASKING
 
@@ -208,7 +217,7 @@ def parse_number(word: str, noun: str = "trial") -> int:
 
 
 def parse_share(text: str) -> float:
-    """Reads ``5%`` or ``0.05``. Raises UsageError."""
+    """Returns the fraction that ``5%`` or ``0.05`` stands for. Raises UsageError."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(%?)", text)
     if match is None:
         raise UsageError(f"share: found {text!r}, allowed a percentage such as 5%")
@@ -216,7 +225,7 @@ def parse_share(text: str) -> float:
 
 
 def print_found(as_json: bool, document: Any, *lines: str) -> None:
-    """Prints what was found: as one JSON document for programs, or as lines for people."""
+    """Prints a result: as one JSON document with ``as_json``, else as lines for people."""
     if as_json:
         print_json(document)
     else:
@@ -224,5 +233,5 @@ def print_found(as_json: bool, document: Any, *lines: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Prints one JSON document."""
+    """Prints one JSON document on stdout; NaN and infinity raise ValueError."""
     print(json.dumps(document, indent=2, allow_nan=False))

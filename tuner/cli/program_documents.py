@@ -1,4 +1,4 @@
-"""Runs of programs as documents for other programs."""
+"""The JSON documents of runs and tunings of MLIR programs."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from tuner.programs.tuning import TunedProblem, TunedProgram
 
 
 def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, Any]:
-    """Returns what ``tuner run --json`` prints."""
+    """Returns the JSON document of ``tuner run --json``."""
     return {
         "entry": report.entry,
         "target": request.target.text,
@@ -32,7 +32,7 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
 
 
 def times_document(times: ProgramTimes) -> dict[str, Any]:
-    """Returns the times of a program; kernels only where a device ran them."""
+    """Returns the times of a program in seconds; times of kernels only if a device ran kernels."""
     kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
     return {"call_s": times.call_s, **(kernels if times.kernels else {})}
 
@@ -63,7 +63,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 
 def program_document(tuned: TunedProgram) -> dict[str, Any]:
-    """Returns the runs of all problems, and the program with and without their scripts."""
+    """Returns the runs of a program's problems, and the program's results with and without tuned scripts."""
     report, plain, gain = tuned.report, tuned.plain, tuned.gain
     return {
         "target": tuned.target.text,

@@ -1,4 +1,4 @@
-"""The words of ``tuner ptx run`` read into values: arrays, numbers, sizes of grids and blocks."""
+"""Parses the arguments of ``tuner ptx run``: arrays, numbers, sizes of grids and blocks."""
 
 import math
 import re
@@ -20,7 +20,7 @@ NUMPY_NAMES = {"f16": "f2", "f32": "f4", "f64": "f8"} | {
 
 
 def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | float:
-    """Reads ``f32[64,64]=random`` as an array, ``u32=7`` as a number. Raises UsageError."""
+    """Returns the array of ``f32[64,64]=random``, or the number of ``u32=7``. Raises UsageError."""
     match = re.fullmatch(r"(\w+)(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?=(.+)", text)
     if match is None:
         raise UsageError(f"argument: found {text!r}, allowed TYPE[SIZES]=CONTENT, {EXAMPLE}")
@@ -84,7 +84,7 @@ def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> ND
 
 
 def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
-    """Reads ``x,y,z``, ``x,y`` or ``x``; what is missing is 1. Raises UsageError."""
+    """Returns the three sizes of ``x,y,z``, ``x,y`` or ``x``; missing sizes are 1. Raises UsageError."""
     if re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}", text) is None:
         raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")
     x, y, z = (*(int(size) for size in text.split(",")), 1, 1)[:3]
@@ -92,6 +92,6 @@ def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
 
 
 def parse_block_index(text: str) -> tuple[int, int, int]:
-    """Reads the index of a block; what is missing is 0. Raises UsageError."""
+    """Returns the block index of ``x,y,z``, ``x,y`` or ``x``; missing indices are 0. Raises UsageError."""
     missing = 2 - text.count(",")
     return parse_sizes(text + ",0" * missing, "only")

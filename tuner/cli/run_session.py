@@ -1,4 +1,4 @@
-"""A session of a run on the command line: progress on stderr, signals end it without loss."""
+"""Runs a search on the command line: progress on stderr; a signal ends the search without loss."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,16 @@ def run_session(
     retime: bool = False,
     limit: "RunLimit | None" = None,
 ) -> "TunedRun":
-    """Begins a run with the settings; with none, goes on with the stored one, perhaps to another limit."""
+    """Starts a run with ``settings``; if None, resumes the stored run ``resumed``.
+
+    Args:
+        composition: the parts that compile and measure.
+        store: the results database.
+        settings: settings of a new run, or None.
+        resumed: number of the run to resume; used only without ``settings``.
+        retime: whether a resumed run measures its best trials again.
+        limit: a new limit of a resumed run; None: its stored limit.
+    """
     from tuner.cli.signals import ended_by_signals
     from tuner.output.progress import progress
     from tuner.tuning.interruption import Interruption
@@ -39,14 +48,14 @@ def run_session(
 
 
 def require_no_arguments(context: click.Context, words: Mapping[str, Any]) -> None:
-    """Raises UsageError for words beside --resume that the stored settings decide."""
+    """Raises UsageError for arguments that --resume excludes, as the run's stored settings determine them."""
     found = ", ".join(settings_given(context, words)) or words["operation"]
     if found is not None:
         raise UsageError(f"--resume cannot be combined with {found}: the run has its stored settings")
 
 
 def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
-    """Returns the flags of the named options that were typed, as beside --resume none may be."""
+    """Returns the flags of those options among ``names`` that were given on the command line."""
     options = (each for each in context.command.params if isinstance(each, click.Option))
     return [
         option.opts[0]

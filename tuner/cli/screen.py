@@ -1,13 +1,13 @@
-"""How wide the screen is that stdout goes to."""
+"""The width of the terminal that stdout goes to."""
 
 import os
 import sys
 
-USUAL_COLUMNS = 80  # where a terminal does not know
+USUAL_COLUMNS = 80  # for a terminal that reports no width
 
 
 def screen_columns() -> int | None:
-    """Returns the columns of the terminal; None for a file or a pipe, whose lines are never cut."""
+    """Returns the width of the terminal in characters; None for a file or a pipe, whose lines are not cut."""
     if not sys.stdout.isatty():
         return None
     return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_COLUMNS

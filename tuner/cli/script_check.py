@@ -1,4 +1,4 @@
-"""What ``tuner check`` found: as lines for people, and as JSON."""
+"""The result of ``tuner check``: as lines for people, and as JSON."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
-    """Returns the finding, and the times and ratio that it is from."""
+    """Returns the finding of a check, and the times and the ratio that the finding follows from."""
     from tuner.regression.script_check import CheckFinding
 
     match check.finding:
@@ -25,7 +25,7 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 
 
 def check_document(check: "ScriptCheck", recorded_s: float | None) -> dict[str, Any]:
-    """Returns the same for programs."""
+    """Returns the JSON document of ``tuner check --json``; ``ratio`` is measured time over recorded time."""
     from tuner.regression.script_check import CheckFinding
 
     slowdown = check.slowdown

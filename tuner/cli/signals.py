@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run without loss; the second one ends the process at once."""
+"""Ctrl-C and SIGTERM end a run without loss; a second signal ends the process at once."""
 
 import contextlib
 import os
@@ -10,14 +10,17 @@ from types import FrameType
 from tuner.tuning.interruption import Interruption
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STDERR = 2  # descriptor that progress is shown on
-SHOW_CURSOR = b"\r\x1b[?25h"  # which a moving line hides: nobody else restores it when the process is killed
+STDERR = 2  # file descriptor on which progress is shown
+SHOW_CURSOR = b"\r\x1b[?25h"  # the live progress line hides the cursor, and a killed process leaves it hidden
 
 
 @contextlib.contextmanager
 def ended_by_signals(interruption: Interruption) -> Iterator[None]:
-    """Passes the first signal on to the run and lets the second one kill; restores what was before."""
-    if threading.current_thread() is not threading.main_thread():  # only there Python takes handlers
+    """Context manager: the first signal interrupts the run, the second kills the process.
+
+    Restores the former signal handlers at its end. Without effect outside the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():  # only there Python sets handlers
         yield
         return
 
@@ -37,7 +40,7 @@ def ended_by_signals(interruption: Interruption) -> Iterator[None]:
 
 
 def _show_cursor() -> None:
-    """Shows the terminal's cursor, by the descriptor alone: a thread may be printing and hold its lock."""
+    """Shows the terminal's cursor; writes to the descriptor, since a thread may hold the lock of stderr."""
     if os.isatty(STDERR):
         with contextlib.suppress(OSError):
             os.write(STDERR, SHOW_CURSOR)

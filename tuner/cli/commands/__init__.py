@@ -1,1 +1,1 @@
-"""The commands: flags in, lines out, one file per command."""
+"""The commands of the command line, one file per command or group of commands."""

@@ -1,4 +1,4 @@
-"""``tuner audit``: whether the bests still hold after an upgrade."""
+"""``tuner audit``: whether the best trials are still correct and as fast after an upgrade."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""``tuner bundle``: candidates to a machine with a GPU, and what it found out back."""
+"""``tuner bundle``: exports candidates for a machine with a GPU, and imports the results measured there."""
 
 import shlex
 import sys

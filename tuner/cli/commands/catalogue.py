@@ -1,4 +1,4 @@
-"""``tuner strategies``, ``space`` and ``targets``: what there is to try, and where."""
+"""``tuner strategies``, ``space`` and ``targets``: which strategies, configurations and targets there are."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -143,7 +143,7 @@ def _feasible_text(feasible: "FeasibleSet") -> str:
 
 
 def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
-    """Yields what is searched of the feasible combinations, and why the others are late, or out."""
+    """Yields lines on the search: sample size, preferences that demote and constraints that reject."""
     if feasible.is_sample:
         yield f"  a search chooses among {feasible.rows} of them, a fixed sample"
     preferred = int(feasible.is_preferred.sum())
@@ -163,7 +163,7 @@ def _space_lines(feasible: "FeasibleSet") -> Iterator[str]:
 
 
 def _counted(broken: "Mapping[str, int]") -> list[tuple[str, int]]:
-    """Returns what is broken at all, the most often first."""
+    """Returns the constraints or preferences with a count above 0, the largest count first."""
     return sorted(((text, count) for text, count in broken.items() if count), key=lambda pair: -pair[1])
 
 
@@ -193,7 +193,7 @@ def targets(context: click.Context, as_json: bool) -> None:
 
 
 def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":
-    """Returns what a run would try. Raises UsageError."""
+    """Returns the plan of a run: the configurations that it would try. Raises UsageError."""
     from tuner.tuning.settings import planned_settings
 
     settings = planned_settings(request, composition)

@@ -1,11 +1,11 @@
-"""``tuner completion``: the script by which a shell completes commands, flags and their words."""
+"""``tuner completion``: the script with which a shell completes commands, options and arguments."""
 
 import click
 
 from tuner.cli.main import COMPLETION_VARIABLE
 from tuner.cli.options import json_option, print_json
 
-# Shell -> where its script goes, and what has to be typed once for it.
+# Shell -> its configuration file, and the command to put there.
 PLACES = {
     "bash": '~/.bashrc: eval "$(tuner completion bash)"',
     "zsh": '~/.zshrc, after compinit: eval "$(tuner completion zsh)"',
@@ -28,7 +28,7 @@ def completion(context: click.Context, shell: str, as_json: bool) -> None:
     from click.shell_completion import get_completion_class
 
     made = get_completion_class(shell)
-    assert made is not None  # click knows these shells
+    assert made is not None  # click supports these shells
     root = context.find_root()
     complete = made(root.command, {}, "tuner", COMPLETION_VARIABLE)
     text = complete.source_template % complete.source_vars()  # source() would run bash for its version

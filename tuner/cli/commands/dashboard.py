@@ -1,4 +1,4 @@
-"""``tuner dashboard``: runs as Optuna studies in optuna-dashboard, for this machine alone."""
+"""``tuner dashboard``: shows runs as Optuna studies in optuna-dashboard, on the loopback interface."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -45,7 +45,10 @@ def dashboard(run_id: int | None, limit: int, port: int, database: str | None, a
 
 
 def _installed() -> "Callable[[object], Application]":
-    """Returns what makes the pages. Raises UsageError where the package is missing."""
+    """Returns optuna-dashboard's function from a storage to a WSGI application.
+
+    Raises UsageError if the package is missing.
+    """
     try:
         from optuna_dashboard import wsgi
     except ImportError as error:
@@ -54,7 +57,7 @@ def _installed() -> "Callable[[object], Application]":
 
 
 def _studies(database: str | None, run_id: int | None, limit: int) -> tuple[object, int]:
-    """Returns the studies of the runs asked for, and how many they are."""
+    """Returns an Optuna storage with a study per requested run, and the number of runs."""
     from tuner.core.runs import TrialQuery
     from tuner.samplers.stored_studies import stored_studies
 

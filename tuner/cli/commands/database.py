@@ -1,4 +1,4 @@
-"""``tuner db``: the results database itself."""
+"""``tuner db``: maintains the results database."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``tuner diff``: two trials side by side."""
+"""``tuner diff``: compares two trials."""
 
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,7 @@ def diff(
 
 
 def _trial(store: "Store", word: str) -> "StoredTrial":
-    """Returns the trial named, or the answer of the run named. Raises UsageError where there is none."""
+    """Returns the trial with this ID or, for run:ID, the run's best trial. Raises UsageError without one."""
     from tuner.tuning.tuned_run import tuned_run
 
     if not word.startswith("run:"):

@@ -1,4 +1,4 @@
-"""``tuner export``: the best of what was found, as files that stand alone."""
+"""``tuner export``: writes the best script or code for a problem as self-contained files."""
 
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tuner.tuning.composition import Composition
 
 FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4")
-DATA_FORMATS = ("json", "t4")  # that tell of a trial; the others are made of its script
+DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
 
 
 @click.command()
@@ -109,7 +109,7 @@ def _write_stock(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Writes what takes the winner's place in stock mlir-opt, and then says what that costs."""
+    """Writes the best script that stock mlir-opt runs, and prints how much slower than the winner it is."""
     from tuner.output.result import stock_text
     from tuner.run_history.best_stock import best_stock
 
@@ -159,7 +159,7 @@ def _content(
 
 
 def _report_machine_code(trial: "StoredTrial", form: str) -> None:
-    """Says where only the PTX that machine code was made of is verified."""
+    """Prints a note for a cubin of which only the PTX is verified, because its machine code never ran."""
     if form == "cubin" and trial.record.status == "verified":
         print(f"note: trial {trial.id}: its PTX is verified; this machine code never ran", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""``tuner fleet``: machines that compile and measure for the runs of others."""
+"""``tuner fleet``: sets up and controls machines that compile and measure candidates for runs."""
 
 import sys
 from pathlib import Path
@@ -101,7 +101,7 @@ def worker(
 
 
 def _outcomes_of(word: str, composition: "Composition") -> "tuple[OutcomeSource, TargetName]":
-    """Returns what a node works for, and its name. Raises UsageError for a wrong word."""
+    """Returns the source of a node's outcomes, and its target's name. Raises UsageError if unknown."""
     from tuner.core.target_name import TargetName
     from tuner.tuning.target_choice import resolve_target
 

@@ -1,4 +1,4 @@
-"""``tuner fleet demo``: a fleet on this machine, one run on it, and nothing left behind."""
+"""``tuner fleet demo``: starts a temporary fleet on this machine and tunes one problem with it."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tuner.fleet.status import FleetStatus
 
 LOOK_S: Final = 0.2
-END_LIMIT_S: Final = 30.0  # that a run may need to end when it is told to
+END_LIMIT_S: Final = 30.0  # the time that a run may need to end after an interrupt
 
 
 @click.command()
@@ -50,7 +50,7 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
 
 
 def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
-    """Lets another process drive the run, and shows the fleet once while it is at work."""
+    """Runs a tuning in a child process, and prints the fleet's status once while a trial is measured."""
     from tuner.cli.fleet_tables import status_text
 
     process = _started(nodes, words, stdout=subprocess.PIPE)
@@ -71,7 +71,7 @@ def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
 
 
 def _print_result(lines: IO[bytes], url: str) -> None:
-    """Prints what a command says but for what to type next: its database ends with the fleet."""
+    """Prints a command's output without lines that name ``url``: this database ends with the fleet."""
     with lines:
         for line in lines:
             text = line.decode()
@@ -80,7 +80,7 @@ def _print_result(lines: IO[bytes], url: str) -> None:
 
 
 def _is_at_trials(status: "FleetStatus") -> bool:
-    """Says whether a trial is measured now: what comes first is the baseline."""
+    """Returns whether a device measures a trial now; before the first trial it measures the baseline."""
     return any(device.doing is not None and device.doing.number >= 0 for device in status.devices)
 
 
@@ -91,7 +91,7 @@ def _started(
 
 
 def _require_end(process: "subprocess.Popen[bytes]") -> None:
-    """Waits for a command. Raises TunerError where it failed; it has said why."""
+    """Waits for a command. Raises TunerError if the command failed; its own output says why."""
     try:
         code = process.wait(None if sys.exc_info()[0] is None else END_LIMIT_S)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""``tuner fleet script``: what starts nodes by SSH, SLURM and Kubernetes, as text to look at and to use."""
+"""``tuner fleet script``: prints scripts that start nodes by SSH, SLURM or Kubernetes."""
 
 import sys
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def script() -> None:
 
 
 def node_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds what every node is told."""
+    """Adds the options of every node: --target, --compile, --measure, --program, --db, and --json."""
     for option in (
         click.option(
             "--program", default="tuner", show_default=True, help="The command, as the node finds it."
@@ -45,7 +45,7 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def places_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds how many nodes are asked for, and how large each is."""
+    """Adds --nodes and --cores: the number of nodes, and the processors of each."""
     for option in (
         click.option(
             "--cores", type=int, help="Processors of a node. Default: as many as it compiles at once."

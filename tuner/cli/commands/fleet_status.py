@@ -1,4 +1,4 @@
-"""``tuner fleet status``: what nodes, devices and queues are doing now."""
+"""``tuner fleet status``: what nodes, devices and job queues are doing now."""
 
 import time
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ def status(
 
 
 def _check(url: str, rounds: int, as_json: bool) -> int:
-    """Checks the nodes of this host; returns the exit code."""
+    """Measures how much the nodes of this host disturb measurements; prints it, returns the exit code."""
     import socket
 
     import numpy as np
@@ -76,7 +76,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
 
 
 def found_status(url: str) -> "FleetStatus":
-    """Reads the status of the fleet that meets in a database."""
+    """Returns the status of the fleet whose job queue is in the database at ``url``."""
     from tuner.fleet.server import session
     from tuner.fleet.settings import read_settings
     from tuner.fleet.status import fleet_status

@@ -1,4 +1,4 @@
-"""``tuner gate``: stops CI where code has become slower."""
+"""``tuner gate``: fails in CI if kernels have become slower."""
 
 import datetime
 import sys
@@ -90,7 +90,7 @@ def gate(
         results.append(gated(composition, entry, limits, seed))
         print(gate_line(results[-1]), file=sys.stderr)
     found = tuple(results)
-    if summary is not None and summary != Path():  # a variable that only CI sets
+    if summary is not None and summary != Path():  # empty where a variable of CI is not set
         write_atomically(summary, f"{gate_markdown(found)}\n".encode())
     columns = screen_columns()
     lines = (gate_markdown(found),) if columns is None else gate_table(found, columns)
@@ -101,7 +101,7 @@ def gate(
 def _record(
     composition: "Composition", file: Path, words: tuple[str, ...], database: str | None, as_json: bool
 ) -> None:
-    """Adds trials to the file, or puts them in the place of earlier ones of the same problem."""
+    """Writes trials to the baseline file; a trial replaces an earlier entry of the same problem."""
     from tuner.regression.gate_file import gate_file_bytes
 
     with open_known_store(database) as store:

@@ -1,4 +1,4 @@
-"""``tuner history``, ``show`` and ``explain``: what was tried, and what became of it."""
+"""``tuner history``, ``show`` and ``explain``: past trials and runs, and why trials failed."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tuner.tuning.composition import Composition
 
 FORMATS = ("table", "json", "csv", "t4")
-BY_MEDIAN = "median"  # word of --sort
+BY_MEDIAN = "median"  # a value of --sort
 
 
 @click.command()
@@ -87,7 +87,7 @@ def history(
     from tuner.tuning.advice import nothing_matches, tune_command
 
     best = {each.best.id for each in best_of_runs}
-    match "json" if as_json and form != "t4" else form:  # T4 is one JSON document, too
+    match "json" if as_json and form != "t4" else form:  # T4 is a JSON document, too
         case "json":
             print_json(listed_documents(trials, best))
         case "csv":
@@ -162,7 +162,7 @@ def show(
 
 
 def _show_ablation(store: "Store", run_id: int, as_json: bool) -> None:
-    """Prints the ablation of a run. Raises TunerError where too few trials tell nothing."""
+    """Prints the ablation of a run. Raises TunerError if there are too few trials for any comparison."""
     from tuner.analysis.ablation import TooFew, ablate
     from tuner.analysis.run_comparison import distrust
     from tuner.core.runs import TrialQuery
@@ -190,7 +190,7 @@ def _show_passes(composition: "Composition", database: str | None, trial: int, a
 
 
 def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
-    """Returns what the machine code of a GPU's kernels keeps busy, where it is stored and can be read."""
+    """Returns lines with the predicted cycles of a trial's machine code; [] without readable machine code."""
     from tuner.output.tables import predicted_lines
     from tuner.targets.gpu.machine_code.predicted import predicted
 
@@ -244,7 +244,7 @@ def explain(
 def _explain_candidate(
     feasible: "FeasibleSet", candidate: "Candidate", problem: "Problem", as_json: bool
 ) -> None:
-    """Prints the constraint that rejects a combination of knobs, or the preference that it breaks."""
+    """Prints whether a configuration is feasible, and the constraint or preference that it violates."""
     missing = feasible.missing(candidate)
     if missing:
         _explain_part(feasible, candidate, missing, problem, as_json)
@@ -268,7 +268,7 @@ def _explain_part(
     problem: "Problem",
     as_json: bool,
 ) -> None:
-    """Prints in how many feasible combinations some choices are."""
+    """Prints the number of feasible configurations that contain a partial assignment of knobs."""
     count = feasible.having(candidate)
     of = " of a sample" if feasible.is_sample else ""
     _print_wrapped(

@@ -1,4 +1,4 @@
-"""``tuner lower``: the IR of a program after one of our own steps, as mlir-opt prints that of a pass."""
+"""``tuner lower``: prints the IR of a program after one of tuner's lowering steps."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

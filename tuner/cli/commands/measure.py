@@ -1,4 +1,4 @@
-"""``tuner measure``: times candidates that were compiled where no GPU was."""
+"""``tuner measure``: times candidates that were compiled on a machine without a GPU."""
 
 import sys
 from pathlib import Path
@@ -38,7 +38,7 @@ def measure(
     """
     from tuner.bundle.measure import command
 
-    # refuses before anything is done
+    # raises UsageError before any work is done
     request = command.MeasuringRequest(bundle or Path(), seconds, results, as_json)
     if bundle is not None:
         context.exit(command.measure(request, command.gpu_here))
@@ -50,7 +50,10 @@ def measure(
 
 
 def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
-    """Measures what is pending in the database; whatever is known when it ends is stored."""
+    """Measures the pending trials of a database; returns the exit code.
+
+    The results measured so far are stored even if the measuring ends early.
+    """
     from tuner.bundle.measure import command
     from tuner.bundle.pack_and_import import choose_pending, passing_bundle
     from tuner.core.runs import Imported, TrialQuery

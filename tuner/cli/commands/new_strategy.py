@@ -1,4 +1,4 @@
-"""``tuner new-strategy``: files of a strategy of one's own, to begin with."""
+"""``tuner new-strategy``: writes starter files of a custom strategy."""
 
 import shlex
 import sys

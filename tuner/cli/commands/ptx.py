@@ -1,4 +1,4 @@
-"""``tuner ptx``: PTX files, whoever wrote them."""
+"""``tuner ptx``: runs PTX files from any source in the simulator."""
 
 import dataclasses
 from pathlib import Path
@@ -91,7 +91,7 @@ def run(
 
 
 def _module(file: Path) -> "PtxModule":
-    """Reads a PTX file. Raises UsageError for one that is none."""
+    """Returns the parsed module of a PTX file. Raises UsageError for a syntax error."""
     from tuner.core.text_file import read_text_or_stdin
     from tuner.simulator.ptx.defects import Defect, SimulationError
     from tuner.simulator.ptx.parse.parser import parse

@@ -1,4 +1,4 @@
-"""``tuner record-space``: tries every preferred point of a shape and writes what became of them as T4."""
+"""``tuner record-space``: tries every preferred configuration of a problem and writes the results as T4."""
 
 import shlex
 import sys
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 EXAMPLE_SIZES = "64x64x64"
-ALL, DRAWN = "exhaustive", "random"  # samplers: of every point, and of --limit
+ALL, DRAWN = "exhaustive", "random"  # samplers: all configurations, or a random sample of --limit
 
 
 @click.command("record-space")
@@ -107,7 +107,7 @@ def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
 
 
 def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSettings":
-    """Returns settings of a run over all preferred points, or an even draw from them."""
+    """Returns settings of a run over all preferred configurations, or over a uniform sample of ``limit``."""
     from tuner.tuning.settings import run_settings
 
     composition = composition_of(context)
@@ -117,19 +117,19 @@ def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSe
     if not TargetName.parse(words["target"]).has_machine:
         raise UsageError(f"target {words['target']!r} measures nothing: it is a recording already")
     sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)
-    # fresh: times of other sessions do not compare
+    # fresh: times of other sessions are not comparable
     request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **words)
     settings = run_settings(request, composition)
     source = composition.outcomes(settings.target)
     feasible = source.plan(settings, source.machine(settings.target)).feasible
     points = int(feasible.is_preferred.sum()) or feasible.rows
-    if limit is not None:  # what is proposed first would not be drawn evenly
+    if limit is not None:  # first configurations would bias the sample
         return replace(settings, first=(), trials=min(limit, points))
     return replace(settings, trials=points)
 
 
 def _require_folder(output: Path) -> None:
-    """Raises UsageError for a place that cannot be written to, before hours are spent."""
+    """Raises UsageError for an output path that cannot be written to, before hours of measuring."""
     if not output.absolute().parent.is_dir():
         raise UsageError(f"{output}: no such folder: {output.absolute().parent}")
     if output.is_dir():
@@ -137,7 +137,7 @@ def _require_folder(output: Path) -> None:
 
 
 def _require_recording(store: "Store", run: int) -> None:
-    """Raises UsageError for a run that chose its points or reused times: its file would be no whole space."""
+    """Raises UsageError for a run that record-space did not begin: its file would not be a whole space."""
     settings = store.run(run).settings
     if settings.sampler not in (ALL, DRAWN) or not settings.fresh or not settings.target.has_machine:
         raise UsageError(

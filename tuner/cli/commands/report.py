@@ -1,4 +1,4 @@
-"""``tuner report``: what a database knows, as one page."""
+"""``tuner report``: writes the results of a database as one HTML page."""
 
 from dataclasses import replace
 from pathlib import Path

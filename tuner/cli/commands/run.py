@@ -1,4 +1,4 @@
-"""``tuner run``: a whole MLIR function on a GPU, on the simulated one, or on the host."""
+"""``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +75,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
 
 
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
-    """Returns what was run and found, for people."""
+    """Returns the results of a program's run as lines: calls, results, comparisons, defects, times."""
     from tuner.output.formatting import count_text
 
     lines = [f"call    {line}" for line in report.trace]
@@ -100,7 +100,7 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
-    """Returns how much of a kernel was simulated, compared, and done at all."""
+    """Returns how many blocks of a kernel were simulated, the comparison, and how many were not computed."""
     lines = [_compared_line(sample)]
     if sample.reference and sample.finished < sample.blocks:
         missing = f"{sample.blocks - sample.finished} of {sample.blocks} blocks"
@@ -120,7 +120,7 @@ def _compared_line(sample: "KernelSample") -> str:
 
 
 def time_lines(report: "ProgramReport") -> list[str]:
-    """Returns the times of a program on hardware."""
+    """Returns the times of a program on hardware: per call, in kernels, and their overlap."""
     from tuner.output.formatting import seconds_text
 
     assert report.times is not None

@@ -1,4 +1,4 @@
-"""``tuner runs``: the runs of a database, the latest first."""
+"""``tuner runs``: lists the runs of a database, the latest first."""
 
 from typing import Any
 

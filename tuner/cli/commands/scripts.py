@@ -1,4 +1,4 @@
-"""``tuner check`` and ``tuner apply``: scripts as files."""
+"""``tuner check`` and ``tuner apply``: check a transform script, or apply it to a payload."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``tuner space --suggest``: what failed trials say should hold, as lines of a search space file."""
+"""``tuner space --suggest``: constraints mined from failed trials, as lines of a search space file."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ def suggest_constraints(
     since: str | None,
     as_json: bool,
 ) -> None:
-    """Prints constraints for the strategies, from the trials of the database. Raises UsageError."""
+    """Prints constraints that explain failed trials of the database, per strategy. Raises UsageError."""
     from tuner.run_history.suggest_constraints import place, suggestions
 
     if min_support < 1:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tuner.tuning.composition import Composition
     from tuner.tuning.tuned_run import TunedRun
 
-LOOKED_AT = 8  # trials whose machine code is counted at the end of a run: half a second each
+LOOKED_AT = 8  # trials whose machine code the cycle prediction reads at the end of a run: half a second each
 REASONS_SHOWN = 3
 EXAMPLE_SIZES = "512x512x512"
 
@@ -170,7 +170,10 @@ def tune(
 
 
 def _on_fleet(composition: "Composition", fleet: "FleetRequest", words: dict[str, Any]) -> "Composition":
-    """Returns the parts that nodes of a fleet work for. Raises UsageError for a program, which runs here."""
+    """Returns the composition whose work nodes of a fleet do; with --on, sets the target in ``words``.
+
+    Raises UsageError for a program, which runs on this machine.
+    """
     from tuner.fleet.kind import fleet_composition
 
     operation = words["operation"]
@@ -182,7 +185,7 @@ def _on_fleet(composition: "Composition", fleet: "FleetRequest", words: dict[str
 
 
 def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -> str:
-    """Returns the command that goes on with an interrupted run."""
+    """Returns the command that resumes an interrupted run."""
     from tuner.run_history.which_database import database_text
 
     on_fleet = " --fleet" if fleet is not None else ""
@@ -220,7 +223,7 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
 
 
 def _promising(store: "Store", run: int) -> "tuple[PendingTrial, ...]":
-    """Returns the trials of a run that wait for a GPU, the most promising first; () where GPUs timed them."""
+    """Returns the trials of a run that still need a measurement on a GPU, the most promising first."""
     from tuner.bundle.predicted_order import predicted_first
     from tuner.core.runs import TrialQuery
 
@@ -228,7 +231,7 @@ def _promising(store: "Store", run: int) -> "tuple[PendingTrial, ...]":
 
 
 def _reasons(store: "Store", run: int) -> list[tuple[str, int]]:
-    """Returns the commonest reasons of failure of a run with their counts."""
+    """Returns the most frequent reasons of failed trials of a run, with their counts."""
     from tuner.core.runs import TrialQuery
 
     outcomes = [trial.record.outcome for trial in store.trials(TrialQuery(run=run, status="failed"))]

@@ -1,4 +1,4 @@
-"""``tuner tune --on A,B``: each class of machine measures what the first one's run has proposed."""
+"""``tuner tune --on A,B``: every machine class measures the candidates of the first class's run."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns what is asked of the fleet; a run that goes on does so on its own class of machine."""
+    """Returns the fleet request; for a resumed run without --machine, with the run's machine class."""
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
@@ -26,9 +26,9 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
 
 
 def target_text(fleet: "FleetRequest", target: str) -> str:
-    """Returns what the first class of machine measures for; a recording is named by its file.
+    """Returns the target of the first machine class in --on; for a recording ``target`` itself.
 
-    Raises UsageError where one of the classes is unknown.
+    Raises UsageError if a machine class is unknown.
     """
     from tuner.fleet.kind import target_on
 
@@ -40,7 +40,10 @@ def target_text(fleet: "FleetRequest", target: str) -> str:
 def followers(
     composition: "Composition", fleet: "FleetRequest", leader: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
-    """Yields the runs of the other classes of machines, one after another, until one is interrupted."""
+    """Yields the runs of the other machine classes, one after another.
+
+    Stops after a run that was interrupted or has no successful trial.
+    """
     from tuner.fleet.kind import fleet_composition, target_on
     from tuner.tuning.following import following
 
@@ -56,7 +59,7 @@ def followers(
 
 
 def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
-    """Returns what suits all of the machines best, beside the best of each."""
+    """Returns the candidate that is the best compromise for all machines, with its slowdown on each."""
     from tuner.output.formatting import knobs_line, seconds_text
 
     found = _compromise(all_tuned, store)
@@ -75,7 +78,7 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
 
 
 def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[str, Any]:
-    """Returns the runs and the compromise as values."""
+    """Returns the JSON document of ``tuner tune --on A,B --json``: the runs and the compromise."""
     from tuner.core.documents import candidate_document
     from tuner.output.json_documents import tune_document
 
@@ -103,7 +106,7 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
 def _compared(
     all_tuned: "tuple[TunedRun, ...]", found: "Compromise"
 ) -> "tuple[Comparable | NotComparable, ...]":
-    """Returns how the compromise compares with the fastest trial of each machine."""
+    """Returns the comparison of the compromise with the fastest trial, per machine."""
     from tuner.analysis.run_comparison import between_trials
 
     trios = zip(all_tuned, found.trials, found.fastest, strict=True)

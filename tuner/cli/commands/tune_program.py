@@ -1,4 +1,4 @@
-"""``tuner tune payload.mlir``: every matmul of a program tuned, and the program run as a whole."""
+"""``tuner tune payload.mlir``: tunes every matmul of a program, and runs the whole program."""
 
 import shlex
 import sys
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 SUFFIX = ".mlir"
 OF_PROGRAMS = ("entry", "arguments")
-OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype")  # which a payload says itself
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype")  # determined by the payload
 
 
 def is_payload(operation: object) -> bool:
-    """Tells whether the word for an operation is a file."""
+    """Returns whether the argument OPERATION is a path of a file."""
     return isinstance(operation, str) and (operation.endswith(SUFFIX) or "/" in operation)
 
 
 def tune_payload(
     context: click.Context, composition: "Composition", database: str | None, as_json: bool, **words: Any
 ) -> int:
-    """Tunes and prints; returns the exit code. Raises UsageError."""
+    """Tunes the matmuls of a program, prints the result and returns the exit code. Raises UsageError."""
     from tuner.cli.signals import ended_by_signals
     from tuner.core.text_file import read_text_or_stdin
     from tuner.output.progress import progress
@@ -69,7 +69,7 @@ def tune_payload(
 
 
 def program_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns what was found, for people."""
+    """Returns the result of a tuned program as lines: per matmul, the program's run, the speedup."""
     from tuner.cli.commands.run import report_lines
 
     lines = [line for each in tuned.problems for line in _problem_lines(each)]
@@ -115,7 +115,7 @@ def _gain_text(gain: "Comparable | NotComparable") -> str:
 
 
 def _require_program_options(context: click.Context, words: dict[str, Any]) -> None:
-    """Raises UsageError for words beside a payload that only suit one operation."""
+    """Raises UsageError for options that cannot be combined with a payload."""
     from click.core import ParameterSource
 
     given = [

@@ -1,4 +1,4 @@
-"""``tuner verify-resume``: kills real runs at random moments and compares what they end with."""
+"""``tuner verify-resume``: kills runs at random moments, resumes them and compares the results."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SHIPPED = "matmul_48x64x40.t4.json.gz"
 CLONE: Final = Path(__file__).parents[3]
-ON_FLEET: Final = "benchmarks.fleet.verify_resume"  # fault injection is no part of what is installed
+ON_FLEET: Final = "benchmarks.fleet.verify_resume"  # fault injection is not part of the installed package
 
 
 @click.command("verify-resume")
@@ -88,7 +88,7 @@ def _shipped() -> Path:
 
 
 def _on_fleet(*words: str) -> int:
-    """Runs the fault-injection test of a clone of the repository; returns its exit code."""
+    """Runs the fleet's fault-injection test, which needs a clone of the repository; returns its exit code."""
     if not (CLONE / f"{ON_FLEET.replace('.', '/')}.py").is_file():
         raise UsageError("--fleet: missing benchmarks/fleet: run it in a clone of the repository")
     return subprocess.run([sys.executable, "-m", ON_FLEET, *words], cwd=CLONE, check=False).returncode
