@@ -21,6 +21,9 @@ ENVIRONMENT_READERS = {
 }
 PTX = ("simulator.ptx", "cli.ptx_arguments")  # whose types have their own names
 ADVICE = re.compile(r"(?::|;|, with:?|by) tuner [a-z]")  # a command as the end of a message begins
+OLD_MESSAGE = re.compile(
+    r"\bfound (no|none|neither|both)\b.*\ballowed\b|\ballowed (with|without|none|one of (both|them))\b"
+)
 BELOW_CLI = [name for name in MODULES if name.split(".")[0] != "cli"]
 
 
@@ -231,3 +234,26 @@ def test_errors_give_what_to_type_as_their_command() -> None:
     assert found_in(speaking, commands_within_lines) == {}
     found = commands_within_lines(ast.parse('raise UsageError(f"{a}: none; begin with: tuner tune {b}")'))
     assert len(found) == 1
+
+
+def old_messages(tree: ast.AST) -> list[str]:
+    """Returns messages that say "found, allowed" of what is missing or cannot be combined."""
+    return [text for text in texts_in(tree) if OLD_MESSAGE.search(text)]
+
+
+def test_found_and_allowed_are_said_of_values_only() -> None:
+    people = [name for name in MODULES if name.split(".")[0] in ("cli", "output", "tuning")]
+    assert found_in(people, old_messages) == {}
+    old = ("found no shape, allowed", "found both, allowed one of both", "found x, allowed without --on")
+    assert [len(old_messages(ast.parse(repr(text)))) for text in old] == [1, 1, 1]
+    assert old_messages(ast.parse("'format: found x, allowed table, json'")) == []
+
+
+def error_titles(tree: ast.AST) -> list[str]:
+    """Returns texts that begin with the title of an error or of a hint, as commands print them."""
+    return [text for text in texts_in(tree) if re.match(r"(error|hint|tuner): ", text)]
+
+
+def test_errors_and_hints_are_printed_in_one_place() -> None:
+    assert found_in((name for name in MODULES if name != "core.errors"), error_titles) == {}
+    assert len(error_titles(ast.parse("print(f'error: {line}')"))) == 1

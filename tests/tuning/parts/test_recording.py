@@ -87,9 +87,9 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"strategies": ("fabricated",)}, "strategy: found 'fabricated', allowed none with replay:FILE"),
-        ({"space": Path("s.yaml")}, r"space: found 's\.yaml', allowed none with replay:FILE"),
-        ({"chip": "sm_90"}, "chip: found 'sm_90', allowed none with replay:FILE"),
+        ({"strategies": ("fabricated",)}, "strategy 'fabricated' cannot be combined with replay:FILE"),
+        ({"space": Path("s.yaml")}, r"space 's\.yaml' cannot be combined with replay:FILE"),
+        ({"chip": "sm_90"}, "chip 'sm_90' cannot be combined with replay:FILE"),
         ({"threads": 2}, "threads: found 2, recorded 1"),
         ({"sampler": "guess"}, "sampler: found 'guess', allowed"),
         ({"target": "replay:"}, "target replay: the recording is missing; --target replay:FILE"),

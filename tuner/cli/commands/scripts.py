@@ -8,7 +8,7 @@ import click
 from tuner.cli.main import DONE, FAILED, UNDECIDED
 from tuner.cli.options import composition_of, json_option, parse_share, print_found, seed_option
 from tuner.cli.screen import screen_columns
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, error_lines
 from tuner.core.text_file import read_text_or_stdin
 from tuner.output.formatting import wrapped
 
@@ -45,7 +45,7 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     lines = wrapped(check_lines(found, provenance.median_s), screen_columns())
     print_found(as_json, check_document(found, provenance.median_s), *lines)
     if found.hint:
-        print(f"hint: {found.hint}", file=sys.stderr)
+        print(error_lines("", found.hint), file=sys.stderr)
     is_undecided = found.finding is CheckFinding.CANNOT_TELL
     context.exit(DONE if found.finding.passes else UNDECIDED if is_undecided else FAILED)
 

@@ -61,9 +61,7 @@ def _asked_file(request: RunRequest) -> Path:
     decided = {"strategy": " ".join(request.strategy_text), "space": request.space, "chip": request.chip}
     for name, word in decided.items():
         if word:
-            raise UsageError(
-                f"{name}: found {str(word)!r}, allowed none with {REPLAY}:FILE, which decides it"
-            )
+            raise UsageError(f"{name} {str(word)!r} cannot be combined with {REPLAY}:FILE, which decides it")
     recording = TargetName.parse(request.target).detail
     if not recording:
         raise UsageError(f"target {REPLAY}: the recording is missing", f"--target {REPLAY}:FILE")
