@@ -118,7 +118,7 @@ def _database(context: click.Context) -> Path:
     return Path(which_database(context.params.get("database")).removeprefix(FILE_URL)).expanduser()
 
 
-OFFERS: Mapping[str, Offers] = {  # by the names of parameters
+OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     **dict.fromkeys(("operation", "op"), _these(OPERATIONS)),
     "dtype": _these(INPUT_DTYPES),
     "output_dtype": _these(OUTPUTS),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tuner.core.errors import UsageError, unknown_value
 from tuner.programs.npy_file import read_npy
 
-BYTES_LIMIT = 4 << 30  # of one argument
+BYTES_LIMIT = 4 << 30  # largest size of one argument
 FILLS = "random, zeros, ones, range, nan, a number or @FILE.npy"
 EXAMPLE = "such as f32[64,64]=random, f32[64]=@bias.npy or u32=7"
 NUMPY_NAMES = {"f16": "f2", "f32": "f4", "f64": "f8"} | {

@@ -87,7 +87,7 @@ WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 def first_points_text(points: tuple[FirstPoint, ...]) -> str:
     """Returns the origins of the first configurations of a run.
 
-    For example 'warm start from 8x8x8 (run 3): 2 points, by turns with 4 seed configurations'.
+    For example 'warm start from 8x8x8 (run 3): 2 points, interleaved with 4 seed configurations'.
     """
     counts = Counter(point.origin for point in points)
     others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])

@@ -27,7 +27,7 @@ class Phase:
     """Consecutive trials with the same origin: first configurations, or the sampler."""
 
     name: str  # origin of the first configurations, or the sampler
-    first: int  # numbers of trials
+    first: int  # trial numbers; ``last`` is included
     last: int
 
 
@@ -51,7 +51,7 @@ class Convergence:
 
     speeds: tuple[Speed, ...]  # first timings, by number
     finals: tuple[Speed, ...]  # of the final re-measurement, interleaved; fastest first
-    failed: tuple[int, ...]  # numbers
+    failed: tuple[int, ...]  # trial numbers
     phases: tuple[Phase, ...]
     baseline: float | None  # GFLOP/s
     count: int  # trials

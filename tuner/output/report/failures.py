@@ -9,7 +9,7 @@ from tuner.output.formatting import count_text
 from tuner.output.report.bars import Bar
 
 KINDS_SHOWN = 12  # of a run, the most frequent
-LINKS_SHOWN = 60  # of a kind
+LINKS_SHOWN = 60  # trials linked per kind of failure
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from tuner.core.candidate import Value
 from tuner.core.runs import StoredTrial
 from tuner.output.report.content import choices_of
 
-VALUES_SHOWN = 24  # per side, all knobs together: limited by the width of a screen
+VALUES_SHOWN = 24  # per side, over all knobs: limited by the width of a screen
 CELL, GAP = 18.0, 6.0  # size of a cell, and the gap between two knobs, in units
 LETTER = 7.0  # width of a letter of a name in units, at most
 SHADES = (0.5, 0.75, 0.9, 0.95, 0.99)  # shares of the best speed above which a cell is one shade darker

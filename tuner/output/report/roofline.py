@@ -13,7 +13,7 @@ from tuner.core.runs import Run, StoredTrial
 from tuner.output.report.drawing import HEIGHT, WIDTH, Ticks, line, powers_of_ten
 
 ROOM = 10.0, 3.0  # factors by which the axes of intensity and speed extend beyond the data
-DECADES = 2.0  # of speed below the roof, at least
+DECADES = 2.0  # of speed shown below the roof, at least
 
 
 @dataclass(frozen=True)
