@@ -25,7 +25,10 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 
 
 def check_document(check: "ScriptCheck", recorded_s: float | None) -> dict[str, Any]:
-    """Returns the JSON document of ``tuner check --json``; ``ratio`` is measured time over recorded time."""
+    """Returns the JSON document of ``tuner check --json``.
+
+    ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels; null if not comparable.
+    """
     from tuner.regression.script_check import CheckFinding
 
     slowdown = check.slowdown

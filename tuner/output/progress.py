@@ -112,7 +112,7 @@ class LiveProgress:
 def event_line(event: Event, settings: RunSettings | None = None) -> str:
     """Returns an event as text.
 
-    ``settings`` are those of the started run; None is allowed only for events before its start.
+    ``settings`` are those of the started run; None before its start.
     """
     match event:
         case RunStarted():

@@ -180,7 +180,7 @@ def _quality_text(quality: RoundQuality) -> str:
 
 
 def remote_text(elsewhere: RemoteMeasurement) -> str:
-    """Returns on which other machine, and for which bundle, the times of a run were measured."""
+    """Returns the remote session that measured a run: its tuner, CUDA driver, bundle and source run."""
     measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
     return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns the fleet request; for a resumed run without --machine, with the run's machine class."""
+    """Returns the fleet request; a resumed run without --machine or --on keeps its machine class."""
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
