@@ -68,7 +68,7 @@ def test_a_trial_that_every_outcome_lies_about_is_a_failure_and_the_others_stay(
         tuned = tuned_on_fleet(empty_url, settings)
     (reason,) = refused(tuned, empty_url).values()
     assert reason == (
-        "judge: 3 outcomes were refused, the last of node liar: judge of trial 2: "
+        "evaluate: 3 outcomes were refused, the last of node liar: evaluate of trial 2: "
         "found a time of 1e-09 s, 2.458e+05 GFLOP/s, allowed at most 896 on such a machine"
     )
     trials = trials_of(empty_url, tuned.run.id)

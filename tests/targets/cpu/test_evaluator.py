@@ -246,7 +246,8 @@ def test_times_next_to_a_busy_loop_on_the_same_processor_are_unreliable() -> Non
         os.sched_setaffinity(0, allowed)
     assert first.host is not None
     assert first.host.waited_share > SHARE_LIMIT
-    found = round_quality(noise_of(first, again), None, first.host, quietest_anchor_s=None, spare_cores=64)
+    host = replace(first.host, stolen_share=0.0)  # what the hypervisor takes of a virtual machine comes first
+    found = round_quality(noise_of(first, again), None, host, quietest_anchor_s=None, spare_cores=64)
     assert ": load, other programs kept " in found.unreliable
 
 
