@@ -32,13 +32,13 @@ QUIET_TRIES = 3  # for a reliable run to compare with
 
 def main() -> None:
     """Runs the test; exits with 1 where a ratio misled."""
-    words = _arguments()
-    quiet_ratio = words.quiet_ratio or _quiet_ratio(words)
+    options = _arguments()
+    quiet_ratio = options.quiet_ratio or _quiet_ratio(options)
     print(f"quiet: {quiet_ratio:.3f}", file=sys.stderr, flush=True)
     rows = []
-    for number in range(words.runs):
-        with busy_loops(words.loops, random.Random(number)):
-            rows.append(_run(words, number))
+    for number in range(options.runs):
+        with busy_loops(options.loops, random.Random(number)):
+            rows.append(_run(options, number))
         rows[-1]["passes"] = _passes(rows[-1], quiet_ratio)
         print(f"run {number}: {rows[-1]}", file=sys.stderr, flush=True)
     passed = sum(row["passes"] for row in rows)
@@ -48,43 +48,43 @@ def main() -> None:
         "unreliable": sum(bool(row["unreliable"]) for row in rows),
     }
     print(f"{passed} of {len(rows)} passed", file=sys.stderr)
-    settings = {name: value for name, value in vars(words).items() if name not in ("json", "output")}
-    emit(report("busy_loops", settings, rows, summary), words.json, words.output)
+    settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
+    emit(report("busy_loops", settings, rows, summary), options.json, options.output)
     sys.exit(passed != len(rows))
 
 
-def _quiet_ratio(words: argparse.Namespace) -> float:
+def _quiet_ratio(options: argparse.Namespace) -> float:
     for number in range(QUIET_TRIES):
-        row = _run(words, number)
+        row = _run(options, number)
         if not row["unreliable"] and row["ratio"] is not None:
             return float(row["ratio"])
         print(f"not quiet: {row['unreliable']}", file=sys.stderr, flush=True)
     raise SystemExit(f"{QUIET_TRIES} runs without a busy loop were unreliable: begin on a quiet machine")
 
 
-def _run(words: argparse.Namespace, number: int) -> dict[str, Any]:
+def _run(options: argparse.Namespace, number: int) -> dict[str, Any]:
     """Tunes without a warm start; returns what was printed of the result."""
-    problem = Matmul(*parse_shape(words.shape))
+    problem = Matmul(*parse_shape(options.shape))
     with tempfile.TemporaryDirectory() as folder:
         tuned = tuner.tune(
             problem,
             target="cpu",
-            threads=words.threads,
-            trials=words.trials,
-            seed=words.seed,
+            threads=options.threads,
+            trials=options.trials,
+            seed=options.seed,
             db=f"{folder}/drill.db",
         )
-    run, answer = tuned.run, tuned.answer
-    if answer is None or run.baseline is None:
+    run, selected = tuned.run, tuned.selected
+    if selected is None or run.baseline is None:
         raise SystemExit(f"{problem.key}: no candidate or no baseline was timed")
-    ratio = run.baseline.measurement.median_s / answer.measurement.median_s
+    ratio = run.baseline.measurement.median_s / selected.measurement.median_s
     return {
         "number": number,
         "ratio": None if run.unreliable else ratio,  # as it is told
         "unreliable": run.unreliable or None,
         "ratio_not_told": ratio if run.unreliable else None,
         "noise": run.noise,
-        "median_s": answer.measurement.median_s,
+        "median_s": selected.measurement.median_s,
         "baseline": run.baseline.name,
     }
 

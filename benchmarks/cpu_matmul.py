@@ -28,34 +28,34 @@ SHAPES = (
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
+    options = _arguments()
     rows = []
-    for shape in words.shapes:
-        rows.append(_row(Matmul(*parse_shape(shape), dtype=words.dtype, layout=words.layout), words))
+    for shape in options.shapes:
+        rows.append(_row(Matmul(*parse_shape(shape), dtype=options.dtype, layout=options.layout), options))
         print(_line(rows[-1]), file=sys.stderr, flush=True)
     ratios = [row["ratio"] for row in rows]
     geomean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
     summary = {"geomean": round(geomean, 4), "worst": round(min(ratios), 4)}
     print(f"geomean {geomean:.3f}, worst {min(ratios):.3f}", file=sys.stderr)
-    settings = {name: value for name, value in vars(words).items() if name not in ("json", "output")}
-    emit(report("cpu_matmul", settings, rows, summary), words.json, words.output)
+    settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
+    emit(report("cpu_matmul", settings, rows, summary), options.json, options.output)
 
 
-def _row(problem: Problem, words: argparse.Namespace) -> dict[str, Any]:
+def _row(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
     """Tunes one shape without a warm start; returns the comparison."""
     with tempfile.TemporaryDirectory() as folder:
         run = tuner.tune(
             problem,
             target="cpu",
-            threads=words.threads,
-            trials=words.trials,
-            seed=words.seed,
+            threads=options.threads,
+            trials=options.trials,
+            seed=options.seed,
             db=f"{folder}/bench.db",
         )
     if run.best is None:
         raise SystemExit(f"{problem.key}: no candidate worked")
     busy = load()
-    compared = contest(problem, run.best.script_text, words.threads)
+    compared = contest(problem, run.best.script_text, options.threads)
     return {
         "shape": problem.shape,
         "ratio": compared.ratio,

@@ -100,8 +100,8 @@ def print_table(outcomes: list[FuzzOutcome], seconds: float) -> None:
 
 def _kind(outcome: FuzzOutcome) -> str:
     problem = outcome.point.problem
-    words = (outcome.point.candidate.strategy, problem.dtype, problem.layout, problem.epilogue)
-    return " ".join((*words, str(outcome.point.threads)))
+    options = (outcome.point.candidate.strategy, problem.dtype, problem.layout, problem.epilogue)
+    return " ".join((*options, str(outcome.point.threads)))
 
 
 if __name__ == "__main__":

@@ -62,23 +62,23 @@ COUNTED = ("strategy", "dtype", "layout", "epilogue")  # of rows, in the summary
 
 def main() -> int:
     """Reads the command line, prints each failure at once and the counts at the end."""
-    words = _arguments()
-    names = [entry.name for entry in gpu_strategies() if words.strategy in (None, entry.name)]
+    options = _arguments()
+    names = [entry.name for entry in gpu_strategies() if options.strategy in (None, entry.name)]
     if not names:
-        sys.exit(f"--strategy: found {words.strategy!r}, allowed one of the search space's for GPUs")
-    if words.files:
-        return _finish(*_together(words.files), words)
-    asked = Asked(tuple(names), words.seed, tuple(words.knob), words.preferred)
-    rows, spent_s = _earlier(words.output, asked.settings)
+        sys.exit(f"--strategy: found {options.strategy!r}, allowed one of the search space's for GPUs")
+    if options.files:
+        return _finish(*_together(options.files), options)
+    asked = Asked(tuple(names), options.seed, tuple(options.knob), options.preferred)
+    rows, spent_s = _earlier(options.output, asked.settings)
     start_s = time.monotonic()
-    for outcome in fuzz(asked, words.points, len(rows)):
+    for outcome in fuzz(asked, options.points, len(rows)):
         rows.append(_row(outcome))
-        print(f"{len(rows)}/{words.points} {time.monotonic() - start_s:.0f} s", file=sys.stderr)
+        print(f"{len(rows)}/{options.points} {time.monotonic() - start_s:.0f} s", file=sys.stderr)
         for failure in outcome.failures:
             print(f"{_text(outcome)}\n    {failure}", file=sys.stderr)
-        if words.limit_s is not None and time.monotonic() - start_s > words.limit_s:
+        if options.limit_s is not None and time.monotonic() - start_s > options.limit_s:
             break
-    return _finish(asked.settings, rows, spent_s + round(time.monotonic() - start_s), words)
+    return _finish(asked.settings, rows, spent_s + round(time.monotonic() - start_s), options)
 
 
 def _together(files: list[Path]) -> tuple[dict[str, Any], list[dict[str, Any]], int]:
@@ -90,13 +90,13 @@ def _together(files: list[Path]) -> tuple[dict[str, Any], list[dict[str, Any]], 
 
 
 def _finish(
-    settings: dict[str, Any], rows: list[dict[str, Any]], spent_s: int, words: argparse.Namespace
+    settings: dict[str, Any], rows: list[dict[str, Any]], spent_s: int, options: argparse.Namespace
 ) -> int:
     """Prints the counts, writes the document, and returns the exit code."""
     summary = _summary(rows) | {"seconds": spent_s}
     for name, value in summary.items():
         print(f"{name:28s} {value}", file=sys.stderr)
-    emit(report("fuzz_gpu", settings, rows, summary), words.json, words.output)
+    emit(report("fuzz_gpu", settings, rows, summary), options.json, options.output)
     return int(summary["right"] != summary["points"])
 
 
@@ -183,10 +183,10 @@ def _text(outcome: GpuOutcome) -> str:
     return f"{outcome.point.problem.key} {outcome.point.chip} {outcome.point.candidate.text}"
 
 
-def _knob(word: str) -> tuple[str, str]:
-    name, equals, text = word.partition("=")
+def _knob(given: str) -> tuple[str, str]:
+    name, equals, text = given.partition("=")
     if not equals:
-        raise argparse.ArgumentTypeError(f"found {word!r}, allowed NAME=TEXT such as shared=swizzle")
+        raise argparse.ArgumentTypeError(f"found {given!r}, allowed NAME=TEXT such as shared=swizzle")
     return name, text
 
 

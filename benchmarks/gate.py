@@ -53,14 +53,14 @@ class Decision:
 
 def main() -> None:
     """Runs the experiment."""
-    words = _arguments()
+    text = _arguments()
     decisions: list[Decision] = []
-    for shape in words.shapes:
-        decisions += _decisions(_entry(Matmul(*parse_shape(shape)), words.threads), words)
-    settings = {name: value for name, value in vars(words).items() if name not in ("json", "output")}
-    summary = _summary(decisions, words.share)
+    for shape in text.shapes:
+        decisions += _decisions(_entry(Matmul(*parse_shape(shape)), text.threads), text)
+    settings = {name: value for name, value in vars(text).items() if name not in ("json", "output")}
+    summary = _summary(decisions, text.share)
     print(_summary_line(summary), file=sys.stderr)
-    emit(report("gate", settings, [_row(one) for one in decisions], summary), words.json, words.output)
+    emit(report("gate", settings, [_row(one) for one in decisions], summary), text.json, text.output)
 
 
 def _entry(problem: Problem, threads: int) -> GateEntry:
@@ -74,14 +74,14 @@ def _entry(problem: Problem, threads: int) -> GateEntry:
             return recorded_entry(real_composition(), store, run.best)
 
 
-def _decisions(entry: GateEntry, words: argparse.Namespace) -> Iterator[Decision]:
+def _decisions(entry: GateEntry, text: argparse.Namespace) -> Iterator[Decision]:
     base = BoundRecord(entry_record(entry), Script("", ""), entry.artifact)
-    for start in range(0, words.trials, BLOCK):
-        case = EvaluationCase(entry.problem, entry.target, entry.threads, words.seed + start)
+    for start in range(0, text.trials, BLOCK):
+        case = EvaluationCase(entry.problem, entry.target, entry.threads, text.seed + start)
         with bench_of(real_composition(), case, lambda _candidate: base.script) as bench:
-            iterations = calibrated(bench, base, words.share)
-            for _ in range(min(BLOCK, words.trials - start)):
-                for share, count in ((words.share, iterations), (0.0, 0)):
+            iterations = calibrated(bench, base, text.share)
+            for _ in range(min(BLOCK, text.trials - start)):
+                for share, count in ((text.share, iterations), (0.0, 0)):
                     yield _decision(
                         bench, entry, replace(base, artifact=slowed(entry.artifact, count)), share, count
                     )
@@ -148,8 +148,8 @@ def _row(decision: Decision) -> dict[str, Any]:
 
 def _line(decision: Decision) -> str:
     row = _row(decision)
-    words = f"{row['shape']:14s} {row['share']:.0%} {row['status']:10s} {row['slowdown']}"
-    return f"{words} {row['interval']} noise {row['noise']} {row['sessions']} sessions {row['seconds']} s"
+    text = f"{row['shape']:14s} {row['share']:.0%} {row['status']:10s} {row['slowdown']}"
+    return f"{text} {row['interval']} noise {row['noise']} {row['sessions']} sessions {row['seconds']} s"
 
 
 def _summary_line(summary: dict[str, Any]) -> str:

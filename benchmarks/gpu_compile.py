@@ -29,25 +29,25 @@ BLOCK = Matmul(128, 128, 64, "f16")
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))} if words.pin else os.sched_getaffinity(0))
-    builder = Builder(words.chip)
-    rows = [_row(each, builder, words.repeats) for each in points_of(words.chip)]
+    options = _arguments()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))} if options.pin else os.sched_getaffinity(0))
+    builder = Builder(options.chip)
+    rows = [_row(each, builder, options.repeats) for each in points_of(options.chip)]
     summary: dict[str, Any] = {
         "median_compile_s": statistics.median(row["compile_s"] for row in rows),
         "median_processor_s": statistics.median(row["processor_s"] for row in rows),
         "slowest_compile_s": max(row["compile_s"] for row in rows),
-        "simulated_block_s": _simulated_s(builder, words.repeats),
+        "simulated_block_s": _simulated_s(builder, options.repeats),
     }
-    if not words.pin:
+    if not options.pin:
         for workers in WORKERS:
-            summary[f"compiles_per_s_{workers}"] = _throughput(words.chip, workers, words.repeats)
+            summary[f"compiles_per_s_{workers}"] = _throughput(options.chip, workers, options.repeats)
     for row in rows:
         print(f"{row['compile_s']:.3f} s {row['point']}", file=sys.stderr)
     for name, value in summary.items():
         print(f"{name:24s} {value:.4g}", file=sys.stderr)
-    settings = {"chip": words.chip, "repeats": words.repeats, "pin": words.pin}
-    emit(report("gpu_compile", settings, rows, summary), words.json, words.output)
+    settings = {"chip": options.chip, "repeats": options.repeats, "pin": options.pin}
+    emit(report("gpu_compile", settings, rows, summary), options.json, options.output)
 
 
 def _row(wanted: Point, builder: Builder, repeats: int) -> dict[str, Any]:

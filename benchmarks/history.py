@@ -34,18 +34,18 @@ COMMANDS = 5
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
+    text = _arguments()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         urls = {"sqlite": str(Path(folder, "history.db"))}
         try:
             urls["postgresql"] = stack.enter_context(server())
         except NoServerError as error:
             print(error, file=sys.stderr)
-        rows = [_row(name, url, words.trials) for name, url in urls.items()]
+        rows = [_row(name, url, text.trials) for name, url in urls.items()]
     slowest_ms = max(row["best_query_ms"] for row in rows)
-    settings = {"trials": words.trials, "shape": SHAPE, "repeats": REPEATS}
+    settings = {"trials": text.trials, "shape": SHAPE, "repeats": REPEATS}
     document = report("history", settings, rows, {"best_query_ms": slowest_ms})
-    emit(document | {"best_query_ms": slowest_ms}, words.json, words.output)
+    emit(document | {"best_query_ms": slowest_ms}, text.json, text.output)
 
 
 def _row(name: str, url: str, trials: int) -> dict[str, Any]:
@@ -79,8 +79,8 @@ def _row(name: str, url: str, trials: int) -> dict[str, Any]:
 
 
 def _command(url: str) -> None:
-    words = ("history", "--best", "--shape", SHAPE, "--db", url)
-    subprocess.run([sys.executable, "-m", "tuner", *words], stdout=subprocess.DEVNULL, check=True)
+    text = ("history", "--best", "--shape", SHAPE, "--db", url)
+    subprocess.run([sys.executable, "-m", "tuner", *text], stdout=subprocess.DEVNULL, check=True)
 
 
 def _milliseconds(work: Callable[[], object]) -> float:

@@ -23,8 +23,8 @@ from tuner.tuning.events import TrialDone
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    problem = Matmul(*parse_shape(words.shape), dtype=words.dtype)
+    options = _arguments()
+    problem = Matmul(*parse_shape(options.shape), dtype=options.dtype)
     done: list[tuple[float, Record]] = []
 
     def observe(event: object) -> None:
@@ -36,9 +36,9 @@ def main() -> None:
         tuner.tune(
             problem,
             "cpu",
-            words.trials,
-            workers=words.workers,
-            seed=words.seed,
+            options.trials,
+            workers=options.workers,
+            seed=options.seed,
             db=f"{folder}/bench.db",
             observe=observe,
         )
@@ -47,7 +47,7 @@ def main() -> None:
     summary = {
         "wall_s": wall_s,
         "own_share": own_s / wall_s,
-        "trials_per_s": words.trials / wall_s,
+        "trials_per_s": options.trials / wall_s,
         "trials_per_s_while_searching": (len(done) - 1) / search_s,
         "timing_share_while_searching": _stage_s(done, "measure") / search_s,
         "median_compile_s": statistics.median(_compile_s(record) for _, record in done),
@@ -61,8 +61,8 @@ def main() -> None:
             f"{row['stage']:32s} median {row['median_s'] * 1e3:.1f} ms, sum {row['sum_s']:.2f} s",
             file=sys.stderr,
         )
-    settings = {name: value for name, value in vars(words).items() if name not in ("json", "output")}
-    emit(report("overhead", settings, rows, summary), words.json, words.output)
+    settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
+    emit(report("overhead", settings, rows, summary), options.json, options.output)
 
 
 def _stages(records: list[Record]) -> list[dict[str, Any]]:

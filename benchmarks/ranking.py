@@ -34,17 +34,17 @@ Numbers = npt.NDArray[np.float64]
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
+    options = _arguments()
     try:
-        rows = [row for file in words.files for row in _rows(file, words.seed)]
+        rows = [row for file in options.files for row in _rows(file, options.seed)]
     except UsageError as error:
         sys.exit(f"ranking: {error}")
     if not rows:
         sys.exit("ranking: found no strategy with a model, allowed recordings of this tuner's strategies")
     for row in rows:
         print(_line(row), file=sys.stderr)
-    settings = {"files": [file.name for file in words.files], "seed": words.seed}
-    emit(report("ranking", settings, rows, _summary(rows)), words.json, words.output)
+    settings = {"files": [file.name for file in options.files], "seed": options.seed}
+    emit(report("ranking", settings, rows, _summary(rows)), options.json, options.output)
 
 
 def _rows(file: Path, seed: int) -> Iterator[dict[str, Any]]:

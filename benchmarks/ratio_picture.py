@@ -94,22 +94,22 @@ def svg() -> str:
     pairs, bf16 = f32_pairs(), ratios_in(BF16_1_THREAD)
     large = [pair for pair in pairs if pair.one.is_large]
     others = [pair for pair in pairs if not pair.one.is_large]
-    panels = (
-        _panel(
+    partitions = (
+        _partition(
             f"Large: every size {LARGE} or more",
             PANEL_LEFTS[0],
             RatioAxis(0.95, 1.3, (1, 1.1, 1.2)),
             large,
             bf16,
         ),
-        _panel("Small or skinny", PANEL_LEFTS[1], RatioAxis(0.85, 2.8, (1, 1.5, 2, 2.5)), others, ()),
+        _partition("Small or skinny", PANEL_LEFTS[1], RatioAxis(0.85, 2.8, (1, 1.5, 2, 2.5)), others, ()),
     )
-    bottom = max(panel.lines[-1].y for panel in panels)
+    bottom = max(partition.lines[-1].y for partition in partitions)
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True
     )
     return environment.from_string(TEMPLATE.read_text()).render(
-        panels=panels,
+        partitions=partitions,
         top=TOP - ROW,
         bottom=bottom,
         row=ROW,
@@ -120,7 +120,7 @@ def svg() -> str:
     )
 
 
-def _panel(
+def _partition(
     title: str, left: float, axis: RatioAxis, pairs: Sequence[RatioPair], bf16: Sequence[Ratio]
 ) -> RatioPanel:
     lines = [_pair_line(pair, axis, TOP + ROW * index) for index, pair in enumerate(pairs)]

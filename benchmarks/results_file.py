@@ -50,9 +50,9 @@ def emit(document: dict[str, Any], is_json: bool, output: Path | None) -> None:
         print(text)
 
 
-def _results_file(word: str) -> Path:
+def _results_file(name: str) -> Path:
     """Returns a file to write to. Raises ArgumentTypeError at once for a path that cannot be written."""
-    file = Path(word)
+    file = Path(name)
     if not file.absolute().parent.is_dir() or file.is_dir():
-        raise argparse.ArgumentTypeError(f"found {word!r}, allowed a file in a folder that is there")
+        raise argparse.ArgumentTypeError(f"found {name!r}, allowed a file in a folder that is there")
     return file

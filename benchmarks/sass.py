@@ -47,18 +47,18 @@ SHOWN = (
 
 def main() -> None:
     """Compiles every point, disassembles it and checks it."""
-    words = _arguments()
+    options = _arguments()
     tool = locate("nvdisasm")
     if tool is None:
         sys.exit("nvdisasm: found none, allowed one on PATH or from nvidia-cuda-nvdisasm")
-    builder = Builder(words.chip)
+    builder = Builder(options.chip)
     rows = []
-    for point in points_of(words.chip):
+    for point in points_of(options.chip):
         rows.append(_checked(point, builder, tool))
-        words_of = "ok  " if rows[-1]["is_right"] else "FAIL"
-        print(f"{words_of} {point.text}: {rows[-1]['found']}", file=sys.stderr)
+        holder_text = "ok  " if rows[-1]["is_right"] else "FAIL"
+        print(f"{holder_text} {point.text}: {rows[-1]['found']}", file=sys.stderr)
     summary = {"points": len(rows), "right": sum(row["is_right"] for row in rows), "nvdisasm": tool.origin}
-    emit(report("sass", {"chip": words.chip}, rows, summary), words.json, words.output)
+    emit(report("sass", {"chip": options.chip}, rows, summary), options.json, options.output)
     sys.exit(0 if summary["right"] == summary["points"] else 1)
 
 

@@ -34,10 +34,10 @@ def slowed(artifact: Artifact, iterations: int) -> Artifact:
     """Returns CPU code with a loop of ``iterations`` before each partition; 0 adds a comment only."""
     code = artifact.host_code + f"// {iterations} iterations\n"
     if iterations:
-        entries = "|".join(re.escape(panel.entry) for panel in artifact.panels)
+        entries = "|".join(re.escape(partition.entry) for partition in artifact.partitions)
         begin = re.compile(rf"^(\s*llvm\.func @(?:{entries})\(.*\{{)$", re.MULTILINE)
         code, count = begin.subn(r"\1\n    llvm.call @additional_work() : () -> ()", code)
-        if count != len(artifact.panels):
+        if count != len(artifact.partitions):
             raise ValueError(f"code: found {count} functions, allowed one for each panel")
         code = code.replace("module {", "module {" + WORK.format(iterations=iterations), 1)
     return replace(artifact, host_code=code, sha256=hashlib.sha256(code.encode()).hexdigest())

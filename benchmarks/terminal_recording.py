@@ -67,9 +67,9 @@ def _output(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def main(words: list[str]) -> int:
+def main(options: list[str]) -> int:
     """Writes the picture and prints the session as text."""
-    path, *commands = words
+    path, *commands = options
     with tempfile.TemporaryDirectory() as folder:
         session = record(tuple(commands), Path(folder))
     Path(path).write_text(svg(session), encoding="utf-8")

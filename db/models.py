@@ -291,7 +291,7 @@ class FleetNodeRow(Base):
     host: Mapped[str]
     process: Mapped[int]  # id on its host
     target: Mapped[str]  # for which the node works
-    seats: Mapped[int]  # candidates compiled at once; 0: it compiles nothing
+    slots: Mapped[int] = mapped_column("seats")  # candidates compiled at once; 0: it compiles nothing
     device: Mapped[str]  # that it alone measures on; "": it measures nothing
     machine: Mapped[dict[str, Any]] = mapped_column(sa.JSON)  # fields of Machine
     fingerprint: Mapped[str]  # Compiler.fingerprint
@@ -313,7 +313,7 @@ class FleetOutcomeRow(Base):
     stage: Mapped[str] = mapped_column(primary_key=True)
     body: Mapped[dict[str, Any]] = mapped_column(sa.JSON)
     node: Mapped[str]
-    told: Mapped[datetime.datetime]
+    reported: Mapped[datetime.datetime] = mapped_column("told")
 
 
 class FleetBlobRow(Base):

@@ -60,7 +60,7 @@ class ResultsImport:
         """
         for trial in results.trials:
             self._take(trial)
-        for final_time in results.finals:
+        for final_time in results.final_times:
             self._take_final(final_time)
         for floor in results.noises:
             for run in self._runs_of(floor.problem):

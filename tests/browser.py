@@ -61,9 +61,9 @@ class Browser:
 
     def value(self, expression: str) -> Any:
         """Returns the value of a JavaScript expression in the page."""
-        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
+        selected = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in selected, selected
+        return selected["result"].get("value")
 
     def picture(self, file: Path) -> None:
         """Writes a screenshot as PNG."""
@@ -95,11 +95,11 @@ class Browser:
         self._keep(message.get("method", ""), message.get("params", {}))
         return message
 
-    def _keep(self, event: str, told: dict[str, Any]) -> None:
+    def _keep(self, event: str, given: dict[str, Any]) -> None:
         if event in ("Runtime.exceptionThrown", "Log.entryAdded", "Runtime.consoleAPICalled"):
-            self.problems.append(json.dumps(told))
+            self.problems.append(json.dumps(given))
         if event == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(given["request"]["url"])
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"trials": 0}, "^trials: found 0, allowed 1 or more$"),
         ({"budget": 0}, "^budget: found 0, allowed seconds, more than 0$"),
@@ -144,9 +144,9 @@ def test_an_interrupted_run_raises_and_is_gone_on_with(
         ({"problem": "64x64x64"}, "^problem: found '64x64x64', allowed such as tuner.Matmul"),
     ],
 )
-def test_wrong_arguments_are_refused(database: str, words: dict[str, object], message: str) -> None:
+def test_wrong_arguments_are_refused(database: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        tuner.tune(**{"problem": PROBLEM, "db": database} | words)  # type: ignore[arg-type]
+        tuner.tune(**{"problem": PROBLEM, "db": database} | options)  # type: ignore[arg-type]
     assert not Path(database).exists()
 
 
@@ -214,8 +214,8 @@ def test_load_best_prefers_a_gpu_and_takes_the_cpu_where_the_gpu_has_nothing(
 
 def test_load_best_finds_what_was_tuned_for_another_name_of_the_chip(database: str, stored: Any) -> None:
     program = stored("sm_90a", ((PROBLEM, TargetName("cuda", "sm_90a")),))
-    for word in ("auto", "cuda", "cuda:sm_90a"):
-        assert tuner.load_best(PROBLEM, db=database, target=word)("a")[1] == program
+    for text in ("auto", "cuda", "cuda:sm_90a"):
+        assert tuner.load_best(PROBLEM, db=database, target=text)("a")[1] == program
     with pytest.raises(UsageError, match="nothing measured"):
         tuner.load_best(PROBLEM, db=database, target="cuda:sm_90")
 
@@ -258,9 +258,9 @@ def test_progress_is_reported_on_stderr_where_somebody_asks(
     assert capsys.readouterr().err == ""
     events: list[object] = []
     tuner.tune(PROBLEM, trials=5, db=database, observe=events.append, progress=True)
-    told = capsys.readouterr().err
-    assert "run 2: matmul 8x8x8 f32 nn none, fake" in told
-    assert "final re-measurement: " in told
+    given = capsys.readouterr().err
+    assert "run 2: matmul 8x8x8 f32 nn none, fake" in given
+    assert "final re-measurement: " in given
     assert {type(event).__name__ for event in events} >= {"RunStarted", "TrialDone", "RemeasurementStarted"}
     tuner.resume(2, db=database, retime=True, progress=True)
     assert "final re-measurement: " in capsys.readouterr().err

@@ -94,8 +94,8 @@ def _is_of_table(key: str, value: str) -> bool:
     number = NUMBER_TYPES.get(key.strip("'"))
     if number is None:
         return False
-    words = (str(number.bits), str(number.bytes), number.numpy_name)
-    return value.strip("()'").rpartition(".")[2] in words
+    options = (str(number.bits), str(number.bytes), number.numpy_name)
+    return value.strip("()'").rpartition(".")[2] in options
 
 
 def swallowed(tree: ast.AST) -> list[str]:

@@ -33,7 +33,7 @@ def test_the_workflow_tests_every_python_that_the_readme_promises() -> None:
 def test_the_nightly_workflow_calls_targets_of_make_that_exist() -> None:
     jobs = yaml_of(GITHUB / "workflows" / "nightly.yml")["jobs"].values()
     commands = [step["run"].split() for job in jobs for step in job["steps"] if "run" in step]
-    targets = [words[1] for words in commands if words[0] == "make"]
+    targets = [options[1] for options in commands if options[0] == "make"]
     assert targets == ["stress", "test"]
     for target in targets:
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -60,7 +60,7 @@ def test_pre_commit_runs_what_make_lint_runs() -> None:
 
 def _command(line: str) -> str:
     """Returns a command without its options and paths."""
-    return " ".join(word for word in line.split() if word.isalpha())
+    return " ".join(name for name in line.split() if name.isalpha())
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.stem)

@@ -283,12 +283,12 @@ def module_of(name: str) -> str:
 
 def package_of(module: str) -> str:
     """Returns the room of a module: its first part below tuner, and "tuner" of what starts the others."""
-    room = module.split(".")[0]
-    if room in ENTRIES:
+    storage = module.split(".")[0]
+    if storage in ENTRIES:
         return "tuner"
-    if room not in PACKAGES:
-        raise LookupError(f"tuner/{room}: name its room in {Path(__file__).name}")
-    return room
+    if storage not in PACKAGES:
+        raise LookupError(f"tuner/{storage}: name its room in {Path(__file__).name}")
+    return storage
 
 
 def _against_the_table(module: str, other: str) -> Iterator[str]:

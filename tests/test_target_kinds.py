@@ -25,8 +25,8 @@ def _questions(node: ast.AST) -> Iterator[ast.expr]:
     match node:
         case ast.Compare(left, _, others):
             yield from (each for each in (left, *others) if _is_kind(each))
-        case ast.Call(ast.Attribute(_, "startswith" | "removeprefix"), words):
-            yield from (each for each in words if _is_word(each))
+        case ast.Call(ast.Attribute(_, "startswith" | "removeprefix"), options):
+            yield from (each for each in options if _is_word(each))
         case ast.Dict(keys):
             yield from (each for each in keys if each is not None and _is_word(each))
         case ast.match_case(ast.MatchValue(value)) if _is_word(value):

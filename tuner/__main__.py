@@ -16,36 +16,36 @@ def main() -> None:
     _end_by_interrupts(before)
     end_by_lost_interrupts()
     _open_closed_streams()
-    words = sys.argv[1:]
-    run = _measure_bundle if _is_bundle_measured(words) else _run_command
+    options = sys.argv[1:]
+    run = _measure_bundle if _is_bundle_measured(options) else _run_command
     try:
-        run(words, before)
+        run(options, before)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     finally:
         _end_by_interrupts(before)  # the interpreter's own end would print where it was interrupted
 
 
-def _run_command(_words: list[str], handler: object) -> None:
+def _run_command(_text: list[str], handler: object) -> None:
     from tuner.cli import main as command
 
     signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
     command(prog_name="tuner")
 
 
-def _measure_bundle(words: list[str], handler: object) -> None:
+def _measure_bundle(options: list[str], handler: object) -> None:
     from tuner.bundle.measure.command import main as measure
 
     signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
-    sys.exit(measure(words[1:]))
+    sys.exit(measure(options[1:]))
 
 
-def _is_bundle_measured(words: list[str]) -> bool:
-    if words[:1] != ["measure"]:
+def _is_bundle_measured(options: list[str]) -> bool:
+    if options[:1] != ["measure"]:
         return False
     import importlib.util
 
-    has_bundle = any(word.split("=")[0] == "--bundle" for word in words)
+    has_bundle = any(text.split("=")[0] == "--bundle" for text in options)
     return has_bundle or importlib.util.find_spec("click") is None
 
 

@@ -155,9 +155,9 @@ def resume(
     return _session(open_known, db, work, observe, progress)
 
 
-def _several(words: Any) -> Any:
+def _several(options: Any) -> Any:
     """Returns a single name or path as a tuple of one; a tuple unchanged."""
-    return (words,) if isinstance(words, Path | str) else words
+    return (options,) if isinstance(options, Path | str) else options
 
 
 def _session(
@@ -171,8 +171,8 @@ def _session(
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.parts.real import real_composition
 
-    with naming_database(db), opened(db) as store, _observer(observe, progress) as told:
-        tuned = work(real_composition(), store, Interruption(), told)
+    with naming_database(db), opened(db) as store, _observer(observe, progress) as given:
+        tuned = work(real_composition(), store, Interruption(), given)
     if tuned.is_interrupted:
         raise KeyboardInterrupt(
             f"run {tuned.run.id} is stored; go on with: tuner tune --resume {tuned.run.id}{database_text(db)}"
@@ -190,11 +190,11 @@ def _observer(own: "Observer | None", progress: bool) -> "Iterator[Observer]":
     if not progress:
         yield observe
         return
-    with telling() as tell:
+    with telling() as report:
 
         def both(event: "Event") -> None:
             observe(event)
-            tell(event)
+            report(event)
 
         yield both
 

@@ -29,17 +29,17 @@ from tuner.targets.gpu.cuda_tools import locate
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
+    options = _arguments()
     tool = locate("nvdisasm")
     if tool is None:
         sys.exit("nvdisasm: not found; pip install -e '.[bench]'")
-    chip = TURING if words.chip == TURING.name else chip_of(words.chip)
-    times_s = _recorded(words.file)
-    chosen = random.Random(words.seed).sample(sorted(times_s), min(words.points, len(times_s)))
+    chip = TURING if options.chip == TURING.name else chip_of(options.chip)
+    times_s = _recorded(options.file)
+    chosen = random.Random(options.seed).sample(sorted(times_s), min(options.points, len(times_s)))
     nvrtc, rows = Nvrtc(), []
     for number, knobs in enumerate(chosen):
         try:
-            cycles = predict(dict(knobs), chip, words.multiprocessors, nvrtc, tool)
+            cycles = predict(dict(knobs), chip, options.multiprocessors, nvrtc, tool)
         except ValueError as error:
             print(f"{dict(knobs)}: {str(error)[:300]}", file=sys.stderr)
             continue
@@ -49,9 +49,9 @@ def main() -> None:
             print(
                 f"{number + 1} of {len(chosen)}: {_evaluated(rows)['rank_correlation']:.3f}", file=sys.stderr
             )
-    asked = {name: getattr(words, name) for name in ("chip", "multiprocessors", "points", "seed")}
-    settings = {"file": words.file.name, "knobs": KNOBS, **asked}
-    emit(report("code_order", settings, rows, _evaluated(rows)), words.json, words.output)
+    asked = {name: getattr(options, name) for name in ("chip", "multiprocessors", "points", "seed")}
+    settings = {"file": options.file.name, "knobs": KNOBS, **asked}
+    emit(report("code_order", settings, rows, _evaluated(rows)), options.json, options.output)
 
 
 def _evaluated(rows: list[dict[str, Any]]) -> dict[str, Any]:

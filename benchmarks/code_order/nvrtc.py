@@ -21,8 +21,8 @@ class Nvrtc:
         program = ctypes.c_void_p()
         self._call("CreateProgram", ctypes.byref(program), source.encode(), b"kernel.cu", 0, None, None)
         try:
-            words = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-            if self._library.nvrtcCompileProgram(program, len(options), words):
+            texts = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+            if self._library.nvrtcCompileProgram(program, len(options), texts):
                 raise ValueError(self._text(program, "ProgramLog").decode())
             return self._text(program, "PTX").decode().rstrip("\0"), self._text(program, "CUBIN")
         finally:

@@ -40,58 +40,63 @@ SHIPPED = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    kind = _real if words.real else _idle if words.idle else _noise if words.noise else _simulated
-    emit(kind(words), words.json, words.output)
+    options = _arguments()
+    kind = _real if options.real else _idle if options.idle else _noise if options.noise else _simulated
+    emit(kind(options), options.json, options.output)
 
 
-def _simulated(words: argparse.Namespace) -> dict[str, Any]:
+def _simulated(options: argparse.Namespace) -> dict[str, Any]:
     try:
-        require_sampler(words.sampler)
-        space = ReplaySpace.read(words.recording)
+        require_sampler(options.sampler)
+        space = ReplaySpace.read(options.recording)
     except UsageError as error:
         sys.exit(f"fleet: {error}")
-    rows = [_told(row) for row in simulated_rows()]
-    staleness = [_told(row) for row in staleness_rows(space, words.sampler, words.evaluations, words.seeds)]
+    rows = [_reported(row) for row in simulated_rows()]
+    staleness = [
+        _reported(row) for row in staleness_rows(space, options.sampler, options.evaluations, options.seeds)
+    ]
     settings = {
-        "recording": words.recording.name,
-        "sampler": words.sampler,
-        "evaluations": words.evaluations,
-        "seeds": words.seeds,
+        "recording": options.recording.name,
+        "sampler": options.sampler,
+        "evaluations": options.evaluations,
+        "seeds": options.seeds,
     }
     summary = {"soonest": soonest_rows(rows, staleness)}
     return report("fleet_simulated", settings, rows, summary) | {"staleness": staleness}
 
 
-def _real(words: argparse.Namespace) -> dict[str, Any]:
+def _real(options: argparse.Namespace) -> dict[str, Any]:
     try:
         with server() as url:
             install(url, FleetSettings())
-            rows = [_told(row) for row in measured_rows(url, words.jobs, words.measurements, words.idle_s)]
+            rows = [
+                _reported(row)
+                for row in measured_rows(url, options.jobs, options.measurements, options.idle_s)
+            ]
     except NoServerError as error:
         sys.exit(f"fleet: {error}")
-    settings = {"jobs": words.jobs, "measurements": words.measurements, "idle_s": words.idle_s}
+    settings = {"jobs": options.jobs, "measurements": options.measurements, "idle_s": options.idle_s}
     return report("fleet_real", settings, rows, {})
 
 
-def _idle(words: argparse.Namespace) -> dict[str, Any]:
+def _idle(options: argparse.Namespace) -> dict[str, Any]:
     try:
-        rows = [_told(row) for row in idle_rows("cpu", words.shapes, words.trials)]
+        rows = [_reported(row) for row in idle_rows("cpu", options.shapes, options.trials)]
     except NoServerError as error:
         sys.exit(f"fleet: {error}")
     return report("fleet_idle", {"target": "cpu", "compiling": 2, "measuring": 1}, rows, {})
 
 
-def _noise(words: argparse.Namespace) -> dict[str, Any]:
+def _noise(options: argparse.Namespace) -> dict[str, Any]:
     try:
-        rows = [_told(row) for row in noise_rows("cpu", words.rounds, words.slice_s)]
+        rows = [_reported(row) for row in noise_rows("cpu", options.rounds, options.slice_s)]
     except NoServerError as error:
         sys.exit(f"fleet: {error}")
-    settings = {"target": "cpu", "rounds": words.rounds, "slice_s": words.slice_s}
+    settings = {"target": "cpu", "rounds": options.rounds, "slice_s": options.slice_s}
     return report("fleet_noise", settings, rows, {})
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _reported(row: dict[str, Any]) -> dict[str, Any]:
     """Prints a row of the results and returns it."""
     print(", ".join(f"{name} {value}" for name, value in row.items()), file=sys.stderr, flush=True)
     return row

@@ -28,8 +28,8 @@ def idle_rows(target: str, shapes: tuple[str, ...], trials: int) -> Iterator[dic
 
 
 def _tune(url: str, shape: str, target: str, trials: int) -> None:
-    words = ("tune", "matmul", shape, "--target", target, "--trials", str(trials), "--fleet", "--db", url)
-    command = [sys.executable, "-m", "tuner", *words, "--json"]
+    text = ("tune", "matmul", shape, "--target", target, "--trials", str(trials), "--fleet", "--db", url)
+    command = [sys.executable, "-m", "tuner", *text, "--json"]
     subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=LIMIT_S, check=True)
 
 

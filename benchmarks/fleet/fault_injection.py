@@ -139,15 +139,15 @@ class FaultInjection:
         self._nodes.wait_until_ready(self._compiling, self._measuring)
         self._drive("--resume", str(self._run.id))
 
-    def _drive(self, *words: str) -> None:
+    def _drive(self, *options: str) -> None:
         self._count += 1
         self._driver = f"driver{self._count}"
-        self._nodes.start_command(self._driver, ("tune", *words, "--fleet", "--db", self._url, "--json"))
+        self._nodes.start_command(self._driver, ("tune", *options, "--fleet", "--db", self._url, "--json"))
 
-    def _started(self, *words: str, before: tuple[str, ...] = ()) -> str:
+    def _started(self, *options: str, before: tuple[str, ...] = ()) -> str:
         self._count += 1
         name = f"node{self._count}"
-        self._nodes.start(name, *words, before=before)
+        self._nodes.start(name, *options, before=before)
         return name
 
     def _with_full_disk(self) -> str:

@@ -24,8 +24,8 @@ LIMIT_S: Final = 120
 @contextlib.contextmanager
 def sleeping_nodes(url: str, count: int, at_once: int, code_bytes: int) -> Iterator[tuple[int, ...]]:
     """Gives the process ids of nodes that poll for work; ends the nodes after the block."""
-    words = (url, QUEUE, str(at_once), str(code_bytes))
-    command = [sys.executable, "-m", "benchmarks.fleet.sleeping_node", *words]
+    options = (url, QUEUE, str(at_once), str(code_bytes))
+    command = [sys.executable, "-m", "benchmarks.fleet.sleeping_node", *options]
     with session(url) as connection:
         connection.execute("DELETE FROM procrastinate_workers")
         started = [subprocess.Popen(command) for _ in range(count)]
@@ -42,7 +42,15 @@ def sleeping_nodes(url: str, count: int, at_once: int, code_bytes: int) -> Itera
 def defer(connection: "Connection", run: str, number: int, *, alone: bool = False) -> None:
     """Queues a job; of jobs queued with ``alone`` one is done at a time."""
     work = FleetWork(
-        run, number, EVALUATE, "maker", "machine", Matmul(64, 64, 64), TargetName("cpu"), threads=1, seed=0
+        run,
+        number,
+        EVALUATE,
+        "compiler_build",
+        "machine",
+        Matmul(64, 64, 64),
+        TargetName("cpu"),
+        threads=1,
+        seed=0,
     )
     queues.defer(connection, QUEUE, work, 0, alone=alone)
 
@@ -52,10 +60,10 @@ def wait_for_outcomes(connection: "Connection", run: str, count: int) -> None:
     wait_until(connection, "SELECT count(*) >= %s FROM fleet_outcome WHERE run = %s", count, run)
 
 
-def wait_until(connection: "Connection", question: str, *words: object) -> None:
+def wait_until(connection: "Connection", question: str, *options: object) -> None:
     """Waits until a query returns true. Raises TimeoutError after a time limit."""
     give_up_s = time.monotonic() + LIMIT_S
-    while connection.execute(question.encode(), words).fetchone() != (True,):
+    while connection.execute(question.encode(), options).fetchone() != (True,):
         if time.monotonic() > give_up_s:
-            raise TimeoutError(f"{question} {words}: found no, allowed yes within {LIMIT_S} s")
+            raise TimeoutError(f"{question} {options}: found no, allowed yes within {LIMIT_S} s")
         time.sleep(LOOK_S)

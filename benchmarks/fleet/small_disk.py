@@ -20,11 +20,11 @@ def small_disk(folder: Path, kib: int) -> tuple[str, ...]:
     if shutil.which("unshare") is None:
         raise TunerError("small disk: found no unshare, which gives a process a file system of its own")
     as_root = () if os.geteuid() == 0 else ("-r",)
-    words = ("unshare", "-m", *as_root, "sh", "-c", MOUNT % kib, "sh", str(folder))
-    refused = subprocess.run([*words, "true"], capture_output=True, text=True, check=False)
+    phrase = ("unshare", "-m", *as_root, "sh", "-c", MOUNT % kib, "sh", str(folder))
+    refused = subprocess.run([*phrase, "true"], capture_output=True, text=True, check=False)
     if refused.returncode != 0:
         raise TunerError(f"small disk: found no leave to mount one: {refused.stderr.strip()}")
-    return words
+    return phrase
 
 
 def fill_disk(process: int, folder: Path) -> None:

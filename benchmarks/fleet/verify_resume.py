@@ -28,9 +28,9 @@ from tuner.tuning.parts.real import real_composition
 from tuner.tuning.resume_check import settings_on, uninterrupted_trials
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main(texts: Sequence[str] | None = None) -> int:
     """Checks runs and prints the results; returns the exit code."""
-    asked = arguments(words)
+    asked = arguments(texts)
     started_s = time.monotonic()
     checks = []
     print(f"0/{asked.runs} begins with runs that nothing happens to", file=sys.stderr)
@@ -47,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
     return DONE if all(check.is_exact for check in checks) else FAILED
 
 
-def arguments(words: Sequence[str] | None) -> argparse.Namespace:
+def arguments(texts: Sequence[str] | None) -> argparse.Namespace:
     """Returns the parsed command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -57,7 +57,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--sampler", action="append", default=[])
     parser.add_argument("--json", action="store_true")
-    return parser.parse_args(words)
+    return parser.parse_args(texts)
 
 
 def _checks(asked: argparse.Namespace) -> Iterator[FleetCheck]:

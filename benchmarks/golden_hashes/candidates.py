@@ -70,7 +70,7 @@ class BuiltCandidate:
         code = {"script": self.script.text, "code": self.artifact.code}
         program = self.artifact.program
         if program is None:
-            return code | {"panels": _lines(encode(self.artifact.panels))}
+            return code | {"panels": _lines(encode(self.artifact.partitions))}
         return code | {"launches": _lines(_without_code(program))}
 
 
@@ -91,8 +91,8 @@ def build(golden: GoldenCandidate) -> BuiltCandidate:
 
 
 def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
-    operation, shape, *words = row["problem"]
-    dtype, layout, epilogue, output = words
+    operation, shape, *options = row["problem"]
+    dtype, layout, epilogue, output = options
     batch, sizes = parse_sizes(operation, shape)
     return GoldenCandidate(
         number,

@@ -17,9 +17,9 @@ class CommandLine:
 
     database: Path
 
-    def printed(self, *words: str) -> str:
+    def printed(self, *options: str) -> str:
         """Returns the output of a command, without addresses. Raises RuntimeError where the command fails."""
-        done = CliRunner().invoke(main, words, env={"TUNER_DB": str(self.database)})
+        done = CliRunner().invoke(main, options, env={"TUNER_DB": str(self.database)})
         if done.exit_code != 0:
-            raise RuntimeError(f"tuner {' '.join(words)}: exit code {done.exit_code}: {done.stderr}")
+            raise RuntimeError(f"tuner {' '.join(options)}: exit code {done.exit_code}: {done.stderr}")
         return ADDRESS.sub("base@ = 0x0", done.stdout)

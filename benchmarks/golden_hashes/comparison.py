@@ -17,12 +17,12 @@ def differences(then: Hashes, now: Hashes) -> list[str]:
 
 def _different_parts(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Returns the parts that differ, each with how it differs."""
-    words = []
+    options = []
     for part in dict.fromkeys((*then, *now)):
         if part not in now:
-            words.append(f"{part} (missing)")
+            options.append(f"{part} (missing)")
         elif part not in then:
-            words.append(f"{part} (new)")
+            options.append(f"{part} (new)")
         elif then[part] != now[part]:
-            words.append(part)
-    return words
+            options.append(part)
+    return options

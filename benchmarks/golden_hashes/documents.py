@@ -63,15 +63,14 @@ OF_ALL = {  # part -> command
 def documents_of_trial(tuner: CommandLine, trial: int) -> dict[str, str]:
     """Returns what commands print of one trial, by part."""
     return {
-        part: tuner.printed(*(word.format(trial=trial) for word in words))
-        for part, words in OF_A_TRIAL.items()
+        part: tuner.printed(*(text.format(trial=trial) for text in text)) for part, text in OF_A_TRIAL.items()
     }
 
 
 def documents_of_all(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...]) -> Iterator[tuple[str, str]]:
     """Yields (part, text) of documents about many candidates."""
-    for part, words in OF_ALL.items():
-        yield part, tuner.printed(*words)
+    for part, text in OF_ALL.items():
+        yield part, tuner.printed(*text)
     yield "exported payload", tuner.printed("export", "--trial", "1", "--format", "payload")
     yield from _best_trials(tuner, candidates)
     yield "gate file", _gate_file(candidates)
@@ -92,9 +91,9 @@ def documents_of_all(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...])
 def _best_trials(tuner: CommandLine, candidates: tuple[BuiltCandidate, ...]) -> Iterator[tuple[str, str]]:
     """Yields the best trials of the first problem, and the replacement for stock mlir-opt."""
     first = candidates[0].golden
-    words = ("export", "matmul", first.problem.shape, "--machine", first.machine.name, "--json")
-    yield "best", tuner.printed(*words)
-    yield "best stock", tuner.printed(*words, "--stock")
+    text = ("export", "matmul", first.problem.shape, "--machine", first.machine.name, "--json")
+    yield "best", tuner.printed(*text)
+    yield "best stock", tuner.printed(*text, "--stock")
 
 
 def _gate_file(candidates: tuple[BuiltCandidate, ...]) -> str:

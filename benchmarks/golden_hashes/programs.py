@@ -104,7 +104,7 @@ def _texts(program: GoldenProgram, payload: str) -> Iterator[tuple[str, str]]:
         target = TargetName("simulator", chip)
         machine = ProgramCompiler.of(target, real_composition()).machine
         for options in program.options if chip == program.chips[0] else program.options[:1]:
-            yield from _compiled(f"{chip} {_words(options)}", payload, machine, target, options)
+            yield from _compiled(f"{chip} {_text(options)}", payload, machine, target, options)
     target = TargetName("simulator", program.chips[0])
     for step in program.steps:
         request = ProgramRequest(payload, target)
@@ -142,7 +142,7 @@ def _unescaped(text: str) -> str:
     return ESCAPE.sub(lambda match: chr(int(match[1], 16)), text).rstrip("\0")
 
 
-def _words(options: DeviceOptions) -> str:
+def _text(options: DeviceOptions) -> str:
     """Returns the form, and the options that differ from their defaults."""
     usual = DeviceOptions(options.form)
     changed = [f"{name}={value}" for name, value in vars(options).items() if value != getattr(usual, name)]

@@ -28,13 +28,13 @@ RIGHT, WRONG, MISUSE, INTERRUPTED = 0, 1, 2, 130
 
 def main() -> None:
     """Runs the check."""
-    words = _arguments()
+    options = _arguments()
     try:
-        bed = bed_of(words.device, words.quick)
+        bed = bed_of(options.device, options.quick)
     except DeviceError as error:
         print(f"gpu-check: {error}; --device simulator checks what needs no GPU", file=sys.stderr)
         sys.exit(MISUSE)
-    output = words.output or default_output(bed)
+    output = options.output or default_output(bed)
     if output is not None and not output.parent.is_dir():
         print(
             f"gpu-check: output: found no folder {output.parent}, allowed one that is there", file=sys.stderr
@@ -44,17 +44,17 @@ def main() -> None:
     results: list[PartResult] = []
     code = INTERRUPTED
     try:
-        for part in words.parts:
-            limit_s = Budget(words.parts, words.seconds).limit_s(part, time.monotonic() - began_s)
+        for part in options.parts:
+            limit_s = Budget(options.parts, options.seconds).limit_s(part, time.monotonic() - began_s)
             print(f"{part}: up to {limit_s:.0f} s", file=sys.stderr, flush=True)
             results.append(run_part(part, bed, limit_s))
             print(indented(results[-1]), file=sys.stderr, flush=True)
         code = exit_code(tuple(results))
     except KeyboardInterrupt:
         print("interrupted; what is known is written", file=sys.stderr)
-    document = document_of(bed, words.seconds, tuple(results), time.monotonic() - began_s)
-    emit(document, words.json, output)
-    if not words.json:
+    document = document_of(bed, options.seconds, tuple(results), time.monotonic() - began_s)
+    emit(document, options.json, output)
+    if not options.json:
         print(table(tuple(results)))
     sys.exit(code)
 
@@ -115,11 +115,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few checks of each part")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--output", type=Path, help="write the document to this file")
-    words = parser.parse_args()
-    words.parts = tuple(
-        part for part in WEIGHTS if part in words.parts
+    options = parser.parse_args()
+    options.parts = tuple(
+        part for part in WEIGHTS if part in options.parts
     )  # in the order that shares are made for
-    return words
+    return options
 
 
 def _seconds(text: str) -> float:

@@ -38,21 +38,21 @@ def attempt(check: Check) -> tuple[CheckOutcome, bool]:
 def ask(checks: tuple[Check, ...], start: int, limit_s: float, pipe: IO[str]) -> None:
     """Runs checks from number ``start`` on until the seconds are over or a check raises."""
     began_s = time.monotonic()
-    _tell(pipe, {"checks": [check.name for check in checks]})
+    _report(pipe, {"checks": [check.name for check in checks]})
     for number in range(start, len(checks)):
         if time.monotonic() - began_s >= limit_s:
             return
         check, start_s = checks[number], time.monotonic()
-        _tell(pipe, {"begin": number, "limit_s": check.limit_s})
+        _report(pipe, {"begin": number, "limit_s": check.limit_s})
         outcome, has_raised = attempt(check)
         seconds = time.monotonic() - start_s
-        told = {"status": outcome.status, "words": outcome.words, "facts": outcome.facts}
-        _tell(pipe, {"done": number, "seconds": seconds, **told})
+        given = {"status": outcome.status, "words": outcome.words, "facts": outcome.facts}
+        _report(pipe, {"done": number, "seconds": seconds, **given})
         if has_raised:
             return
 
 
-def _tell(pipe: IO[str], line: dict[str, object]) -> None:
+def _report(pipe: IO[str], line: dict[str, object]) -> None:
     pipe.write(json.dumps(line, default=str) + "\n")
     pipe.flush()
 
@@ -67,10 +67,10 @@ def main() -> None:
     parser.add_argument("--start", type=int, default=0, help="number of the first check to ask")
     parser.add_argument("--limit", type=float, required=True, help="seconds")
     parser.add_argument("--pipe", type=int, default=1, help="descriptor to tell by")
-    words = parser.parse_args()
-    bed = Bed(words.device, words.chip, words.quick, words.limit)
-    with os.fdopen(words.pipe, "w") as pipe:
-        ask(checks_of(words.part, bed), words.start, words.limit, pipe)
+    options = parser.parse_args()
+    bed = Bed(options.device, options.chip, options.quick, options.limit)
+    with os.fdopen(options.pipe, "w") as pipe:
+        ask(checks_of(options.part, bed), options.start, options.limit, pipe)
 
 
 if __name__ == "__main__":

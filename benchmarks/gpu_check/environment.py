@@ -45,10 +45,10 @@ def ask_gpu(bed: Bed) -> CheckOutcome:
     if here is None:
         return passed(f"{device.name}, {device.chip}")
     facts = here.facts
-    words = (
+    text = (
         f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, driver {facts.driver_version}"
     )
-    return passed(words, gpu=asdict(facts), bus=here.bus)
+    return passed(text, gpu=asdict(facts), bus=here.bus)
 
 
 def ask_packages() -> CheckOutcome:
@@ -58,8 +58,8 @@ def ask_packages() -> CheckOutcome:
 
     versions = {name: version for name in PACKAGES if (version := _version(name)) is not None}
     llvm = llvm_version()
-    words = f"Python {platform.python_version()}, LLVM {llvm}, {len(versions)} packages"
-    return passed(words, packages=versions, llvm=llvm)
+    text = f"Python {platform.python_version()}, LLVM {llvm}, {len(versions)} packages"
+    return passed(text, packages=versions, llvm=llvm)
 
 
 def ask_ptxas(bed: Bed) -> CheckOutcome:

@@ -78,11 +78,11 @@ def called(
 
 
 def evaluated_by(
-    comparisons: list[Comparison], reports: tuple[str, ...], words: str, **more: Any
+    comparisons: list[Comparison], reports: tuple[str, ...], texts: str, **more: Any
 ) -> CheckOutcome:
     """Returns an outcome from comparisons of numbers and from the reports of a simulated device."""
     if not comparisons:
-        return evaluated(not reports, reports[0] if reports else f"{words}, nothing to compare", **more)
+        return evaluated(not reports, reports[0] if reports else f"{texts}, nothing to compare", **more)
     worst = max(
         comparisons, key=lambda one: one.max_error / one.tolerance if one.tolerance else one.max_error
     )
@@ -90,7 +90,7 @@ def evaluated_by(
     if reports:
         return evaluated(False, f"{reports[0]}, and {len(reports) - 1} more", **facts)
     differs = f"{worst.name} differs by {worst.max_error:.3g}, allowed {worst.tolerance:.3g}"
-    return passed(words, **facts) if worst.is_equal else evaluated(False, differs, **facts)
+    return passed(texts, **facts) if worst.is_equal else evaluated(False, differs, **facts)
 
 
 def uploaded(device: AbstractDevice, arrays: tuple[Any, ...]) -> tuple[Any, ...]:

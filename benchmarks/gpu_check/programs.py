@@ -93,13 +93,13 @@ def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
     program = DeviceFunction(code, recorder)
     for _ in range(CALLS):
         program(*copies(arguments))
-        counts.append(tuple(count(recorder, word) for word in ("create stream", "load ")))
+        counts.append(tuple(count(recorder, name) for name in ("create stream", "load ")))
     program.close()
     streams, modules = counts[0]
-    words = f"{CALLS} calls: {counts[-1][0]} streams, {counts[-1][1]} modules; one: {streams}, {modules}"
+    phrase = f"{CALLS} calls: {counts[-1][0]} streams, {counts[-1][1]} modules; one: {streams}, {modules}"
     is_right = counts[-1] == counts[0] == (code.stream_slots, code.llvm.count("gpu.binary @"))
     return evaluated(
-        is_right, words, streams=[each[0] for each in counts], modules=[each[1] for each in counts]
+        is_right, phrase, streams=[each[0] for each in counts], modules=[each[1] for each in counts]
     )
 
 
@@ -113,9 +113,9 @@ def overlap(bed: Bed) -> CheckOutcome:
     device = bed.open()
     views = uploaded(device, arguments_of(code))
     times = ProgramTimes(0.0, kernel_times(device, code, views), code.stream_slots)
-    words = f"{times.kernel_s * 1e3:.3g} ms in {len(times.kernels)} kernels on {times.streams} streams, "
-    words += f"overlap {times.overlap or 0.0:.2f}"
-    return evaluated(not times.is_serialized, words, overlap=times.overlap, kernel_s=times.kernel_s)
+    phrase = f"{times.kernel_s * 1e3:.3g} ms in {len(times.kernels)} kernels on {times.streams} streams, "
+    phrase += f"overlap {times.overlap or 0.0:.2f}"
+    return evaluated(not times.is_serialized, phrase, overlap=times.overlap, kernel_s=times.kernel_s)
 
 
 def ask_random(bed: Bed) -> CheckOutcome:
@@ -147,6 +147,6 @@ def against_simulator(
     return evaluated_by(comparisons, (*reports_of(device), *reports_of(simulated)), streams)
 
 
-def count(recorder: Any, word: str) -> int:
+def count(recorder: Any, name: str) -> int:
     """Returns how many calls of a trace begin with ``word``."""
-    return sum(line.startswith(word) for line in recorder.trace)
+    return sum(line.startswith(name) for line in recorder.trace)

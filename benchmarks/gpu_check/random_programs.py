@@ -29,13 +29,13 @@ def random_programs(bed: Bed) -> CheckOutcome:
     device, comparisons = bed.open(), list[Comparison]()
     for number, program in enumerate(draw_programs(count, SEED)):
         form = FORMS[number % len(FORMS)]
-        told: dict[str, Any] = {"form": form, "program": program.text}
+        reported: dict[str, Any] = {"form": form, "program": program.text}
         try:
             comparisons += on_host_too(bed, device, program, form)
         except TunerError as error:
-            return failed(str(error), **told)
+            return failed(str(error), **reported)
         if reports_of(device) or not all(one.is_equal for one in comparisons):
-            return evaluated_by(comparisons, reports_of(device), "", **told)
+            return evaluated_by(comparisons, reports_of(device), "", **reported)
     return evaluated_by(comparisons, (), f"{count} programs")
 
 

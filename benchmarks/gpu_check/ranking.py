@@ -115,10 +115,10 @@ def compared_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
         return failed(f"found {len(rows)} points with times, allowed {LEAST_POINTS} or more", pairs=rows)
     columns = np.array(rows).T
     facts: dict[str, Any] = {"pairs": rows}
-    words = []
+    options = []
     for name, predictions in zip(MODELS, columns, strict=False):
         if not np.isfinite(predictions).any():
-            words.append(f"{name}: none")
+            options.append(f"{name}: none")
             continue
         found = ordering(predictions, columns[-1], np.random.default_rng(0))
         facts[name] = {
@@ -129,8 +129,8 @@ def compared_pairs(pairs: Iterable[PredictedTime]) -> CheckOutcome:
         }
         accepted = "accepted" if found.is_accepted else "not accepted"
         regret = ", ".join(f"{share:.0%} after {first}" for first, share in found.regret)
-        words.append(f"{name}: rank correlation {found.rank_correlation:.2f}, regret {regret}, {accepted}")
-    return passed(f"{len(rows)} points; {'; '.join(words)}", **facts)
+        options.append(f"{name}: rank correlation {found.rank_correlation:.2f}, regret {regret}, {accepted}")
+    return passed(f"{len(rows)} points; {'; '.join(options)}", **facts)
 
 
 def _problem(entry: StrategyEntry, chip: str) -> Iterator[Problem]:

@@ -41,42 +41,42 @@ class _Told:
             self.rows.append(Row(self.names[line["done"]], outcome, line["seconds"]))
             self.next, self.begun = line["done"] + 1, None
 
-    def give_up(self, words: str) -> None:
+    def give_up(self, options: str) -> None:
         """Fails the check that was begun."""
         assert self.begun is not None
         seconds = time.monotonic() - self.begun_s
-        self.rows.append(Row(self.names[self.begun], failed(words), seconds))
+        self.rows.append(Row(self.names[self.begun], failed(options), seconds))
         self.next, self.begun = self.begun + 1, None
 
 
 def run_part(part: str, bed: Bed, limit_s: float, python: tuple[str, ...] = (sys.executable,)) -> PartResult:
     """Runs a part until it is done or its seconds are over; restarts a child process that ends early."""
     began_s = time.monotonic()
-    told = _Told()
+    given = _Told()
     while (left_s := limit_s - (time.monotonic() - began_s)) > 0:
-        before = told.next
-        error = _run_child(_command(part, bed, told.next, left_s, python), told, left_s)
-        if told.begun is not None:
+        before = given.next
+        error = _run_child(_command(part, bed, given.next, left_s, python), given, left_s)
+        if given.begun is not None:
             if not error:
                 break  # the part's seconds were over in the middle of a check
-            told.give_up(error)
+            given.give_up(error)
         elif error:
-            told.rows.append(Row("end" if told.names else "start", failed(error), 0.0))
-        if told.next in (before, len(told.names)):
+            given.rows.append(Row("end" if given.names else "start", failed(error), 0.0))
+        if given.next in (before, len(given.names)):
             break
     seconds = time.monotonic() - began_s
-    if not told.names and not told.rows:
-        told.rows.append(Row("start", failed(f"nothing was asked within {limit_s:g} s"), seconds))
-    return PartResult(part, tuple(told.rows), tuple(told.names[told.next :]), seconds, limit_s)
+    if not given.names and not given.rows:
+        given.rows.append(Row("start", failed(f"nothing was asked within {limit_s:g} s"), seconds))
+    return PartResult(part, tuple(given.rows), tuple(given.names[given.next :]), seconds, limit_s)
 
 
 def _command(part: str, bed: Bed, start: int, left_s: float, python: tuple[str, ...]) -> list[str]:
-    words = [*python, "-m", "benchmarks.gpu_check.child", part, "--device", bed.device, "--chip", bed.chip]
-    words += ["--start", str(start), "--limit", f"{left_s:.1f}"]
-    return words + (["--quick"] if bed.is_quick else [])
+    options = [*python, "-m", "benchmarks.gpu_check.child", part, "--device", bed.device, "--chip", bed.chip]
+    options += ["--start", str(start), "--limit", f"{left_s:.1f}"]
+    return options + (["--quick"] if bed.is_quick else [])
 
 
-def _run_child(command: list[str], told: _Told, left_s: float) -> str:
+def _run_child(command: list[str], given: _Told, left_s: float) -> str:
     """Reads a child's lines; returns why the child ended early, "" where it did not or the time was over."""
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as complaints:
@@ -93,7 +93,7 @@ def _run_child(command: list[str], told: _Told, left_s: float) -> str:
         late: str | None = ""
         try:
             with os.fdopen(reading, "rb", buffering=0) as pipe:
-                late = _hear(pipe, told, left_s)
+                late = _hear(pipe, given, left_s)
         finally:
             code = _end(child, 0.0 if late is not None else ENDING_S)
         if late is not None:
@@ -101,7 +101,7 @@ def _run_child(command: list[str], told: _Told, left_s: float) -> str:
         return "" if code == 0 else f"{_ended(code)}: {_last_line(complaints)}"
 
 
-def _hear(pipe: IO[bytes], told: _Told, left_s: float) -> str | None:
+def _hear(pipe: IO[bytes], given: _Told, left_s: float) -> str | None:
     """Reads lines to the end.
 
     Returns why reading stopped before, "" for the end of the part's time, or None.
@@ -111,19 +111,19 @@ def _hear(pipe: IO[bytes], told: _Told, left_s: float) -> str | None:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
             now_s = time.monotonic()
-            part_s, check_s = start_s + left_s - now_s, told.begun_s + told.limit_s - now_s
+            part_s, check_s = start_s + left_s - now_s, given.begun_s + given.limit_s - now_s
             if part_s <= 0:
                 return ""
-            if told.begun is not None and check_s <= 0:
-                return f"no result within {told.limit_s:g} s"
-            if not selector.select(part_s if told.begun is None else min(part_s, check_s)):
+            if given.begun is not None and check_s <= 0:
+                return f"no result within {given.limit_s:g} s"
+            if not selector.select(part_s if given.begun is None else min(part_s, check_s)):
                 continue
             taken = pipe.read(65536)
             if not taken:
                 return None
             *lines, rest = (rest + taken).split(b"\n")
             for line in lines:
-                told.hear(json.loads(line))
+                given.hear(json.loads(line))
 
 
 def _end(child: "subprocess.Popen[bytes]", retry_limit_s: float) -> int:

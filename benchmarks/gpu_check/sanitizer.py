@@ -74,8 +74,8 @@ def verdict(tool: str, code: int, text: str) -> CheckOutcome:
         lines = [line for line in text.splitlines() if line.strip()] or ["no output"]
         return failed(f"{tool}: no summary, exit code {code}: {lines[-1].strip(' =')}")
     complaint = f": {found[0].lstrip('= ')}" if found else ""
-    words = f"{summary[0].removeprefix('SUMMARY: ')}, exit code {code}{complaint}"
-    return evaluated(code == 0 and summary[1] == "0", f"{tool}: {words}", summary=summary[0])
+    phrase = f"{summary[0].removeprefix('SUMMARY: ')}, exit code {code}{complaint}"
+    return evaluated(code == 0 and summary[1] == "0", f"{tool}: {phrase}", summary=summary[0])
 
 
 def run_once(bed: Bed, strategy: str) -> str:
@@ -91,10 +91,10 @@ def run_once(bed: Bed, strategy: str) -> str:
     rng = np.random.default_rng(0)
     inputs = draw(problem, draw_base(problem, rng), rng)
     found, stray_bytes = run_on(bed.open(), program, inputs)
-    evaluation, words = compare(inputs, found)
+    evaluation, phrase = compare(inputs, found)
     if stray_bytes:
         return f"wrote {stray_bytes} bytes outside of C"
-    return "" if evaluation.max_error <= 1.0 else words
+    return "" if evaluation.max_error <= 1.0 else phrase
 
 
 def main() -> None:
@@ -104,9 +104,9 @@ def main() -> None:
     parser.add_argument("--chip", required=True)
     parser.add_argument("--strategy", required=True)
     parser.add_argument("--quick", action="store_true", help="a small problem")
-    words = parser.parse_args()
+    phrase = parser.parse_args()
     try:
-        sys.exit(run_once(Bed(words.device, words.chip, words.quick), words.strategy) or 0)
+        sys.exit(run_once(Bed(phrase.device, phrase.chip, phrase.quick), phrase.strategy) or 0)
     except TunerError as error:
         sys.exit(str(error))
 

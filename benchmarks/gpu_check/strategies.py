@@ -89,10 +89,10 @@ def compared(inputs: Inputs, found: Array, simulated: Array, knobs: dict[str, An
         return failed(f"the GPU is wrong: {gpu_result}", **facts)
     if not of_simulator.max_error <= 1.0:
         return failed(f"the simulator is wrong: {simulator_result}", **facts)
-    words = (
+    text = (
         f"{facts['other_bits']} of {found.size} elements have other bits, {facts['difference']:.2g} at most"
     )
-    return evaluated(not wrong.any(), words, **facts)
+    return evaluated(not wrong.any(), text, **facts)
 
 
 def differences(inputs: Inputs, one: Array, other: Array) -> Array:
@@ -110,8 +110,8 @@ def listed(inputs: Inputs, found: Array, simulated: Array, wrong: Array) -> Iter
     expected = inputs.expected
     for row, column in np.argwhere(wrong)[:LISTED]:
         numbers = {"gpu": found, "simulator": simulated, "expected": expected}
-        told = {name: str(array[row, column]) for name, array in numbers.items()}
-        yield {"row": int(row), "column": int(column), **told}
+        given = {name: str(array[row, column]) for name, array in numbers.items()}
+        yield {"row": int(row), "column": int(column), **given}
 
 
 def run_on(device: AbstractDevice, program: KernelProgram, inputs: Inputs) -> tuple[Array, int]:

@@ -65,14 +65,14 @@ def twice(bed: Bed, dtype: str) -> CheckOutcome:
 def same(one: Measurement, again: Measurement, flop: float, peak_flop_per_s: float | None) -> CheckOutcome:
     """Compares two timings of the same code."""
     noise, speed = noise_of(one, again), flop / min(one.median_s, again.median_s)
-    words = f"{one.median_s * 1e6:.1f} and {again.median_s * 1e6:.1f} us, noise {100 * noise:.2f} %"
+    text = f"{one.median_s * 1e6:.1f} and {again.median_s * 1e6:.1f} us, noise {100 * noise:.2f} %"
     facts: dict[str, Any] = {"median_s": [one.median_s, again.median_s], "noise": noise, "flop_per_s": speed}
     if peak_flop_per_s is not None:
         facts["peak_share"] = speed / peak_flop_per_s
         if speed > PEAK_SHARE * peak_flop_per_s:
             impossible = f"{speed / 1e12:.1f} TFLOP/s, documented {peak_flop_per_s / 1e12:.1f}"
             return evaluated(False, f"faster than the chip: {impossible}", **facts)
-    return evaluated(noise <= NOISE_LIMIT, words, **facts)
+    return evaluated(noise <= NOISE_LIMIT, text, **facts)
 
 
 def host_against_events(bed: Bed, dtype: str) -> CheckOutcome:
@@ -95,9 +95,9 @@ def clocks_agree(
         by_events_s = take(runs) * runs
         by_host_s = clock() - start_s
     ratio = by_host_s / by_events_s
-    words = f"{runs} runs: {by_host_s * 1e3:.2f} ms by the host, {by_events_s * 1e3:.2f} by events"
+    text = f"{runs} runs: {by_host_s * 1e3:.2f} ms by the host, {by_events_s * 1e3:.2f} by events"
     low, high = HOST_RATIO
-    return evaluated(low <= ratio <= high, words, ratio=ratio, host_s=by_host_s, events_s=by_events_s)
+    return evaluated(low <= ratio <= high, text, ratio=ratio, host_s=by_host_s, events_s=by_events_s)
 
 
 def baseline(bed: Bed, dtype: str) -> CheckOutcome:
@@ -122,14 +122,14 @@ def versus(
         except TunerError as error:
             own = timer.measure(bench.work, effort, rng)
             facts = times_document(problem, own, None, "")
-            return passed(f"{words_of(facts)}; {error}", **facts)
+            return passed(f"{holder_text(facts)}; {error}", **facts)
         by_library = bench.checked(lambda stream: bench.multiply(library, stream))
         own, theirs = timer.measure_together((bench.work, by_library), effort, rng)
     library.close()
     conditions = gpu.conditions_since(before)
     facts = times_document(problem, own, theirs, library.name)
     facts["slowdowns"] = [] if conditions is None else list(conditions.slowdowns)
-    return passed(words_of(facts), **facts)
+    return passed(holder_text(facts), **facts)
 
 
 class Bench:
@@ -181,11 +181,11 @@ def times_document(
     return facts | {"baseline": found, "ratio": theirs.median_s / own.median_s}
 
 
-def words_of(facts: dict[str, Any]) -> str:
+def holder_text(facts: dict[str, Any]) -> str:
     """Returns times for a line."""
-    words = f"{facts['median_s'] * 1e6:.1f} us, {facts['tflop_per_s']:.1f} TFLOP/s"
+    text = f"{facts['median_s'] * 1e6:.1f} us, {facts['tflop_per_s']:.1f} TFLOP/s"
     return (
-        words if "ratio" not in facts else f"{words}, {facts['baseline']['name']} / ours {facts['ratio']:.3f}"
+        text if "ratio" not in facts else f"{text}, {facts['baseline']['name']} / ours {facts['ratio']:.3f}"
     )
 
 

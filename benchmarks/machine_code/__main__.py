@@ -30,7 +30,7 @@ from tuner.targets.gpu.ptxas import require_ptxas
 
 def main() -> None:
     """Compiles every tile for every chip, and counts."""
-    words = _arguments()
+    options = _arguments()
     tool = locate("nvdisasm")
     if tool is None:
         sys.exit("nvdisasm: found none, allowed one on PATH or from nvidia-cuda-nvdisasm")
@@ -38,7 +38,7 @@ def main() -> None:
     rows = [row for chip in (*CHIPS, HOPPER_CHIP) for row in _rows(chip, tool)]
     for row in rows:
         print(_line(row), file=sys.stderr)
-    counts = [count_conflicts(shared, words.points, seed=words.seed) for shared in ("swizzle", "pad")]
+    counts = [count_conflicts(shared, options.points, seed=options.seed) for shared in ("swizzle", "pad")]
     summary = {
         "nvdisasm": tool.origin,
         "ptxas": ptxas.version,
@@ -48,11 +48,11 @@ def main() -> None:
         },
         "bank_conflicts": [asdict(count) for count in counts],
     }
-    settings = {"chips": (*CHIPS, HOPPER_CHIP), "points": words.points, "seed": words.seed}
-    emit(report("machine_code", settings, rows, summary), words.json, words.output)
+    settings = {"chips": (*CHIPS, HOPPER_CHIP), "points": options.points, "seed": options.seed}
+    emit(report("machine_code", settings, rows, summary), options.json, options.output)
 
 
-def loop_row(tile: ComparedTile, maker: str, program: KernelProgram, tool: Tool) -> dict[str, Any]:
+def loop_row(tile: ComparedTile, compiler_build: str, program: KernelProgram, tool: Tool) -> dict[str, Any]:
     """Returns what an assembled program's main loop is made of, and what a block of it needs."""
     (kernel,) = read_kernels(listing_of(program.cubin, tool.path))
     counts = count_loop(kernel, program.chip)
@@ -61,7 +61,7 @@ def loop_row(tile: ComparedTile, maker: str, program: KernelProgram, tool: Tool)
     return {
         "tile": tile.name,
         "chip": program.chip,
-        "maker": maker,
+        "maker": compiler_build,
         **asdict(counts),
         **(asdict(count_pipeline(kernel, resources)) if program.chip == HOPPER_CHIP else {}),
         "stalls_over_ideal": round(counts.stalls_over_ideal, 4),
@@ -83,9 +83,9 @@ def _rows(chip: str, tool: Tool) -> Iterator[dict[str, Any]]:
     if importlib.util.find_spec("triton") is not None:
         from benchmarks.machine_code import triton_matmul
 
-        maker = f"triton {importlib.metadata.version('triton')}"
+        compiler_build = f"triton {importlib.metadata.version('triton')}"
         for tile in (each for each in tiles if not each.is_variant):
-            yield loop_row(tile, maker, ptxas.assemble(triton_matmul.compiled(tile, chip)), tool)
+            yield loop_row(tile, compiler_build, ptxas.assemble(triton_matmul.compiled(tile, chip)), tool)
 
 
 def _is_held(row: dict[str, Any]) -> bool:

@@ -61,20 +61,20 @@ GEMM_RULES = (
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
+    options = _arguments()
     spaces = [(f"{kind} 1e{power}", kind, power) for power in range(5, 9) for kind in ("free", "gemm")]
-    rows = [_measured(name, _generated(kind, 10**power), words.repeats) for name, kind, power in spaces]
-    for path in words.hub:
+    rows = [_measured(name, _generated(kind, 10**power), options.repeats) for name, kind, power in spaces]
+    for path in options.hub:
         space, recorded = recorded_space(path)
         _require_recorded(path, FeasibleSet.of((space,)), recorded)
-        rows.append(_measured(path.name, space, words.repeats))
+        rows.append(_measured(path.name, space, options.repeats))
     for row in rows:
         print(
             f"{row['space']:24s} {row['cartesian']:>11d} combinations, {row['feasible']:>10d} feasible, "
             f"{row['rows']:>9d} rows: {row['median_s']:.3f} s, {row['peak_mib']:.0f} MiB",
             file=sys.stderr,
         )
-    emit(report("space", {"repeats": words.repeats}, rows, _summary(rows)), words.json, words.output)
+    emit(report("space", {"repeats": options.repeats}, rows, _summary(rows)), options.json, options.output)
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -32,13 +32,13 @@ REFUSED = Failure(Stage.COMPILE, "configuration is not valid")
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    space, recorded = recorded_space(words.file)
+    options = _arguments()
+    space, recorded = recorded_space(options.file)
     if FeasibleSet.of((space,)).rows != len(recorded):
-        sys.exit(f"{words.file}: its configurations are not those that CLBlast allows")
+        sys.exit(f"{options.file}: its configurations are not those that CLBlast allows")
     every = np.concatenate(list(cartesian_blocks(space)))
     works = _allowed(space, [each.text for each in space.constraints], every)
-    rows = [_row(space, count, words.seeds, every, works) for count in words.trials]
+    rows = [_row(space, count, options.seeds, every, works) for count in options.trials]
     for row in rows:
         print(
             f"{row['trials']:6d} trials: {row['constraints']:.1f} constraints reject "
@@ -46,8 +46,8 @@ def main() -> None:
             f"{row['median_s']:.2f} s",
             file=sys.stderr,
         )
-    settings = {"file": words.file.name, "trials": words.trials, "seeds": words.seeds}
-    emit(report("mining", settings, rows, {}), words.json, words.output)
+    settings = {"file": options.file.name, "trials": options.trials, "seeds": options.seeds}
+    emit(report("mining", settings, rows, {}), options.json, options.output)
 
 
 def _row(space: SearchSpace, count: int, seeds: int, every: Indices, works: Truth) -> dict[str, Any]:

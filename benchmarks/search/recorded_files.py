@@ -16,14 +16,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     add_report_options(parser)
-    words = parser.parse_args()
-    rows = [_read(file) for file in words.files]
-    if not words.json:
+    options = parser.parse_args()
+    rows = [_read(file) for file in options.files]
+    if not options.json:
         for row in rows:
             print(f"{row['file']}: {row['rows']} rows, {row['forbidden']} forbidden, {row['read_s']:.2f} s")
-    settings = {"files": [file.name for file in words.files]}
+    settings = {"files": [file.name for file in options.files]}
     summary = {"slowest_s": max(row["read_s"] for row in rows)}
-    emit(report("recorded", settings, rows, summary), words.json, words.output)
+    emit(report("recorded", settings, rows, summary), options.json, options.output)
 
 
 def _read(file: Path) -> dict[str, Any]:

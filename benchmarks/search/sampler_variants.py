@@ -40,12 +40,12 @@ class Variant:
     @classmethod
     def of(cls, text: str) -> "Variant":
         """Parses ``SAMPLER:MODULE.CONSTANT=NUMBER...``. Raises ArgumentTypeError for unknown names."""
-        sampler, *words = text.split(":")
+        sampler, *options = text.split(":")
         try:
             require_sampler(sampler)
         except UsageError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
-        return cls(text, sampler, tuple(_constant(word) for word in words))
+        return cls(text, sampler, tuple(_constant(given) for given in options))
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -62,21 +62,21 @@ class Variant:
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    seeds = range(words.first, words.first + words.spaces)
-    work = partial(_scores, tuple(words.variants), words.evaluations)
-    with ProcessPoolExecutor(words.processes) as pool:
+    options = _arguments()
+    seeds = range(options.first, options.first + options.spaces)
+    work = partial(_scores, tuple(options.variants), options.evaluations)
+    with ProcessPoolExecutor(options.processes) as pool:
         scores = np.array(list(pool.map(work, seeds)))  # (spaces, variants)
-    rows = [_row(variant, scores[:, place], scores[:, 0]) for place, variant in enumerate(words.variants)]
+    rows = [_row(variant, scores[:, place], scores[:, 0]) for place, variant in enumerate(options.variants)]
     for row in rows:
         print(
             f"{row['variant']:44s} P {row['p']:.3f} +- {row['p_standard_error']:.3f}  "
             f"{row['difference']:+.3f} +- {row['difference_standard_error']:.3f}",
             file=sys.stderr,
         )
-    settings = {name: getattr(words, name) for name in ("spaces", "first", "evaluations")}
+    settings = {name: getattr(options, name) for name in ("spaces", "first", "evaluations")}
     summary = {"mean_p": {row["variant"]: row["p"] for row in rows}}
-    emit(report("replay_variants", settings, rows, summary), words.json, words.output)
+    emit(report("replay_variants", settings, rows, summary), options.json, options.output)
 
 
 def _scores(variants: tuple[Variant, ...], evaluations: int, seed: int) -> list[float]:
@@ -103,15 +103,15 @@ def _standard_error(values: Scores) -> float:
     return float(values.std(ddof=1) / len(values) ** 0.5)
 
 
-def _constant(word: str) -> tuple[str, str, float]:
-    place, _, number = word.partition("=")
+def _constant(given: str) -> tuple[str, str, float]:
+    place, _, number = given.partition("=")
     module, _, name = place.partition(".")
     try:
         value = float(number)
         before = getattr(_module(module), name)
     except (ValueError, ImportError, AttributeError):
         raise argparse.ArgumentTypeError(
-            f"found {word!r}, allowed MODULE.CONSTANT=NUMBER of tuner.samplers"
+            f"found {given!r}, allowed MODULE.CONSTANT=NUMBER of tuner.samplers"
         ) from None
     return module, name, type(before)(value)
 
@@ -130,11 +130,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--evaluations", type=int, default=150)
     parser.add_argument("--processes", type=int, default=2)
     add_report_options(parser)
-    words = parser.parse_args()
+    options = parser.parse_args()
     for name, least in (("spaces", 2), ("first", 0), ("evaluations", 1), ("processes", 1)):
-        if getattr(words, name) < least:
-            parser.error(f"--{name}: found {getattr(words, name)}, allowed {least} or more")
-    return words
+        if getattr(options, name) < least:
+            parser.error(f"--{name}: found {getattr(options, name)}, allowed {least} or more")
+    return options
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ Scores = dict[str, dict[str, tuple[float, float]]]  # by search and space: P and
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    scores, spaces = _scores([json.loads(file.read_text()) for file in words.files])
+    options = _arguments()
+    scores, spaces = _scores([json.loads(file.read_text()) for file in options.files])
     if len(scores) < 2:
         sys.exit(f"search_ranks: found {len(scores)} searches that all spaces have, allowed 2 or more")
     rows = ranked(scores, spaces)
@@ -38,9 +38,9 @@ def main() -> None:
             f"P {row['mean_p']:+.3f} +- {errors['mean_p']:.3f}  lowest {row['lowest_p']:+.3f}",
             file=sys.stderr,
         )
-    settings = {"files": [file.name for file in words.files], "spaces": spaces, "draws": DRAWS}
+    settings = {"files": [file.name for file in options.files], "spaces": spaces, "draws": DRAWS}
     summary = {"mean_rank": {row["search"]: row["mean_rank"] for row in rows}}
-    emit(report("search_ranks", settings, rows, summary), words.json, words.output)
+    emit(report("search_ranks", settings, rows, summary), options.json, options.output)
 
 
 def ranked(scores: Scores, spaces: list[str]) -> list[dict[str, Any]]:

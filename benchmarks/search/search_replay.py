@@ -38,48 +38,48 @@ Search = Callable[[int], ReplayedSearch]  # of a seed
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
+    options = _arguments()
     try:
-        for name in words.sampler:
+        for name in options.sampler:
             require_sampler(name)
-        spaces = [ReplaySpace.read(file) for file in words.files]
+        spaces = [ReplaySpace.read(file) for file in options.files]
     except UsageError as error:
         sys.exit(f"search_replay: {error}")
-    spaces += [synthetic_space(seed) for seed in range(words.synthetic)]
+    spaces += [synthetic_space(seed) for seed in range(options.synthetic)]
     rows = []
     for space in spaces:
-        for row in _replayed(space, words):
+        for row in _replayed(space, options):
             print(_line(row), file=sys.stderr, flush=True)
             rows.append(row)
     settings = {
-        "files": [file.name for file in words.files],
-        "synthetic": words.synthetic,
-        "evaluations": words.evaluations,
-        "seeds": words.seeds,
+        "files": [file.name for file in options.files],
+        "synthetic": options.synthetic,
+        "evaluations": options.evaluations,
+        "seeds": options.seeds,
     }
-    emit(report("search_replay", settings, rows, _summary(rows)), words.json, words.output)
+    emit(report("search_replay", settings, rows, _summary(rows)), options.json, options.output)
 
 
-def _replayed(space: ReplaySpace, words: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def _replayed(space: ReplaySpace, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yields a row per search."""
-    for name in words.sampler:
-        search = partial(replay, space, name, evaluations=words.evaluations)
-        yield _row(space, name, words, search)
-    for name in words.scikit_learn:
-        search = partial(replay_tree_rival, space, name, evaluations=words.evaluations)
-        yield _row(space, TREES_PREFIX + name, words, search)
-    if not words.kernel_tuner:
+    for name in options.sampler:
+        search = partial(replay, space, name, evaluations=options.evaluations)
+        yield _row(space, name, options, search)
+    for name in options.scikit_learn:
+        search = partial(replay_tree_rival, space, name, evaluations=options.evaluations)
+        yield _row(space, TREES_PREFIX + name, options, search)
+    if not options.kernel_tuner:
         return
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "cache.json"
         write_cache(space, cache)
-        for name in words.kernel_tuner:
-            search = partial(replay_kernel_tuner, space, cache, name, evaluations=words.evaluations)
-            yield _row(space, PREFIX + name, words, search)
+        for name in options.kernel_tuner:
+            search = partial(replay_kernel_tuner, space, cache, name, evaluations=options.evaluations)
+            yield _row(space, PREFIX + name, options, search)
 
 
-def _row(space: ReplaySpace, name: str, words: argparse.Namespace, search: Search) -> dict[str, Any]:
-    done = [search(seed) for seed in range(words.seeds)]
+def _row(space: ReplaySpace, name: str, options: argparse.Namespace, search: Search) -> dict[str, Any]:
+    done = [search(seed) for seed in range(options.seeds)]
     scores = [space.score(one.found_s) for one in done]
     asks = sum(one.asks for one in done)
     optimum = float(space.ordered_s[0])
@@ -131,15 +131,15 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=20, help="searches of each, seeds 0, 1, ...")
     add_report_options(parser)
-    words = parser.parse_args()
-    if not words.files and not words.synthetic:
+    options = parser.parse_args()
+    if not options.files and not options.synthetic:
         parser.error("found no space, allowed files and --synthetic N")
     for name in ("evaluations", "seeds"):
-        if getattr(words, name) < 1:
-            parser.error(f"--{name}: found {getattr(words, name)}, allowed 1 or more")
-    words.kernel_tuner = _searches(parser, words.kernel_tuner)
-    words.scikit_learn = _tree_rivals(parser, words.scikit_learn)
-    return words
+        if getattr(options, name) < 1:
+            parser.error(f"--{name}: found {getattr(options, name)}, allowed 1 or more")
+    options.kernel_tuner = _searches(parser, options.kernel_tuner)
+    options.scikit_learn = _tree_rivals(parser, options.scikit_learn)
+    return options
 
 
 def _searches(parser: argparse.ArgumentParser, names: list[str] | None) -> tuple[str, ...]:

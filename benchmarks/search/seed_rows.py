@@ -42,9 +42,9 @@ SEARCH, EVALUATIONS = "tpe", 200
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    rows = [_recorded(file) for file in words.files]
-    rows += [_hub(Path(file), chip, int(count), words.searches) for file, chip, count in words.hub]
+    options = _arguments()
+    rows = [_recorded(file) for file in options.files]
+    rows += [_hub(Path(file), chip, int(count), options.searches) for file, chip, count in options.hub]
     for row in rows:
         print(
             f"{row['file']}: best of {row['seeds']} seeds {row['best_of_seeds']:.1%} of the optimum "
@@ -53,7 +53,7 @@ def main() -> None:
             file=sys.stderr,
         )
     settings = {"seeds_per_strategy": SEEDS, "draws": DRAWS}
-    emit(report("seeds", settings, rows, {}), words.json, words.output)
+    emit(report("seeds", settings, rows, {}), options.json, options.output)
 
 
 def _recorded(file: Path) -> dict[str, Any]:

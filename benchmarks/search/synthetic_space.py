@@ -216,8 +216,8 @@ def _resource(codes: Array, ranked: Places, switches: Places, rng: np.random.Gen
         logs += _pattern(codes, ranked, rng)
     for switch in switches:
         code = codes[:, switch].astype(np.intp)
-        beside = codes[:, rng.choice(ranked)]
-        logs += rng.normal(0, 0.2, 8)[code] + rng.normal(0, 0.1, 8)[code] * (beside - beside.mean())
+        surrounding = codes[:, rng.choice(ranked)]
+        logs += rng.normal(0, 0.2, 8)[code] + rng.normal(0, 0.1, 8)[code] * (surrounding - surrounding.mean())
     return logs
 
 

@@ -57,8 +57,8 @@ def replay_tree_rival(space: ReplaySpace, rival: str, seed: int, evaluations: in
     while len(rows) < min(evaluations, len(features)):
         start = time.perf_counter()
         unseen = np.flatnonzero(is_unseen)
-        told = Told(features, unseen, rows, _logs(space.times_s[rows]))
-        chosen = RIVALS[rival](told, rng) if len(rows) >= START_ROWS else [int(rng.choice(unseen))]
+        given = Told(features, unseen, rows, _logs(space.times_s[rows]))
+        chosen = RIVALS[rival](given, rng) if len(rows) >= START_ROWS else [int(rng.choice(unseen))]
         asks, spent_s = asks + 1, spent_s + time.perf_counter() - start
         is_unseen[chosen] = False
         rows += chosen
@@ -66,37 +66,37 @@ def replay_tree_rival(space: ReplaySpace, rival: str, seed: int, evaluations: in
     return ReplayedSearch(np.minimum.accumulate(times_s), len(times_s), asks, spent_s)
 
 
-def _forest(told: Told, rng: np.random.Generator) -> list[int]:
+def _forest(given: Told, rng: np.random.Generator) -> list[int]:
     """Returns the row with the largest expected improvement, or a random row."""
     from sklearn.ensemble import RandomForestRegressor
 
     if rng.random() < RANDOM_SHARE:
-        return [int(rng.choice(told.unseen))]
+        return [int(rng.choice(given.unseen))]
     forest = RandomForestRegressor(FOREST_TREES, random_state=int(rng.integers(2**31)))
-    forest.fit(told.features[told.rows], told.logs)
-    rows = told.features[told.unseen].astype(np.float32)
+    forest.fit(given.features[given.rows], given.logs)
+    rows = given.features[given.unseen].astype(np.float32)
     said = np.stack([tree.predict(rows) for tree in forest.estimators_])
     deviation = np.maximum(said.std(axis=0), 1e-3)
     gain = log_expected_improvement(
-        said.mean(axis=0).astype(np.float32), deviation.astype(np.float32), float(told.logs.min())
+        said.mean(axis=0).astype(np.float32), deviation.astype(np.float32), float(given.logs.min())
     )
-    return [int(rng.choice(told.unseen[gain >= gain.max()]))]
+    return [int(rng.choice(given.unseen[gain >= gain.max()]))]
 
 
-def _lfbo(told: Told, rng: np.random.Generator) -> list[int]:
+def _lfbo(given: Told, rng: np.random.Generator) -> list[int]:
     """Returns the rows that are most probably good."""
     from sklearn.ensemble import RandomForestClassifier
 
-    limit = float(np.quantile(told.logs, GOOD_SHARE))
-    gained = np.maximum(limit - told.logs, 0)
-    is_good = told.logs <= limit
+    limit = float(np.quantile(given.logs, GOOD_SHARE))
+    gained = np.maximum(limit - given.logs, 0)
+    is_good = given.logs <= limit
     mean = gained[is_good].mean() or 1.0
     weights = np.where(is_good, np.maximum(gained / mean, 1e-3), 1.0)
     trees = RandomForestClassifier(LFBO_TREES, random_state=int(rng.integers(2**31)))
-    trees.fit(told.features[told.rows], is_good, sample_weight=weights)
-    said = trees.predict_proba(told.features[told.unseen])
+    trees.fit(given.features[given.rows], is_good, sample_weight=weights)
+    said = trees.predict_proba(given.features[given.unseen])
     good = said[:, -1] + 1e-6 * rng.random(len(said))
-    return [int(row) for row in told.unseen[np.argsort(-good)[:GENERATION]]]
+    return [int(row) for row in given.unseen[np.argsort(-good)[:GENERATION]]]
 
 
 RIVALS: dict[str, Choice] = {"forest": _forest, "lfbo": _lfbo}

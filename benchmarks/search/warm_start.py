@@ -38,30 +38,30 @@ WITHIN = 10  # trials that a warm start is to need at most
 
 def main() -> None:
     """Runs the benchmark."""
-    words = _arguments()
-    rows = [_row(file, words) for file in words.files]
+    options = _arguments()
+    rows = [_row(file, options) for file in options.files]
     for row in rows:
-        told = ", ".join(f"{name} {row[name]['median']:g} (at most {row[name]['worst']})" for name in STARTS)
-        print(f"{row['file']}: trials to {words.share:.0%} of the optimum: {told}", file=sys.stderr)
+        given = ", ".join(f"{name} {row[name]['median']:g} (at most {row[name]['worst']})" for name in STARTS)
+        print(f"{row['file']}: trials to {options.share:.0%} of the optimum: {given}", file=sys.stderr)
     settings = {
-        "files": [file.name for file in words.files],
-        "sampler": words.sampler,
-        "seeds": words.seeds,
-        "trials": words.trials,
-        "share_of_optimum": words.share,
+        "files": [file.name for file in options.files],
+        "sampler": options.sampler,
+        "seeds": options.seeds,
+        "trials": options.trials,
+        "share_of_optimum": options.share,
     }
     summary = {
         "all_within_10": all(row["warm"]["worst"] <= WITHIN for row in rows),
         "geometric_mean": {name: _geometric_mean(rows, name) for name in STARTS},
     }
-    emit(report("warm_start", settings, rows, summary), words.json, words.output)
+    emit(report("warm_start", settings, rows, summary), options.json, options.output)
 
 
-def _row(file: Path, words: argparse.Namespace) -> dict[str, Any]:
-    others = tuple(other for other in words.files if other != file)
+def _row(file: Path, options: argparse.Namespace) -> dict[str, Any]:
+    others = tuple(other for other in options.files if other != file)
     space = read_recorded(file)
-    settings = _settings(file, space, words)
-    good = int(np.sum(_is_good(space.times_s, space, words.share)))
+    settings = _settings(file, space, options)
+    good = int(np.sum(_is_good(space.times_s, space, options.share)))
     return {
         "file": file.name,
         "problem": None if space.problem is None else space.problem.key,
@@ -71,7 +71,7 @@ def _row(file: Path, words: argparse.Namespace) -> dict[str, Any]:
         "from": [other.name for other in others],
         **{
             name: _summary(
-                [_trials(settings, first, space, seed, words.share) for seed in range(words.seeds)]
+                [_trials(settings, first, space, seed, options.share) for seed in range(options.seeds)]
             )
             for name, first in _starts(space, settings, others).items()
         },
@@ -99,12 +99,12 @@ def _warm_points(
     return first or ()
 
 
-def _settings(file: Path, space: RecordedSpace, words: argparse.Namespace) -> RunSettings:
+def _settings(file: Path, space: RecordedSpace, options: argparse.Namespace) -> RunSettings:
     if space.problem is None:
         sys.exit(f"{file}: found no problem of this tuner, allowed what tuner record-space wrote")
     target = TargetName(REPLAY, str(file)).text
     request = RunRequest(
-        space.problem, target, threads=space.threads, sampler=words.sampler, trials=words.trials
+        space.problem, target, threads=space.threads, sampler=options.sampler, trials=options.trials
     )
     return replay_settings(request, workers=1)
 

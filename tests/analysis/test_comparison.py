@@ -33,24 +33,27 @@ def test_quiet_times_taken_together_have_a_ratio_and_its_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("evidence", "words"),
+    ("evidence", "options"),
     [
-        (replace(QUIET, unreliable="the anchor kernel drifted by 40%: load"), "anchor kernel drifted by 40%"),
+        (
+            replace(QUIET, unreliable="the reference kernel drifted by 40%: load"),
+            "reference kernel drifted by 40%",
+        ),
         (replace(QUIET, is_interleaved=False), "not timed interleaved in one round"),
         (replace(QUIET, noise=None), "noise floor is not known"),
         (replace(QUIET, noise=1.22), "two timings of the same code differ by 122%"),
     ],
 )
-def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio(evidence: Evidence, words: str) -> None:
+def test_without_evidence_of_quiet_there_is_a_reason_and_no_ratio(evidence: Evidence, options: str) -> None:
     found = comparison(slower(0.5), timed(*STEADY), evidence)
     assert isinstance(found, NotComparable)
-    assert words in found.reason
+    assert options in found.reason
 
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_early_stopped_and_few_samples_are_no_basis(is_first: bool) -> None:
     whole = timed(*STEADY)
-    for poor, words in (
+    for poor, options in (
         (replace(whole, is_complete=False), "stopped early"),
         (
             timed(*STEADY[: LEAST_SAMPLES - 1]),
@@ -59,7 +62,7 @@ def test_early_stopped_and_few_samples_are_no_basis(is_first: bool) -> None:
     ):
         found = comparison(*((poor, whole) if is_first else (whole, poor)), QUIET)
         assert isinstance(found, NotComparable)
-        assert words in found.reason
+        assert options in found.reason
 
 
 def test_a_wide_interval_is_reported_in_place_of_the_ratio() -> None:

@@ -22,19 +22,19 @@ def test_no_measured_trial_gives_no_answer() -> None:
 
 
 def test_the_fastest_is_the_best_when_nothing_is_tied() -> None:
-    answer = select_result((trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED)), 0.01)
-    assert answer is not None
-    assert answer.best.number == 1
-    assert answer.tied == (answer.best,)
+    selected = select_result((trial(0, measurement(2.0)), trial(1, measurement(1.0)), trial(2, FAILED)), 0.01)
+    assert selected is not None
+    assert selected.best.number == 1
+    assert selected.tied == (selected.best,)
 
 
 def test_only_top_trials_count_where_there_are_any() -> None:
     lucky = trial(0, measurement(0.5))
     final = trial(1, measurement(0.9), final=measurement(1.0))
-    answer = select_result((lucky, final), None)
-    assert answer is not None
-    assert answer.best.number == 1
-    assert answer.measurement.median_s == 1.0
+    selected = select_result((lucky, final), None)
+    assert selected is not None
+    assert selected.best.number == 1
+    assert selected.measurement.median_s == 1.0
 
 
 @pytest.mark.parametrize(
@@ -50,17 +50,17 @@ def test_only_top_trials_count_where_there_are_any() -> None:
 def test_tied_is_what_is_not_shown_to_be_slower_by_more_than_noise(
     slower_s: float, spread: float, noise: float, is_tied: bool
 ) -> None:
-    answer = select_result((trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))), noise)
-    assert answer is not None
-    assert len(answer.tied) == 1 + is_tied
+    selected = select_result((trial(0, noisy(1.0, spread)), trial(1, noisy(slower_s, spread, seed=1))), noise)
+    assert selected is not None
+    assert len(selected.tied) == 1 + is_tied
 
 
 def test_without_a_noise_layer_half_the_interval_of_the_fastest_is_taken() -> None:
     fastest = noisy(1.0, 0.1)
     within = measurement(1 + 0.9 * half_width(fastest))
-    answer = select_result((trial(0, fastest), trial(1, within), trial(2, measurement(1.5))), None)
-    assert answer is not None
-    assert [each.number for each in answer.tied] == [0, 1]
+    selected = select_result((trial(0, fastest), trial(1, within), trial(2, measurement(1.5))), None)
+    assert selected is not None
+    assert [each.number for each in selected.tied] == [0, 1]
 
 
 def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> None:
@@ -68,42 +68,42 @@ def test_a_round_that_was_slow_for_all_separates_nobody_and_hides_nothing() -> N
     rounds = 1 + np.random.default_rng(0).random(40) / 2
     fast, slow = (summarize(list(rounds * scale), 1, np.random.default_rng(0)) for scale in (1.0, 1.03))
     assert slow.interval_s[0] < fast.interval_s[1]
-    answer = select_result((trial(0, fast), trial(1, slow)), 0.01)
-    assert answer is not None
-    assert [each.number for each in answer.tied] == [0]
+    selected = select_result((trial(0, fast), trial(1, slow)), 0.01)
+    assert selected is not None
+    assert [each.number for each in selected.tied] == [0]
 
 
 def test_what_is_tied_only_for_being_uncertain_is_not_the_best_though_simpler() -> None:
     fast = trial(0, noisy(1.0, 0.2), script="a\nb\n")
     uncertain = trial(1, noisy(1.03, 0.2, seed=1), script="a\n")
-    answer = select_result((fast, uncertain), 0.01)
-    assert answer is not None
-    assert answer.tied == (fast, uncertain)
-    assert answer.best is fast
+    selected = select_result((fast, uncertain), 0.01)
+    assert selected is not None
+    assert selected.tied == (fast, uncertain)
+    assert selected.best is fast
 
 
 def test_among_the_tied_the_simplest_wins() -> None:
     fast = trial(0, measurement(1.0, 0.02), script="a\nb\nc\n")
     simple = trial(1, measurement(1.005, 0.02), script="a\n")
-    answer = select_result((fast, simple), 0.01)
-    assert answer is not None
-    assert answer.best is simple
-    assert answer.tied == (fast, simple)
+    selected = select_result((fast, simple), 0.01)
+    assert selected is not None
+    assert selected.best is simple
+    assert selected.tied == (fast, simple)
 
 
 def test_a_noisy_session_does_not_make_a_simple_script_out_of_a_slow_one() -> None:
     """Two timings of the same code differed by 103 %: everything is tied, and the fastest is taken."""
     fast, slow = trial(0, noisy(1.0, 0.3), script="a\nb\n"), trial(1, noisy(1.5, 0.3, seed=1), script="a\n")
-    answer = select_result((fast, slow), 1.03)
-    assert answer is not None
-    assert answer.tied == (fast, slow)
-    assert answer.best is fast
+    selected = select_result((fast, slow), 1.03)
+    assert selected is not None
+    assert selected.tied == (fast, slow)
+    assert selected.best is fast
 
 
 def test_equally_simple_ones_are_decided_by_time() -> None:
-    answer = select_result((trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))), 0.01)
-    assert answer is not None
-    assert answer.best.number == 2
+    selected = select_result((trial(3, measurement(1.005, 0.02)), trial(2, measurement(1.0, 0.02))), 0.01)
+    assert selected is not None
+    assert selected.best.number == 2
 
 
 def test_an_answer_is_the_same_whenever_it_is_asked_for() -> None:

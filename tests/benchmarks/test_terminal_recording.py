@@ -8,7 +8,7 @@ from benchmarks.terminal_recording import Typed, main, record, svg
 SESSION = (Typed("tuner --version", "tuner 0.1.0\ncompiler: LLVM\n"), Typed("true", ""))
 
 
-def words(picture: str) -> str:
+def options(picture: str) -> str:
     return "".join(ElementTree.fromstring(picture).itertext()).replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -23,7 +23,7 @@ def test_a_command_that_fails_ends_the_recording(tmp_path: Path) -> None:
 
 
 def test_the_picture_has_what_was_typed_and_printed() -> None:
-    text = words(svg(SESSION))
+    text = options(svg(SESSION))
     for line in ("$ tuner --version", "tuner 0.1.0", "compiler: LLVM", "$ true"):
         assert line in text
 
@@ -41,4 +41,4 @@ def test_the_command_writes_the_picture_and_prints_the_text(
 ) -> None:
     assert main([str(tmp_path / "session.svg"), "echo hello"]) == 0
     assert capsys.readouterr().out == "$ echo hello\nhello\n"
-    assert "hello" in words((tmp_path / "session.svg").read_text())
+    assert "hello" in options((tmp_path / "session.svg").read_text())

@@ -15,7 +15,7 @@ def path(tmp_path: Path) -> Path:
     """Gives a file with everything in it."""
     written = tmp_path / "results.jsonl"
     file = ResultsFile(written, PROVENANCE)
-    lines: tuple[Line, ...] = (*RESULTS.trials, *RESULTS.finals, *RESULTS.noises, *RESULTS.baselines)
+    lines: tuple[Line, ...] = (*RESULTS.trials, *RESULTS.final_times, *RESULTS.noises, *RESULTS.baselines)
     for line in lines:
         file.append(line)
     file.close()

@@ -77,20 +77,20 @@ def command_lines(seed: int) -> Iterator[tuple[str, ...]]:
     """Yields lines without end, the commands in turn."""
     rng = random.Random(seed)
     for names, command in itertools.cycle(tuple(leaves(main))):
-        yield (*names, *_words(command, rng))
+        yield (*names, *_text(command, rng))
 
 
-def _words(command: click.Command, rng: random.Random) -> list[str]:
-    words = []
+def _text(command: click.Command, rng: random.Random) -> list[str]:
+    options = []
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             count = rng.choice((1, 3)) if parameter.nargs < 0 else int(rng.random() < 0.9)
-            words += [_value(parameter, rng) for _ in range(count)]
+            options += [_value(parameter, rng) for _ in range(count)]
         elif rng.random() < OPTION_SHARE and parameter.name != "database":
-            words.append(rng.choice((*parameter.opts, *parameter.secondary_opts)))
+            options.append(rng.choice((*parameter.opts, *parameter.secondary_opts)))
             if not _is_flag(parameter):
-                words.append(_value(parameter, rng))
-    return words
+                options.append(_value(parameter, rng))
+    return options
 
 
 def _is_flag(parameter: click.Parameter) -> bool:
@@ -111,15 +111,15 @@ def _value(parameter: click.Parameter, rng: random.Random) -> str:
     return rng.choice(WORDS)
 
 
-def complaint(words: tuple[str, ...], tuner: Tuner) -> str:
+def complaint(options: tuple[str, ...], tuner: Tuner) -> str:
     """Runs a line; returns what is wrong with how it ended, '' for nothing."""
     try:
-        done = tuner(*words)
+        done = tuner(*options)
     except Exception as error:  # noqa: BLE001 - whatever it is, the line did not end well
         return f"raised {type(error).__name__}: {error}"
     if done.code not in (0, 1, 2):
         return f"exit code {done.code}"
-    if "defect:" in done.err or ("Traceback" in done.err and "--debug" not in words):
+    if "defect:" in done.err or ("Traceback" in done.err and "--debug" not in options):
         return f"stderr: {done.err[-300:]}"
     if done.code == 2:
         said = [line for line in done.err.splitlines() if line.startswith("error: ")]
@@ -127,7 +127,7 @@ def complaint(words: tuple[str, ...], tuner: Tuner) -> str:
             return f"exit code 2 with {len(said)} lines, stdout {done.out[:80]!r}, stderr {done.err[-200:]!r}"
     if done.code == 1 and not done.err and not done.out:
         return "exit code 1 without a word"
-    if done.code == 0 and "--json" in words and not _is_json(done.out):
+    if done.code == 0 and "--json" in options and not _is_json(done.out):
         return f"--json printed {done.out[:120]!r}"
     return ""
 
@@ -162,11 +162,11 @@ def complaints(count: int, seed: int) -> Iterator[tuple[tuple[str, ...], str]]:
     with tempfile.TemporaryDirectory() as name, bed(Path(name)) as tuner:
         kept = Path(name) / "kept.db"
         shutil.copy(tuner.database, kept)
-        for words in itertools.islice(command_lines(seed), count):
+        for options in itertools.islice(command_lines(seed), count):
             shutil.copy(kept, tuner.database)
-            said = complaint(words, tuner)
+            said = complaint(options, tuner)
             if said:
-                yield words, said
+                yield options, said
 
 
 def _main() -> int:
@@ -175,9 +175,9 @@ def _main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     found: Counter[str] = Counter()
-    for words, said in complaints(asked.count, asked.seed):
-        found[words[0]] += 1
-        sys.stdout.write(f"tuner {words}\n    {said}\n")
+    for options, said in complaints(asked.count, asked.seed):
+        found[options[0]] += 1
+        sys.stdout.write(f"tuner {options}\n    {said}\n")
     sys.stdout.write(f"{asked.count} command lines, {found.total()} ended badly: {dict(found)}\n")
     return int(bool(found))
 

@@ -36,16 +36,16 @@ class Tuner:
     composition: Composition
     url: str = ""  # of a server's database, instead of the file
 
-    def __call__(self, *words: str, stdin: str = "") -> Done:
+    def __call__(self, *options: str, stdin: str = "") -> Done:
         environment = {"TUNER_DB": self.url or str(self.database)}
-        done = CliRunner().invoke(main, words, obj=self.composition, env=environment, input=stdin)
+        done = CliRunner().invoke(main, options, obj=self.composition, env=environment, input=stdin)
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         return Done(done.exit_code, done.stdout, done.stderr)
 
-    def refused(self, *words: str, stdin: str = "") -> str:
+    def refused(self, *options: str, stdin: str = "") -> str:
         """Returns what a command that must be refused prints: an error, at most one hint; exit code 2."""
-        done = self(*words, stdin=stdin)
+        done = self(*options, stdin=stdin)
         assert (done.code, done.out) == (2, ""), done.err
         assert re.fullmatch(r"error: .+\n(hint: .+\n)?", done.err), done.err
         return done.err

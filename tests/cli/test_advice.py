@@ -24,7 +24,7 @@ def named(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> Tuner:
 
 
 @pytest.mark.parametrize(
-    ("words", "advice"),
+    ("options", "advice"),
     [
         (("export", *SHAPE, *PROBLEM), f"tuner tune matmul 9x9x9 {OF_PROBLEM} --target fake"),
         (("export", *SHAPE, "--threads", "2"), "tuner tune matmul 9x9x9 --threads 2 --target fake"),
@@ -47,22 +47,22 @@ def named(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> Tuner:
     ],
 )
 def test_an_error_ends_with_the_command_for_this_problem_and_database(
-    named: Tuner, words: tuple[str, ...], advice: str
+    named: Tuner, options: tuple[str, ...], advice: str
 ) -> None:
     for database, flag in ((), ""), (("--db", "results.db"), " --db results.db"):
-        done = named(*words, *database)
+        done = named(*options, *database)
         assert done.code in (1, 2)
         assert done.err.splitlines()[-1].endswith(f"{advice}{flag}")
 
 
 @pytest.mark.parametrize(
-    ("words", "advice"),
+    ("options", "advice"),
     [(("history", "--shape", "9x9x9"), "tuner history"), (("runs", "--dtype", "f64"), "tuner runs")],
 )
 def test_no_match_names_the_question_without_conditions(
-    named: Tuner, words: tuple[str, ...], advice: str
+    named: Tuner, options: tuple[str, ...], advice: str
 ) -> None:
-    assert named(*words, "--db", "results.db").out.endswith(
+    assert named(*options, "--db", "results.db").out.endswith(
         f" without conditions\nhint: {advice} --db results.db\n"
     )
 

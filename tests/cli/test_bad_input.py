@@ -31,16 +31,16 @@ def tuner(tuner: Tuner) -> Tuner:
     return tuner
 
 
-def refused(tuner: Tuner, *words: str) -> str:
+def refused(tuner: Tuner, *options: str) -> str:
     """Returns the line of a command that must be refused, and has stored no run."""
-    line = tuner.refused(*words)
-    if "--db" not in words:
+    line = tuner.refused(*options)
+    if "--db" not in options:
         assert tuner("db", "info", "--json").json["runs"] == 0
     return line
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("conv", "8x8x8"), "operation: found 'conv', allowed matmul"),
         (("payload.mlir",), "target: found fake, allowed for programs:"),
@@ -75,12 +75,12 @@ def refused(tuner: Tuner, *words: str) -> str:
         (("--resume", "7"), "run: found 7, allowed none: the database is empty"),
     ],
 )
-def test_words_of_tune(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in refused(tuner, "tune", *words)
+def test_words_of_tune(tuner: Tuner, options: tuple[str, ...], message: str) -> None:
+    assert message in refused(tuner, "tune", *options)
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("options", "line"),
     [
         (
             ("tune", "matmul", "-5x512x512"),
@@ -108,14 +108,14 @@ def test_words_of_tune(tuner: Tuner, words: tuple[str, ...], message: str) -> No
     ],
     ids=str,
 )
-def test_the_line_of_every_wrong_word(tuner: Tuner, words: tuple[str, ...], line: str) -> None:
-    assert refused(tuner, *words) == f"error: {line}\n"
+def test_the_line_of_every_wrong_word(tuner: Tuner, options: tuple[str, ...], line: str) -> None:
+    assert refused(tuner, *options) == f"error: {line}\n"
 
 
-@pytest.mark.parametrize("words", [("8X8X8",), ("8x8x8", "--dtype", "float32"), ("08x8x8",)], ids=str)
-def test_words_that_are_understood(tuner: Tuner, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("options", [("8X8X8",), ("8x8x8", "--dtype", "float32"), ("08x8x8",)], ids=str)
+def test_words_that_are_understood(tuner: Tuner, options: tuple[str, ...]) -> None:
     tuner.composition = fakes.composition()
-    assert tuner("tune", "matmul", *words, "--trials", "1").code == 0
+    assert tuner("tune", "matmul", *options, "--trials", "1").code == 0
     (found,) = tuner("history", "--json", "--shape", "8X8X8", "--dtype", "float32").json
     assert (found["problem"]["shape"], found["problem"]["dtype"]) == ([8, 8, 8], "f32")
 
@@ -216,7 +216,7 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("options", "line"),
     [
         ("export matmul 8x8x8 --trial 1", "export: --trial 1 cannot be combined with matmul"),
         ("export --trial 1 -o /", "/: is a folder, not a file to write"),
@@ -263,10 +263,10 @@ def test_addresses_of_databases(tuner: Tuner, url: str, message: str) -> None:
     ],
 )
 def test_what_a_database_with_a_run_refuses(
-    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, words: str, line: str
+    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, options: str, line: str
 ) -> None:
     monkeypatch.chdir(tuned.database.parent)
-    refused = tuned.refused(*words.replace("=", " ").split(" "))
+    refused = tuned.refused(*options.replace("=", " ").split(" "))
     assert refused.startswith(f"error: {line.replace('{folder}', str(tuned.database.parent))}")
 
 
@@ -278,11 +278,11 @@ def test_what_a_database_with_a_run_refuses(
         ("nonsense", "found a text that is no JSON; it is damaged"),
     ],
 )
-@pytest.mark.parametrize("words", [("show", "1"), ("history",), ("export", "--trial", "1")], ids=" ".join)
-def test_knobs_of_a_wrong_shape(tuned: Tuner, words: tuple[str, ...], knobs: str, line: str) -> None:
+@pytest.mark.parametrize("options", [("show", "1"), ("history",), ("export", "--trial", "1")], ids=" ".join)
+def test_knobs_of_a_wrong_shape(tuned: Tuner, options: tuple[str, ...], knobs: str, line: str) -> None:
     with sqlite3.connect(tuned.database) as connection:
         connection.execute("update trial set knobs = ? where id = 1", (knobs,))
-    assert line in tuned.refused(*words)
+    assert line in tuned.refused(*options)
 
 
 ASKING = [  # commands that create no database: they ask one, or need what it has
@@ -294,16 +294,16 @@ ASKING = [  # commands that create no database: they ask one, or need what it ha
 ]
 
 
-@pytest.mark.parametrize("words", ASKING)
+@pytest.mark.parametrize("options", ASKING)
 def test_a_missing_database_is_named_and_not_created(
-    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert tuner.refused(*words.split(), "--db", "sqlite:////nowhere/missing.db") == (
+    assert tuner.refused(*options.split(), "--db", "sqlite:////nowhere/missing.db") == (
         "error: database sqlite:////nowhere/missing.db: no such file\n"
         "hint: tuner tune matmul 512x512x512 --db sqlite:////nowhere/missing.db\n"
     )
-    tuner(*words.split())  # on the default database, which is not there yet
+    tuner(*options.split())  # on the default database, which is not there yet
     assert not Path("/nowhere").exists()
     assert not any(path.suffix == ".db" for path in tmp_path.iterdir())
 
@@ -312,11 +312,11 @@ def test_an_empty_name_is_no_database(tuner: Tuner) -> None:
     assert "database: found '', allowed a file's path" in refused(tuner, "history", "--db", "")
 
 
-@pytest.mark.parametrize("words", [("history",), ("runs",)], ids=" ".join)
-def test_before_the_first_run_there_is_no_history(tuner: Tuner, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("options", [("history",), ("runs",)], ids=" ".join)
+def test_before_the_first_run_there_is_no_history(tuner: Tuner, options: tuple[str, ...]) -> None:
     line = f"no history yet in sqlite:///{tuner.database}\nhint: tuner tune matmul 512x512x512\n"
-    assert (tuner(*words).code, tuner(*words).out) == (0, line)
-    assert tuner(*words, "--json").json == []
+    assert (tuner(*options).code, tuner(*options).out) == (0, line)
+    assert tuner(*options, "--json").json == []
     assert not tuner.database.exists()
 
 
@@ -328,17 +328,17 @@ def test_a_read_only_directory_is_named(tuner: Tuner, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [("check", "x.mlir"), ("gate", "--baseline", "x.json"), ("audit",), ("ptx", "run", "x.ptx")],
     ids=str,
 )
-def test_negative_seeds(tuner: Tuner, words: tuple[str, ...]) -> None:
-    assert tuner.refused(*words, "--seed", "-1") == "error: seed: found -1, allowed 0 or more\n"
+def test_negative_seeds(tuner: Tuner, options: tuple[str, ...]) -> None:
+    assert tuner.refused(*options, "--seed", "-1") == "error: seed: found -1, allowed 0 or more\n"
 
 
-@pytest.mark.parametrize("words", [("tunne",), ("--what",), ("db", "drop")])
-def test_unknown_commands(tuner: Tuner, words: tuple[str, ...]) -> None:
-    refused(tuner, *words)
+@pytest.mark.parametrize("options", [("tunne",), ("--what",), ("db", "drop")])
+def test_unknown_commands(tuner: Tuner, options: tuple[str, ...]) -> None:
+    refused(tuner, *options)
 
 
 def test_debug_shows_the_traceback(tuner: Tuner) -> None:

@@ -19,7 +19,7 @@ def test_every_command_line_ends_in_a_result_or_one_clear_line() -> None:
 def test_the_lines_of_a_seed_are_always_the_same_and_name_every_command_but_those_left_out() -> None:
     lines, again = (tuple(itertools.islice(command_lines.command_lines(7), 100)) for _ in range(2))
     assert lines == again
-    assert {words[0] for words in lines} == set(main.commands) - command_lines.LEFT_OUT
+    assert {options[0] for options in lines} == set(main.commands) - command_lines.LEFT_OUT
 
 
 def test_a_line_that_ends_in_a_defect_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,32 +35,32 @@ WORDS = {
 SERVES = {"dashboard"}
 
 
-def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
+def commands(group: click.Group, *options: str) -> Iterator[tuple[str, ...]]:
     """Yields the command lines of all commands that take --db."""
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
-            yield from commands(command, *words, name)
+            yield from commands(command, *options, name)
         elif name not in SERVES and any(each.name == "database" for each in command.params):
-            yield (*words, name, *WORDS.get(name, ()))
+            yield (*options, name, *WORDS.get(name, ()))
 
 
 COMMANDS = tuple(commands(main))
 
 
-def require_silent(tuner: Tuner, folder: Path, *words: str) -> None:
+def require_silent(tuner: Tuner, folder: Path, *options: str) -> None:
     """Runs a command; nothing of it may hold the secret."""
-    done = tuner(*words)
+    done = tuner(*options)
     for said in (done.out, done.err):
-        assert SECRET not in said, words
-        assert ENCODED not in said, words
+        assert SECRET not in said, options
+        assert ENCODED not in said, options
     for file in folder.rglob("*"):
-        assert SECRET not in file.name, words
-        assert file.is_dir() or SECRET.encode() not in file.read_bytes(), words
+        assert SECRET not in file.name, options
+        assert file.is_dir() or SECRET.encode() not in file.read_bytes(), options
 
 
 def test_all_commands_with_a_database_are_looked_at() -> None:
     assert {"tune", "history", "runs", "report", "export", "merge", "worker"} <= {
-        word for words in COMMANDS for word in words
+        text for options in COMMANDS for text in options
     }
 
 
@@ -73,25 +73,25 @@ def test_an_address_that_leads_nowhere_is_refused_without_its_password(
     address = nowhere.format(SECRET).replace("host=h", "host=/none")
     if address.startswith("postgresql://"):
         address += f"{'&' if '?' in address else '?'}host=/none"
-    for words in (("db", "info"), ("db", "upgrade", "--debug"), ("fleet", "status", "--debug")):
-        require_silent(tuner, tmp_path, *words, "--db", address)
+    for options in (("db", "info"), ("db", "upgrade", "--debug"), ("fleet", "status", "--debug")):
+        require_silent(tuner, tmp_path, *options, "--db", address)
     assert tuner("db", "upgrade", "--db", address).code == 2
     require_silent(tuner, tmp_path, "db", "merge", address, "--debug")
     assert {path.name for path in tmp_path.iterdir()} <= {"results.db", "results.db-wal", "results.db-shm"}
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("options", COMMANDS, ids=" ".join)
 def test_no_command_prints_the_password_of_a_server_that_does_not_answer(
-    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for address in (
         f"postgresql://u:{SECRET}@/d?host=/none&sslpassword={ENCODED}",
         f"postgresql//u:{SECRET}@h/d",
     ):
-        require_silent(tuner, tmp_path, *words, "--db", address, "--debug")
+        require_silent(tuner, tmp_path, *options, "--db", address, "--debug")
         tuner.url = address
-        require_silent(tuner, tmp_path, *words)
+        require_silent(tuner, tmp_path, *options)
 
 
 @pytest.mark.postgres
@@ -101,10 +101,10 @@ def test_no_command_prints_the_password_of_a_server_that_answers(
     monkeypatch.chdir(tmp_path)
     address = f"{empty_schema(postgres_server)}&password={ENCODED}".replace("tuner@", f"tuner:{SECRET}@")
     assert tuner("tune", "matmul", "8x8x8", "--trials", "3", "--db", address).code == 0
-    for words in COMMANDS:
-        if words[0] not in ("verify-resume", "fleet", "record-space", "gate"):
-            require_silent(tuner, tmp_path, *words, "--db", address)
-    for words in (("db", "info"), ("runs", "--json")):
-        assert tuner(*words, "--db", address).code == 0
+    for options in COMMANDS:
+        if options[0] not in ("verify-resume", "fleet", "record-space", "gate"):
+            require_silent(tuner, tmp_path, *options, "--db", address)
+    for options in (("db", "info"), ("runs", "--json")):
+        assert tuner(*options, "--db", address).code == 0
     assert "***" in tuner("db", "info", "--db", address).out
     require_silent(tuner, tmp_path, "db", "merge", address)

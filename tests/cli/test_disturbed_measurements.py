@@ -65,7 +65,7 @@ def stopped_once(sample: int) -> float:
 class Disturbance:
     """What happens to a run."""
 
-    finals: Factor = steady
+    final_times: Factor = steady
     host: HostConditions | None = QUIET_HOST  # readings around the final re-measurement; None: no counters
     search: float = 1.0  # factor of the first times
     is_cut: bool = False  # a limit ends the final re-measurement
@@ -136,7 +136,7 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
 
         def take(times: int) -> float:
             self._samples += 1
-            return call_s * self._disturbance.finals(self._samples)
+            return call_s * self._disturbance.final_times(self._samples)
 
         return take
 
@@ -154,7 +154,7 @@ class DisturbedPrograms(Programs):
         count = itertools.count(1)
 
         def stopwatch(call_s: float) -> timing.Stopwatch:
-            return lambda _times: call_s * self._disturbance.finals(next(count))
+            return lambda _times: call_s * self._disturbance.final_times(next(count))
 
         stopwatches = tuple(map(stopwatch, (1e-3, 2e-3, 1e-3)))
         times = timing.measure_together_by(stopwatches, FINAL_EFFORT, np.random.default_rng(0))
@@ -193,12 +193,12 @@ class Disturbed:
     tuned: Done  # the command's own output
 
     @cache  # noqa: B019 - asked again by several tests; it lives as long as they
-    def ask(self, words: str) -> Done:
+    def ask(self, options: str) -> Done:
         """Runs a command that changes nothing."""
-        return self.tuner(*words.split())
+        return self.tuner(*options.split())
 
-    def asked(self, words: str) -> str:
-        return _all(self.ask(words))
+    def asked(self, options: str) -> str:
+        return _all(self.ask(options))
 
     @cached_property
     def best(self) -> str:
@@ -274,7 +274,7 @@ HAVE_RATIOS = {"runs --json", "show run --json", "diff --json"}
 # What goes with a ratio, and percentages that are no ratio of measured times.
 COMPANY = re.compile(
     r"unreliable: .*|lost, no times: .*"  # a badge with its reason
-    r"|two timings of the same code differ by \d+%|the anchor kernel [a-z ]+ by \d+%"  # reasons elsewhere
+    r"|two timings of the same code differ by \d+%|the reference kernel [a-z ]+ by \d+%"  # reasons elsewhere
     r"|(waited|held the processes back for) \d+% of the time"
     r"|noise floor:? [\d.]+ ?%|idle \d+% of the search|9[59] % interval|intervals are 95 %"
     r"|ratio +[\d.]+ \(99 % interval [^)]*\), \d+ sessions"  # of a check, which has evidence of its own

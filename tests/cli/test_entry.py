@@ -38,8 +38,8 @@ def test_an_interrupt_during_imports_prints_no_traceback(tmp_path: Path, entry: 
 
 def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
     """As in the background of a shell's script."""
-    told = "import signal\nprint(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\nraise SystemExit"
-    (tmp_path / "click.py").write_text(told)
+    given = "import signal\nprint(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\nraise SystemExit"
+    (tmp_path / "click.py").write_text(given)
     done = subprocess.run(
         ["/bin/sh", "-c", "trap '' INT; exec \"$0\" -m tuner history", sys.executable],
         cwd=ROOT,
@@ -55,8 +55,8 @@ def test_an_ignored_interrupt_stays_ignored(tmp_path: Path) -> None:
 def test_a_terminal_has_its_cursor_again_after_interrupts(
     tmp_path: Path, signals: tuple[signal.Signals, ...]
 ) -> None:
-    words = ("tune", "matmul", "8x8x8", "--trials", "20", "--db", str(tmp_path / "results.db"))
-    command = [sys.executable, "-m", "tests.cli.fake_tuner", "30" if signals else "0.1", *words]
+    phrase = ("tune", "matmul", "8x8x8", "--trials", "20", "--db", str(tmp_path / "results.db"))
+    command = [sys.executable, "-m", "tests.cli.fake_tuner", "30" if signals else "0.1", *phrase]
     with on_terminal(command) as terminal:
         terminal.await_text("\x1b[?25l")  # the cursor is hidden
         if signals:  # stopped, it cannot end by the first one before the second arrives
@@ -72,12 +72,14 @@ def test_a_terminal_has_its_cursor_again_after_interrupts(
     assert "Traceback" not in terminal.shown
 
 
-@pytest.mark.parametrize("words", [("history",), ("runs",), ("--help",), ("history", "--json")], ids=" ".join)
+@pytest.mark.parametrize(
+    "phrase", [("history",), ("runs",), ("--help",), ("history", "--json")], ids=" ".join
+)
 def test_a_closed_stdout_is_no_error_and_nothing_is_written_to_the_database(
-    tmp_path: Path, tuned_database: Path, words: tuple[str, ...]
+    tmp_path: Path, tuned_database: Path, phrase: tuple[str, ...]
 ) -> None:
     done = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$0" -m tuner "$@" >&-', sys.executable, *words],
+        ["/bin/sh", "-c", 'exec "$0" -m tuner "$@" >&-', sys.executable, *phrase],
         cwd=ROOT,
         env=os.environ | {"TUNER_DB": str(tuned_database)},
         stdin=subprocess.DEVNULL,

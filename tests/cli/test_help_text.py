@@ -9,20 +9,20 @@ from tuner.cli.help_text import example_lines
 from tuner.cli.main import HELP_COLUMNS
 
 
-def _words(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _text(group: click.Group = main, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield names
     for name, command in group.commands.items():
-        yield from _words(command, (*names, name)) if isinstance(command, click.Group) else ((*names, name),)
+        yield from _text(command, (*names, name)) if isinstance(command, click.Group) else ((*names, name),)
 
 
-def help_of(words: tuple[str, ...]) -> str:
+def help_of(options: tuple[str, ...]) -> str:
     """Returns what a command's ``--help`` prints in a terminal."""
-    return CliRunner().invoke(main, [*words, "--help"], terminal_width=HELP_COLUMNS).output
+    return CliRunner().invoke(main, [*options, "--help"], terminal_width=HELP_COLUMNS).output
 
 
-@pytest.mark.parametrize("words", tuple(_words()), ids=" ".join)
-def test_help_fits_a_terminal_and_reports_summaries_whole(words: tuple[str, ...]) -> None:
-    text = help_of(words)
+@pytest.mark.parametrize("options", tuple(_text()), ids=" ".join)
+def test_help_fits_a_terminal_and_reports_summaries_whole(options: tuple[str, ...]) -> None:
+    text = help_of(options)
     assert max(map(len, text.splitlines())) <= HELP_COLUMNS
     assert "..." not in text.partition("Commands:")[2]
 

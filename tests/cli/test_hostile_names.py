@@ -63,12 +63,12 @@ def merged(tuned: Tuner, tmp_path: Path, request: pytest.FixtureRequest) -> Tune
 
 
 def test_no_output_holds_a_control_character(merged: Tuner) -> None:
-    for words in COMMANDS:
-        done = merged(*words.split())
-        assert "defect" not in done.err, (words, done.err)
+    for options in COMMANDS:
+        done = merged(*options.split())
+        assert "defect" not in done.err, (options, done.err)
         for said in (done.out, done.err):
             found = CONTROLS.search(said)
-            assert found is None, (words, found)
+            assert found is None, (options, found)
     assert merged("history").code == merged("show", "1").code == merged("report").code == 0
 
 

@@ -33,12 +33,12 @@ def lied_to(tuned: Tuner, request: pytest.FixtureRequest) -> Tuner:
 
 
 def test_every_query_works(lied_to: Tuner) -> None:
-    for words in QUERIES:
-        done = lied_to(*words.split())
-        assert done.code in (0, 1, 2), words
-        assert "Traceback" not in done.err, words
-        is_asked_of_best = words.startswith(("report", "history", "runs", "show", "export", "tune", "db"))
-        assert done.code == 0 or not is_asked_of_best, (words, done.err)
+    for options in QUERIES:
+        done = lied_to(*options.split())
+        assert done.code in (0, 1, 2), options
+        assert "Traceback" not in done.err, options
+        is_asked_of_best = options.startswith(("report", "history", "runs", "show", "export", "tune", "db"))
+        assert done.code == 0 or not is_asked_of_best, (options, done.err)
 
 
 def test_such_a_trial_has_no_speed_and_is_no_best(lied_to: Tuner) -> None:

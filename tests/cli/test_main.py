@@ -56,11 +56,11 @@ def test_every_command_of_the_contract_is_there() -> None:
     assert set(main.commands) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("words", LEAVES)
-def test_every_command_has_help_with_an_example_and_json(words: tuple[str, ...]) -> None:
-    done = CliRunner().invoke(main, [*words, "--help"])
+@pytest.mark.parametrize("options", LEAVES)
+def test_every_command_has_help_with_an_example_and_json(options: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, [*options, "--help"])
     assert done.exit_code == 0
-    assert re.search(rf"Examples?: tuner {' '.join(words)}\b", " ".join(done.output.split()))
+    assert re.search(rf"Examples?: tuner {' '.join(options)}\b", " ".join(done.output.split()))
     assert "--json" in done.output
     assert "--debug" in done.output
 

@@ -67,8 +67,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tuned_database: Path) -> dic
     write_large_database(folder / "large.db", LARGE)
     recording = files("tuner") / "recorded" / "matmul_48x64x40.t4.json.gz"
     replay = Tuner(folder / "replay.db", fakes.composition())
-    words = ("tune", "matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "30")
-    assert replay(*words).code == 0
+    phrase = ("tune", "matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "30")
+    assert replay(*phrase).code == 0
     written = {}
     for name in ("large", "replay", "empty"):
         written[name] = folder / f"{name}.html"
@@ -81,7 +81,7 @@ def test_what_would_be_wrong_is_noticed(browser: Browser, tmp_path: Path) -> Non
     page = tmp_path / "wrong.html"
     page.write_text(WRONG)
     browser.open(page, 400, False)
-    assert [word for word in ("told", "thrown") if word in str(browser.problems)] == ["told", "thrown"]
+    assert [given for given in ("told", "thrown") if given in str(browser.problems)] == ["told", "thrown"]
     assert browser.requests == [page.as_uri(), "http://127.0.0.1:9/x.png"]
     assert [text[:3] for text in browser.value(HIDDEN)] == ["<p "]
 
@@ -171,9 +171,9 @@ def test_brushing_an_axis_keeps_the_lines_that_cross_there(browser: Browser, pag
     drag(browser, x, bottom + 8, lowest)
     shown = browser.value("document.querySelectorAll('.lines path:not(.off)').length")
     assert LARGE / 10 < shown < LARGE / 5
-    words = browser.value("document.querySelector('.readout').textContent")
-    assert words.startswith(f"{shown} of {LARGE} trials; the fastest of them: trial ")
-    assert "tile_m=14" in words
+    phrase = browser.value("document.querySelector('.readout').textContent")
+    assert phrase.startswith(f"{shown} of {LARGE} trials; the fastest of them: trial ")
+    assert "tile_m=14" in phrase
     drag(browser, x, lowest, lowest)
     assert browser.value("document.querySelectorAll('.lines path.off').length") == 0
     assert browser.problems == []

@@ -54,18 +54,18 @@ def greet(_environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[b
 def test_it_answers_this_machine_until_interrupted(capfd: pytest.CaptureFixture[str]) -> None:
     with listening(0, greet) as server:
         assert server.server_address[0] == HOST
-        answers: list[bytes] = []
+        results: list[bytes] = []
 
         def ask_and_interrupt() -> None:
-            with urllib.request.urlopen(f"http://{HOST}:{server.server_port}/", timeout=120) as answer:
-                answers.append(answer.read())
+            with urllib.request.urlopen(f"http://{HOST}:{server.server_port}/", timeout=120) as selected:
+                results.append(selected.read())
             os.kill(os.getpid(), signal.SIGINT)
 
         asking = threading.Thread(target=ask_and_interrupt)
         asking.start()
         serve(server)
         asking.join()
-    assert answers == [b"here"]
+    assert results == [b"here"]
     assert capfd.readouterr() == ("", "")
 
 

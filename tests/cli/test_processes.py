@@ -30,8 +30,8 @@ class Command:
         self.database = folder / "results.db"
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(self, *words: str, seconds: str = SLOW_S, **options: object) -> "subprocess.Popen[str]":
-        arguments = [sys.executable, "-m", "tests.cli.fake_tuner", seconds, *words]
+    def start(self, *phrase: str, seconds: str = SLOW_S, **options: object) -> "subprocess.Popen[str]":
+        arguments = [sys.executable, "-m", "tests.cli.fake_tuner", seconds, *phrase]
         process: subprocess.Popen[str] = subprocess.Popen(
             arguments,
             cwd=ROOT,
@@ -45,8 +45,8 @@ class Command:
         self._started.append(process)
         return process
 
-    def run(self, *words: str) -> tuple[int, str, str]:
-        process = self.start(*words, seconds="0")
+    def run(self, *phrase: str) -> tuple[int, str, str]:
+        process = self.start(*phrase, seconds="0")
         out, err = process.communicate(timeout=HANG_S)
         return process.returncode, out, err
 
@@ -92,19 +92,19 @@ TUNE = ("tune", "matmul", "8x8x8", "--sampler", "exhaustive", "--trials", "14")
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(signal.SIGINT, ()), (signal.SIGTERM, ("--json",))], ids=["SIGINT", "SIGTERM"]
+    ("number", "phrase"), [(signal.SIGINT, ()), (signal.SIGTERM, ("--json",))], ids=["SIGINT", "SIGTERM"]
 )
 def test_a_signal_ends_a_run_without_loss(
-    command: Command, number: signal.Signals, words: tuple[str, ...]
+    command: Command, number: signal.Signals, phrase: tuple[str, ...]
 ) -> None:
-    process = command.start(*TUNE, *words)
+    process = command.start(*TUNE, *phrase)
     command.await_trials(3)
     children = children_of(process.pid)
     process.send_signal(number)
     out, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "tuner tune --resume 1" in err
-    assert not words or json.loads(out)["status"] == "interrupted"
+    assert not phrase or json.loads(out)["status"] == "interrupted"
     assert await_death(children) == []
     assert len(command.trials()) >= 3
     with Store.open(str(command.database)) as store:
@@ -165,9 +165,9 @@ def test_a_full_disk_is_one_line_and_loses_nothing(command: Command) -> None:
     def full_disk() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    words = ("tune", "matmul", "8x8x8", "--trials", "20", "--fresh", "--threads", "2")
+    phrase = ("tune", "matmul", "8x8x8", "--trials", "20", "--fresh", "--threads", "2")
     for _ in range(60):  # each run adds some
-        process = command.start(*words, seconds="0", preexec_fn=full_disk)
+        process = command.start(*phrase, seconds="0", preexec_fn=full_disk)
         _, err = process.communicate(timeout=HANG_S)
         if process.returncode != 0:
             break

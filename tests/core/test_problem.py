@@ -196,9 +196,9 @@ def test_flop_and_bytes_count_each_element_once() -> None:
 def test_constraints_see_sizes_and_element_bytes() -> None:
     variables = dict(Matmul(2, 3, 5, "bf16", "nt").variables())
     sizes = {"m": 2, "n": 3, "k": 5}
-    words = {"input_bytes": 2, "output_bytes": 4, "layout": "nt", "epilogue": "none"}
-    words |= {"dtype": "bf16", "output": "f32"}
-    assert variables.items() >= (sizes | words).items()
+    options = {"input_bytes": 2, "output_bytes": 4, "layout": "nt", "epilogue": "none"}
+    options |= {"dtype": "bf16", "output": "f32"}
+    assert variables.items() >= (sizes | options).items()
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_types_follow_from_dtype_and_output(
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
 def test_the_natural_output_said_aloud_is_the_same_problem(dtype: str) -> None:
     assert Matmul(8, 8, 8, dtype, output=natural_output(dtype)) == Matmul(8, 8, 8, dtype)
-    assert all(Matmul(8, 8, 8, dtype, output=word).result_dtype == word for word in output_names(dtype))
+    assert all(Matmul(8, 8, 8, dtype, output=name).result_dtype == name for name in output_names(dtype))
     assert narrow_output(dtype, "f8") == "f8"
 
 
@@ -235,7 +235,7 @@ def test_a_problem_without_a_narrow_output_keeps_its_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "word"),
+    ("dtype", "name"),
     [
         (np.float32, "f32"),
         (np.dtype("float64"), "f64"),
@@ -248,8 +248,8 @@ def test_a_problem_without_a_narrow_output_keeps_its_key() -> None:
         (ml_dtypes.float8_e5m2, "e5m2"),
     ],
 )
-def test_types_of_numpy_are_taken(dtype: object, word: str) -> None:
-    assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=word)
+def test_types_of_numpy_are_taken(dtype: object, name: str) -> None:
+    assert Matmul(8, 8, 8, dtype=dtype) == Matmul(8, 8, 8, dtype=name)
 
 
 def test_a_type_that_no_word_says_is_refused() -> None:

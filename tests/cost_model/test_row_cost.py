@@ -102,10 +102,10 @@ def test_what_ptxas_told_takes_the_place_of_what_is_assumed(
     index = feasible.index[0]
     assumed = found.costs(index, {})
     spilling = Resources("k", 256, 0, 0, 0, 0, 0, 0.0, 0)  # more registers than a thread can have
-    told = found.costs(index, {1: spilling})
+    given = found.costs(index, {1: spilling})
     assert np.isfinite(assumed).all()
-    assert told[1] == np.inf
-    assert (np.delete(told, 1) == np.delete(assumed, 1)).all()
+    assert given[1] == np.inf
+    assert (np.delete(given, 1) == np.delete(assumed, 1)).all()
 
 
 def test_larger_tiles_of_a_thread_read_less_and_cost_less() -> None:

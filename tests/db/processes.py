@@ -11,11 +11,11 @@ ROOT = Path(__file__).parents[2]
 LIMIT_S = 120
 
 
-def start(*words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def start(*options: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     """Starts a task, behind the words of another program where given."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     return subprocess.Popen(
-        [*before, sys.executable, "-W", "error", "-m", "tests.db.writer", *words],
+        [*before, sys.executable, "-W", "error", "-m", "tests.db.writer", *options],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
@@ -28,5 +28,5 @@ def facts(process: subprocess.Popen[str], status: int = 0) -> dict[str, Any]:
     """Waits for a task and returns what it told."""
     out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == status, err
-    told: dict[str, Any] = json.loads(out)
-    return told
+    given: dict[str, Any] = json.loads(out)
+    return given

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.db.processes import facts, start
-from tests.db.test_merge import fill, told
+from tests.db.test_merge import fill, given
 from tests.db.values import add, begin, outcome, timed
 from tuner.core.errors import UsageError
 from tuner.core.runs import Counts, TrialQuery
@@ -20,7 +20,7 @@ def test_the_copy_holds_all_and_is_one_file(store: Store, tmp_path: Path) -> Non
     store.backup(folder / "copy.db")
     assert [path.name for path in folder.iterdir()] == ["copy.db"]
     with Store.open(str(folder / "copy.db")) as copy:
-        assert told(copy) == told(store)
+        assert given(copy) == given(store)
         begin(copy)  # it is a database like any other
 
 

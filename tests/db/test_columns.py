@@ -32,8 +32,8 @@ def test_an_instant_is_stored_and_given_in_utc(time: datetime.datetime) -> None:
     stored = column.process_bind_param(time, DIALECT)
     assert stored is not None
     assert stored.tzinfo is datetime.UTC
-    for told in (stored, stored.replace(tzinfo=None), time):
-        assert column.process_result_value(told, DIALECT) == stored
+    for reported in (stored, stored.replace(tzinfo=None), time):
+        assert column.process_result_value(reported, DIALECT) == stored
 
 
 def test_no_time_stays_no_time() -> None:

@@ -21,15 +21,15 @@ def test_a_closed_store_opens_again_with_all_that_it_held(url: str) -> None:
 
 
 def test_a_killed_process_loses_nothing_that_it_proposed(url: str) -> None:
-    told = facts(start("propose_and_die", url), status=-signal.SIGKILL)
+    given = facts(start("propose_and_die", url), status=-signal.SIGKILL)
     with Store.open(url) as store:
-        first, second = store.proposals(told["run"])
+        first, second = store.proposals(given["run"])
         assert first.trial is not None
         assert first.trial.record == outcome(timed(0.5))
-        assert (second.id, second.row, second.trial) == (told["trial"], 42, None)
-        store.resume_run(told["run"])
+        assert (second.id, second.row, second.trial) == (given["trial"], 42, None)
+        store.resume_run(given["run"])
         store.record(second.id, outcome(TOO_WIDE), SCRIPT)
-        assert store.counts(told["run"]) == Counts(proposed=2, measured=1, failed=1)
+        assert store.counts(given["run"]) == Counts(proposed=2, measured=1, failed=1)
 
 
 def test_processes_that_open_and_write_at_once_all_succeed(url: str) -> None:
@@ -62,9 +62,9 @@ def small_disk(folder: Path) -> tuple[str, ...]:
     return (*tried, f'{mount} && exec "$@"', "sh")
 
 
-def complaint(words: tuple[str, ...]) -> str:
+def complaint(options: tuple[str, ...]) -> str:
     """Returns what a command complains about; nothing when it works."""
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run(options, capture_output=True, text=True, check=False)
     return done.stderr.strip() or f"exit {done.returncode}" if done.returncode else ""
 
 
@@ -76,6 +76,6 @@ def test_a_full_disk_loses_nothing_stored_before(filled: dict[str, object]) -> N
 
 
 def test_a_new_database_on_a_full_disk_is_refused(tmp_path: Path) -> None:
-    told = facts(start("open_full", f"{tmp_path}/new.db", before=small_disk(tmp_path)))
-    assert "the disk is full" in told["message"]
-    assert told["has_cause"]
+    given = facts(start("open_full", f"{tmp_path}/new.db", before=small_disk(tmp_path)))
+    assert "the disk is full" in given["message"]
+    assert given["has_cause"]

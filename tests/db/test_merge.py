@@ -64,7 +64,7 @@ def fill(store: Store) -> None:
 Told = tuple[list[Run], list[tuple[StoredTrial, StoredTrial | None]], list[tuple[int, int, Candidate]]]
 
 
-def told(store: Store) -> Told:
+def given(store: Store) -> Told:
     """Returns all that a store holds, without its ids; a reused outcome comes with its original."""
     runs = [replace(run, id=0) for run in store.runs()]
     trials = []
@@ -83,7 +83,7 @@ def _without_ids(trial: StoredTrial) -> StoredTrial:
 def test_everything_arrives_in_an_empty_database(store: Store, other: Store, other_url: str) -> None:
     fill(other)
     assert store.merge(other_url) == (2, 6)
-    assert told(store) == told(other)
+    assert given(store) == given(other)
 
 
 def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store, other_url: str) -> None:
@@ -92,7 +92,7 @@ def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store,
     later = replace(COMPILE_SECONDS, machine="Zen 4 avx512")
     other.set_compile_seconds(trial, later)
     store.merge(other_url)
-    assert told(store) == told(other)
+    assert given(store) == given(other)
     (ours,) = store.trials(TrialQuery())
     store.set_compile_seconds(ours.id, COMPILE_SECONDS)
     store.merge(other_url)
@@ -107,9 +107,9 @@ def test_seconds_of_passes_arrive_where_the_trial_is(store: Store, other: Store,
 def test_a_second_merge_adds_nothing(store: Store, other: Store, other_url: str) -> None:
     fill(other)
     store.merge(other_url)
-    before = told(store)
+    before = given(store)
     assert store.merge(other_url) == (0, 0)
-    assert told(store) == before
+    assert given(store) == before
 
 
 def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url: str) -> None:
@@ -119,7 +119,7 @@ def test_ids_that_are_taken_are_given_anew(store: Store, other: Store, other_url
     assert store.info().runs == 4
     assert len(store.info().problems) == 2
     (ours, ours_original), (theirs, theirs_original) = (
-        pair for pair in told(store)[1] if pair[1] is not None
+        pair for pair in given(store)[1] if pair[1] is not None
     )
     assert ours_original is not None
     assert theirs_original is not None
@@ -144,12 +144,12 @@ def test_a_run_that_went_on_on_another_machine_takes_what_it_lacks(
     time_again(other, run, (timed_again, timed(0.4)), noise=0.02, baseline=openblas)
     other.finish_run(run, "done", 1.0)
     assert store.merge(other_url) == (0, 1)
-    assert told(store) == told(other)
+    assert given(store) == given(other)
     onednn = Baseline("oneDNN", 1, timed(0.2))
     time_again(other, run, (timed_again, timed(0.3)), noise=0.01, baseline=onednn)
     other.finish_run(run, "done", 1.0)
     assert store.merge(other_url) == (0, 0)
-    assert told(store) == told(other)
+    assert given(store) == given(other)
 
 
 def test_rounds_of_both_sides_are_kept_and_the_quietest_answers(
@@ -212,7 +212,7 @@ def test_a_server_is_merged_into_a_file(postgres_url: str, other: Store) -> None
     with Store.open(postgres_url) as server:
         fill(server)
         assert other.merge(postgres_url) == (2, 6)
-        assert told(other) == told(server)
+        assert given(other) == given(server)
 
 
 def continued(folder: Path, name: str, source: str) -> Store:
@@ -289,4 +289,4 @@ def test_three_databases_give_the_same_in_any_order(
 
 def content(store: Store) -> Content:
     """Returns all that a store holds, in an order of its own."""
-    return tuple(sorted(map(repr, each)) for each in told(store))
+    return tuple(sorted(map(repr, each)) for each in given(store))

@@ -209,8 +209,8 @@ def test_opening_a_database_at_head_loads_nothing_slow(tmp_path: Path) -> None:
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
-    words = [sys.executable, "-c", code, str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+    options = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(options, capture_output=True, text=True, check=True, env=environment)
     loaded = set(done.stdout.split())
     assert "sqlalchemy" in loaded
     assert not loaded & SLOW_TO_LOAD

@@ -47,7 +47,7 @@ def verified(program: KernelProgram | None = PROGRAM, artifact: str = "c0b1") ->
     return replace(outcome(VERDICT, artifact=artifact), program=program, resources=resources)
 
 
-def told(record: Record) -> Record:
+def given(record: Record) -> Record:
     """Returns a record as the store tells it: without the program."""
     return replace(record, program=None)
 
@@ -72,7 +72,7 @@ def test_a_program_comes_back_as_it_was(store: Store) -> None:
 def test_a_trial_reports_its_resources_and_notes(store: Store) -> None:
     trial = add(store, begin(store), 0, verified())
     record = store.trial(trial).record
-    assert record == told(replace(verified(), problem=SETTINGS.problem))
+    assert record == given(replace(verified(), problem=SETTINGS.problem))
     assert record.resources == PROGRAM.resources
     assert isinstance(record.outcome, Verdict)
     assert record.outcome.notes == VERDICT.notes
@@ -121,7 +121,7 @@ def test_merging_brings_programs_along_once(store: Store, tmp_path: Path) -> Non
     trials = store.trials(TrialQuery(sort="number"))
     assert [store.program(trial.id) for trial in trials] == [PROGRAM, PROGRAM, None]
     assert [trial.record.resources for trial in trials] == [PROGRAM.resources] * 2 + [()]
-    assert trials[0].record == told(verified())
+    assert trials[0].record == given(verified())
 
 
 def test_runs_for_a_chip_and_narrow_problems_come_back(store: Store) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.db.test_merge import told
+from tests.db.test_merge import given
 from tests.db.test_programs import PROGRAM
 from tests.db.values import CANDIDATE, SETTINGS, TOO_WIDE, add, begin, outcome, sha256, time_again, timed
 from tuner.core.problem import Matmul
@@ -110,8 +110,8 @@ def test_a_pruned_database_takes_back_what_it_lost_by_a_merge(store: Store, tmp_
     with Store.open(f"{tmp_path}/whole.db") as whole:
         fill(whole)
         store.merge(f"{tmp_path}/whole.db")
-        before = told(store)
+        before = given(store)
         store.prune()
         store.merge(f"{tmp_path}/whole.db")
-        assert len(told(store)[1]) == len(before[1]) - 2  # of our own run
+        assert len(given(store)[1]) == len(before[1]) - 2  # of our own run
     assert sha256("// 3\n") in {t.record.script_sha256 for t in store.trials(TrialQuery())}

@@ -58,20 +58,20 @@ def fill(store: Store) -> Past:
     return Past(slow, fast, failed, verified, other, desktop)
 
 
-def query_of(**words: Any) -> TrialQuery:
+def query_of(**options: Any) -> TrialQuery:
     """Returns a query by the names of its own fields and of its task's."""
-    of_task = {field.name for field in fields(TaskQuery)} & words.keys()
-    return TrialQuery(TaskQuery(**{name: words.pop(name) for name in of_task}), **words)
+    of_task = {field.name for field in fields(TaskQuery)} & options.keys()
+    return TrialQuery(TaskQuery(**{name: options.pop(name) for name in of_task}), **options)
 
 
-def ids(store: Store, **words: Any) -> list[int]:
+def ids(store: Store, **options: Any) -> list[int]:
     """Returns the ids of the trials that a query finds."""
-    query = query_of(**words)
+    query = query_of(**options)
     return [trial.id for trial in (past_trials(store, query) if query.best else store.trials(query))]
 
 
 @pytest.mark.parametrize(
-    ("words", "names"),
+    ("options", "names"),
     [
         ({}, "slow fast failed verified other desktop"),
         ({"operation": "matmul"}, "slow fast failed verified other desktop"),
@@ -102,9 +102,9 @@ def ids(store: Store, **words: Any) -> list[int]:
     ids=str,
 )
 def test_a_query_finds_exactly_what_it_asks_for(
-    shared_store: Store, past: Past, words: dict[str, Any], names: str
+    shared_store: Store, past: Past, options: dict[str, Any], names: str
 ) -> None:
-    assert ids(shared_store, **words) == [getattr(past, name) for name in names.split()]
+    assert ids(shared_store, **options) == [getattr(past, name) for name in names.split()]
 
 
 def test_a_query_finds_the_trials_of_a_run(shared_store: Store, past: Past) -> None:
@@ -146,7 +146,7 @@ def test_of_equally_fast_trials_the_best_is_the_first(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"status": "ok"}, "^status: found 'ok', allowed measured, verified, failed$"),
         ({"sort": "speed"}, "^sort: found 'speed', allowed created, median, number, "),
@@ -158,10 +158,10 @@ def test_of_equally_fast_trials_the_best_is_the_first(store: Store) -> None:
     ids=str,
 )
 def test_a_query_with_a_wrong_word_says_what_is_allowed(
-    shared_store: Store, words: dict[str, Any], message: str
+    shared_store: Store, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        shared_store.trials(query_of(**words))
+        shared_store.trials(query_of(**options))
 
 
 def test_many_trials_are_reported_with_few_questions(store: Store) -> None:

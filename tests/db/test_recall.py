@@ -18,18 +18,18 @@ def test_a_known_outcome_is_recalled_by_script_or_by_code(
     store: Store, result: Measurement | Verdict
 ) -> None:
     known = add(store, begin(store), 0, outcome(result, artifact="c0de"))
-    for words in (
+    for options in (
         {"script_sha256": sha256(SCRIPT)},
         {"artifact_sha256": "c0de"},
         {"script_sha256": sha256(SCRIPT), "artifact_sha256": "c0de"},
     ):
-        found = store.recall(KEY, **words)
+        found = store.recall(KEY, **options)
         assert found is not None
         assert (found.id, found.record) == (known, outcome(result, artifact="c0de"))
 
 
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [
         {},
         {"script_sha256": "", "artifact_sha256": ""},
@@ -39,10 +39,10 @@ def test_a_known_outcome_is_recalled_by_script_or_by_code(
     ],
     ids=str,
 )
-def test_nothing_is_recalled_without_equal_code(store: Store, words: dict[str, str]) -> None:
+def test_nothing_is_recalled_without_equal_code(store: Store, options: dict[str, str]) -> None:
     add(store, begin(store), 0, outcome(timed(0.5), artifact="c0de"))
     add(store, begin(store), 0, replace(outcome(TOO_WIDE), script_sha256=""), script="")
-    assert store.recall(KEY, **words) is None
+    assert store.recall(KEY, **options) is None
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_a_second_import_adds_nothing(store: Store) -> None:
     one, two = exported(store)
     whole = replace(
         results(result(one, timed()), result(two, WRONG)),
-        finals=(FinalTime(one.origin, one.problem, timed(2e-3)),),
+        final_times=(FinalTime(one.origin, one.problem, timed(2e-3)),),
         baselines=(BaselineTime(one.problem, Baseline("cuBLAS", 0, timed(3e-3))),),
     )
     store.import_results(whole)
@@ -84,7 +84,7 @@ def test_a_longer_file_of_the_same_measuring_adds_what_is_new(store: Store) -> N
     store.import_results(results(result(one, timed())))
     longer = replace(
         results(result(one, timed()), result(two, timed(5e-3))),
-        finals=(FinalTime(two.origin, two.problem, timed(4e-3)),),
+        final_times=(FinalTime(two.origin, two.problem, timed(4e-3)),),
     )
     assert store.import_results(longer) == Imported(runs=0, trials=1, known=1)
     assert [trial.best_s for trial in store.trials(TrialQuery(TaskQuery(target="cuda")))] == [1e-3, 4e-3]
@@ -105,7 +105,7 @@ def test_remeasurement_the_noise_and_the_baseline_are_stored_next_to_it(store: S
     store.import_results(
         replace(
             results(result(one, timed())),
-            finals=(FinalTime(one.origin, one.problem, timed(2e-3)),),
+            final_times=(FinalTime(one.origin, one.problem, timed(2e-3)),),
             noises=(NoiseFloor(one.problem, 0.02),),
             baselines=(
                 BaselineTime(one.problem, Baseline("cuBLAS", 0, timed(9e-3))),
@@ -174,7 +174,7 @@ def test_a_result_under_the_number_of_another_candidate_is_refused(store: Store)
 
 def test_a_second_time_without_a_first_is_refused(store: Store) -> None:
     (one,) = exported(store, 1)
-    lone = replace(results(), finals=(FinalTime(one.origin, one.problem, timed()),))
+    lone = replace(results(), final_times=(FinalTime(one.origin, one.problem, timed()),))
     with pytest.raises(UsageError, match="trial 0: timed again, found no first time of it"):
         store.import_results(lone)
 

@@ -90,13 +90,13 @@ def test_each_round_is_kept_and_the_quietest_answers(store: Store) -> None:
     time_again(store, run, (trial, timed(0.1)), noise=0.3, baseline=loud)
     time_again(store, run, (trial, timed(0.2)), noise=0.001, unreliable="load", baseline=loud)
     time_again(store, run, (trial, timed(0.35)), noise=0.02, baseline=loud)  # as quiet as an earlier one
-    found, told = store.trial(trial), store.run(run)
+    found, given = store.trial(trial), store.run(run)
     assert (found.final, found.best_s, found.unreliable) == (timed(0.4), 0.4, "")
-    assert (told.noise, told.baseline, told.unreliable) == (0.02, quiet, "")
+    assert (given.noise, given.baseline, given.unreliable) == (0.02, quiet, "")
     assert found.record == outcome(timed(0.5))
     time_again(store, run, (trial, timed(0.3)), noise=0.01, baseline=quieter)
-    found, told = store.trial(trial), store.run(run)
-    assert (found.final, told.noise, told.baseline) == (timed(0.3), 0.01, quieter)
+    found, given = store.trial(trial), store.run(run)
+    assert (found.final, given.noise, given.baseline) == (timed(0.3), 0.01, quieter)
     assert [each.number for each in store.rounds(run)] == [1, 2, 3, 4, 5]
     assert [each.is_answering for each in store.rounds(run)] == [False] * 4 + [True]
 

@@ -106,9 +106,9 @@ def tuner(stored: str) -> Tuner:
 
 
 def test_it_is_asked(tuner: Tuner) -> None:
-    for words in ("history", "history --best", "runs", "show run:1", "show run:3", "export --trial 1"):
-        done = tuner(*words.split())
-        assert done.code == 0, (words, done.err)
+    for options in ("history", "history --best", "runs", "show run:1", "show run:3", "export --trial 1"):
+        done = tuner(*options.split())
+        assert done.code == 0, (options, done.err)
 
 
 def test_its_interrupted_run_goes_on_to_its_end(tuner: Tuner) -> None:

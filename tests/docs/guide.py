@@ -54,8 +54,8 @@ class Copy:
         self.bring(*COPIED)
         commands = folder / "bin"
         commands.mkdir()
-        for name, words in (("python", ""), ("tuner", " -m tuner")):
-            (commands / name).write_text(f'#!/bin/sh\nexec {sys.executable}{words} "$@"\n')
+        for name, options in (("python", ""), ("tuner", " -m tuner")):
+            (commands / name).write_text(f'#!/bin/sh\nexec {sys.executable}{options} "$@"\n')
             (commands / name).chmod(0o755)
 
     def bring(self, *paths: str) -> None:

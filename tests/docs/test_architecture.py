@@ -15,18 +15,18 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @cache
-def floor(room: str) -> int:
+def floor(storage: str) -> int:
     """Returns the number of rooms in the longest chain of imports below and with a room."""
-    return 1 + max((floor(other.partition("/")[0]) for other in PACKAGES[room]), default=0)
+    return 1 + max((floor(other.partition("/")[0]) for other in PACKAGES[storage]), default=0)
 
 
-LAYERS = {room: floor(room) for room in PACKAGES}
+LAYERS = {storage: floor(storage) for storage in PACKAGES}
 
 
 def test_the_page_has_every_package_on_its_layer() -> None:
     text = (CONCEPTS / "architecture.md").read_text()
     rows = re.findall(r"^\| (\d+) \| `tuner/(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
-    assert {package_of(room): int(number) for number, room in rows} == LAYERS
+    assert {package_of(storage): int(number) for number, storage in rows} == LAYERS
     assert len(rows) == len(LAYERS)
     assert [int(number) for number, _ in rows] == sorted(LAYERS.values(), reverse=True)
 
@@ -56,5 +56,5 @@ def test_every_step_of_the_picture_is_a_row_of_the_page() -> None:
 
 def test_the_decision_has_as_many_packages_and_layers_as_the_table() -> None:
     (decision,) = (ROOT / "docs" / "decisions").glob("0026-*.md")
-    words = {8: "eight", 9: "nine", 10: "ten"}
-    assert re.search(rf"{len(LAYERS)} \w+ on {words[max(LAYERS.values())]} \w+ ", decision.read_text())
+    options = {8: "eight", 9: "nine", 10: "ten"}
+    assert re.search(rf"{len(LAYERS)} \w+ on {options[max(LAYERS.values())]} \w+ ", decision.read_text())

@@ -170,8 +170,8 @@ def test_a_combination_of_a_shipped_strategy_is_explained(tmp_path: Path) -> Non
 
 
 def test_what_is_run_on_another_machine_has_tests_there() -> None:
-    for word, test in RUN_BY_OTHER_TESTS.items():
-        assert f'"{word}"' in (ROOT / test).read_text(), word
+    for given, test in RUN_BY_OTHER_TESTS.items():
+        assert f'"{given}"' in (ROOT / test).read_text(), given
 
 
 def words_run_in(test: str) -> set[tuple[str, ...]]:

@@ -86,6 +86,6 @@ def test_a_node_gets_in_by_its_certificate_and_as_nobody_else(port: int, certifi
         ({**own, "user": "tuner"}, "certificate authentication failed"),
         ({**own, "host": "127.0.0.1"}, "does not match host name"),
     )
-    for words, reason in refusals:
+    for options, reason in refusals:
         with pytest.raises(psycopg.OperationalError, match=reason):
-            psycopg.connect("", **{**of_fleet, **words})  # type: ignore[arg-type]
+            psycopg.connect("", **{**of_fleet, **options})  # type: ignore[arg-type]

@@ -51,9 +51,9 @@ def url(postgres_server: str) -> str:
     return url
 
 
-def there(words: tuple[str, ...], url: str) -> tuple[str, ...]:
+def there(options: tuple[str, ...], url: str) -> tuple[str, ...]:
     """Returns the words of an example on the server that is here."""
-    return tuple(DATABASE.sub(lambda _named: url, word) for word in words)
+    return tuple(DATABASE.sub(lambda _named: url, given) for given in options)
 
 
 def example_of(command: str, page: str) -> Example:
@@ -130,12 +130,12 @@ def test_workers_are_at_work_until_they_are_drained(tuner: Tuner, url: str, tmp_
     """Each example is a process, all of them at once; equal ones are one."""
     examples = dict.fromkeys(there(each.words, url) for each in WORKERS)
     with LocalNodes(url, "auto", tmp_path) as nodes, session(url) as connection:
-        for number, words in enumerate(examples):
-            nodes.start_command(str(number), words)
+        for number, options in enumerate(examples):
+            nodes.start_command(str(number), options)
         give_up_s = time.monotonic() + LIMIT_S
         while len(found := tables.nodes(connection)) < len(examples) and time.monotonic() < give_up_s:
             time.sleep(0.02)
-        at_work = sorted((each.node.seats, bool(each.node.device)) for each in found)
+        at_work = sorted((each.node.slots, bool(each.node.device)) for each in found)
         assert at_work == [(0, True), (8, False)], nodes.last_line("0")
         for each in found:
             assert tuner("fleet", "drain", each.node.name, "--db", url).code == 0

@@ -24,6 +24,6 @@ def test_there_is_one_of_each_kind() -> None:
 
 @pytest.mark.parametrize(("asked", "shown"), SHOWN)
 def test_what_is_shown_is_what_is_printed(asked: Block, shown: Block) -> None:
-    words = shlex.split(asked.text)
-    done = CliRunner().invoke(main, words[1:])
+    options = shlex.split(asked.text)
+    done = CliRunner().invoke(main, options[1:])
     assert (done.exit_code, done.stdout) == (0, shown.text)

@@ -61,13 +61,16 @@ def recipes() -> dict[str, list[str]]:
     """Returns what each ``make`` that a page or ``make help`` names would run, where nothing is installed."""
     texts = (*(page.read_text() for page in PAGES), f"\n{made('make help')}")
     named = {found for text in texts for found in MAKE.findall(text)}
-    return {words: made(f"{words} -n VENV=none").replace("\\\n", "").splitlines() for words in sorted(named)}
+    return {
+        arguments: made(f"{arguments} -n VENV=none").replace("\\\n", "").splitlines()
+        for arguments in sorted(named)
+    }
 
 
-def made(words: str) -> str:
+def made(arguments: str) -> str:
     """Returns what make prints where no other make has called it: that one is told of its folders."""
     alone = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL"}}
-    done = subprocess.run(words.split(), cwd=ROOT, env=alone, capture_output=True, text=True, check=True)
+    done = subprocess.run(arguments.split(), cwd=ROOT, env=alone, capture_output=True, text=True, check=True)
     return done.stdout
 
 
@@ -92,17 +95,17 @@ def test_an_environment_is_made_and_entered(tmp_path: Path, monkeypatch: pytest.
     make, enter, *_ = lines_of("README.md", "python3 -m venv")
     monkeypatch.setattr(venv.EnvBuilder, "_setup_pip", lambda *_: None)
     monkeypatch.chdir(tmp_path)
-    program, _, module, *words = shlex.split(make, comments=True)
+    program, _, module, *arguments = shlex.split(make, comments=True)
     assert (program, module) == ("python3", "venv")
-    venv.main(words)
+    venv.main(arguments)
     assert Path(run(f"{enter}\ncommand -v python", tmp_path).strip()) == tmp_path / ".venv" / "bin" / "python"
 
 
 @pytest.mark.parametrize("line", PIP_LINES)
 def test_pip_takes_the_options_and_the_extras_are_there(line: str) -> None:
     commands = pytest.importorskip("pip._internal.commands")
-    _, command, *words = shlex.split(line)
-    options, others = commands.create_command(command).parse_args(words)
+    _, command, *arguments = shlex.split(line)
+    options, others = commands.create_command(command).parse_args(arguments)
     wanted = [*others, *getattr(options, "editables", [])]
     assert wanted
     for extras in (re.fullmatch(r"\.\[(.+)\]", each) for each in wanted):
@@ -116,7 +119,7 @@ def test_pip_refuses_a_word_that_it_does_not_know() -> None:
 
 
 def test_make_has_what_pages_name_and_types_what_its_tools_take() -> None:
-    named = {words.split()[1] for words in RECIPES}
+    named = {arguments.split()[1] for arguments in RECIPES}
     assert named >= {"demo", "test", "check", "bench", "gpu-check", "wheel", "clean"}
     kinds = (
         r"none/bin/(tuner|pip|ruff|mypy)\b",
@@ -134,9 +137,9 @@ def test_make_has_what_pages_name_and_types_what_its_tools_take() -> None:
 
 @pytest.mark.parametrize("line", [line for line in TYPED if re.match(r"none/bin/(ruff|mypy)\b", line)])
 def test_a_linter_takes_the_options(line: str) -> None:
-    program, *words = shlex.split(line.removeprefix("none/bin/"))
+    program, *arguments = shlex.split(line.removeprefix("none/bin/"))
     done = subprocess.run(
-        [sys.executable, "-m", program, *words, NO_OPTION], capture_output=True, text=True, check=False
+        [sys.executable, "-m", program, *arguments, NO_OPTION], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
     assert re.search(f"(unrecognized arguments:|unexpected argument) '?{NO_OPTION}", done.stderr)
@@ -171,6 +174,6 @@ def test_wheels_are_unpacked_where_python_finds_them(tmp_path: Path) -> None:
         with zipfile.ZipFile(tmp_path / "wheels" / f"{name}-1.whl", "w") as wheel:
             wheel.writestr(f"{name}.py", "")
     run(unpack, tmp_path)
-    variables, _, words = check.partition(" ")
+    variables, _, arguments = check.partition(" ")
     run(f"{variables} {shlex.quote(sys.executable)} -c 'import one, two'", tmp_path)
-    assert re.fullmatch(r"python3\.\d+ -m benchmarks\.gpu_check", words)  # which the test above reads
+    assert re.fullmatch(r"python3\.\d+ -m benchmarks\.gpu_check", arguments)  # which the test above reads

@@ -51,24 +51,24 @@ def tuner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
     return Tuner(tmp_path / "results.db", real_composition())
 
 
-def done_without_error(tuner: Tuner, words: tuple[str, ...], stdin: str = "") -> Done:
-    done = tuner(*words, stdin=stdin)
+def done_without_error(tuner: Tuner, options: tuple[str, ...], stdin: str = "") -> Done:
+    done = tuner(*options, stdin=stdin)
     assert done.code == 0, done.err
     return done
 
 
-@pytest.mark.parametrize("words", RUN, ids=" ".join)
-def test_a_program_is_run_on_the_simulator_without_defects(tuner: Tuner, words: tuple[str, ...]) -> None:
-    out = done_without_error(tuner, words).out
+@pytest.mark.parametrize("options", RUN, ids=" ".join)
+def test_a_program_is_run_on_the_simulator_without_defects(tuner: Tuner, options: tuple[str, ...]) -> None:
+    out = done_without_error(tuner, options).out
     assert out.endswith("checked 0 defects; no times: the simulator has no clock\n")
-    assert ("call    " in out, "equal   " in out) == ("--trace" in words, "--compare" in words)
+    assert ("call    " in out, "equal   " in out) == ("--trace" in options, "--compare" in options)
 
 
-@pytest.mark.parametrize("words", LOWERED, ids=" ".join)
-def test_a_program_is_lowered_to_a_step(tuner: Tuner, words: tuple[str, ...]) -> None:
-    text = done_without_error(tuner, words).out
+@pytest.mark.parametrize("options", LOWERED, ids=" ".join)
+def test_a_program_is_lowered_to_a_step(tuner: Tuner, options: tuple[str, ...]) -> None:
+    text = done_without_error(tuner, options).out
     assert text.startswith("module")
-    if "gpux" in words:
+    if "gpux" in options:
         assert "checked 0 defects" in done_without_error(tuner, PIPED, text).out
 
 

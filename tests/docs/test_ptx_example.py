@@ -35,11 +35,11 @@ AXPY = """
 
 
 def test_the_kernel_of_the_help_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (words,) = {
+    (options,) = {
         each.words for each in EXAMPLES if each.words[:2] == ("ptx", "run") and "--help" not in each.words
     }
     monkeypatch.chdir(tmp_path)
     (tmp_path / "axpy.ptx").write_text(AXPY)
-    done = Tuner(tmp_path / "results.db", fakes.composition())(*words)
+    done = Tuner(tmp_path / "results.db", fakes.composition())(*options)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("axpy: 8 blocks, ")

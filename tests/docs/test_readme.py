@@ -23,18 +23,18 @@ def prose(page: str) -> str:
     return LINK.sub(r"\1", IMAGE.sub("", BLOCK.sub("", page)))
 
 
-def words(page: str) -> list[str]:
+def options(page: str) -> list[str]:
     """Returns the words of the prose; what has neither letter nor digit is none."""
-    return [word for word in prose(page).split() if re.search(r"\w", word)]
+    return [name for name in prose(page).split() if re.search(r"\w", name)]
 
 
 def test_words_are_those_that_a_reader_reads() -> None:
     page = "# One two\n![no](a.svg)\n\n| three | - |\n|---|---|\n\n```sh\nno\n```\n[four](five.md)\n"
-    assert words(page) == ["One", "two", "three", "four"]
+    assert options(page) == ["One", "two", "three", "four"]
 
 
 def test_the_readme_is_short() -> None:
-    assert len(words(README)) <= MOST_WORDS
+    assert len(options(README)) <= MOST_WORDS
 
 
 def test_the_first_sentences_hold_the_limits() -> None:

@@ -88,8 +88,8 @@ def test_every_comment_that_is_read_is_listed() -> None:
 def test_the_printed_documents_have_the_listed_keys(tmp_path: Path) -> None:
     run = Tuner(tmp_path / "results.db", fakes.composition())
     assert run("tune", "matmul", "64x64x64", "--trials", "4").code == 0
-    for command, words in RUN_ONCE.items():
-        found = json.loads(run(command.split()[0], *words, "--json").out)
+    for command, arguments in RUN_ONCE.items():
+        found = json.loads(run(command.split()[0], *arguments, "--json").out)
         document = found[0] if isinstance(found, list) else found
         row = next(row for row in command_documents().splitlines() if f"`tuner {command} --json`" in row)
         assert set(re.findall(r"`(\w+)`", row)) == set(document), command
@@ -103,7 +103,7 @@ def test_a_file_is_listed_with_the_fields_that_its_codec_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hint", "words"),
+    ("hint", "arguments"),
     [
         (tuple[int, ...], "list of: a whole number"),
         (float | None, "a number or null"),
@@ -111,8 +111,8 @@ def test_a_file_is_listed_with_the_fields_that_its_codec_reads() -> None:
         (tuple[int, str], "[a whole number, text]"),
     ],
 )
-def test_a_type_is_reported_as_json_has_it(hint: object, words: str) -> None:
-    assert json_type(hint) == words
+def test_a_type_is_reported_as_json_has_it(hint: object, arguments: str) -> None:
+    assert json_type(hint) == arguments
 
 
 def test_the_index_names_every_page() -> None:

@@ -39,8 +39,8 @@ def test_stock_mlir_opt_and_apply_run_an_exported_script(
     (tmp_path / "best.source.mlir").write_text(payload)
     assert "linalg.matmul" not in run(by_mlir_opt, tmp_path)
     monkeypatch.chdir(tmp_path)
-    words = by_apply.split("#")[0].split()[1:]
-    applied = Tuner(tmp_path / "results.db", real_composition())(*words)
+    options = by_apply.split("#")[0].split()[1:]
+    applied = Tuner(tmp_path / "results.db", real_composition())(*options)
     assert applied.code == 0, applied.err
     assert "linalg.matmul" not in applied.out
 

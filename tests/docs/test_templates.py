@@ -43,9 +43,9 @@ def test_the_page_lists_what_templates_see(machine: Machine, more: frozenset[str
 def test_a_panel_has_the_names_of_the_page() -> None:
     problem = Matmul(64, 64, 64)
     binder = Binder((), problem, variables_of(problem, PROCESSOR, threads=1), threads=1)
-    (panel,) = binder.names_for(Candidate.of("any", {}))["panels"]
+    (partition,) = binder.names_for(Candidate.of("any", {}))["panels"]
     (row,) = (line for line in PAGE.splitlines() if line.startswith("| `panels` |"))
-    assert frozenset(re.findall(r"`(\w+)`", row)) == {"panels", "split", *panel}
+    assert frozenset(re.findall(r"`(\w+)`", row)) == {"panels", "split", *partition}
 
 
 @pytest.mark.mlir

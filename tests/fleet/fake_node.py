@@ -20,7 +20,7 @@ from tuner.workers.protocol import Factory
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
 
-REQUEST = NodeRequest(TargetName(FAKE.name), seats=1, keep_free_bytes=0)
+REQUEST = NodeRequest(TargetName(FAKE.name), slots=1, keep_free_bytes=0)
 COMPILER_BUILD = compiler_build_of(FAKE.outcomes.compiler(REQUEST.target))
 
 
@@ -32,13 +32,13 @@ def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChil
 
 def started_node(url: str, *before: str) -> "subprocess.Popen[str]":
     """Starts such a node, behind the words of another command; it says all on its standard output."""
-    words = (*before, sys.executable, "-u", "-m", "tests.fleet.fake_node", url)
-    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    options = (*before, sys.executable, "-u", "-m", "tests.fleet.fake_node", url)
+    return subprocess.Popen(options, stdout=subprocess.PIPE, text=True)
 
 
 def queue_script(connection: "Connection", run: str, script: bytes) -> FleetWork:
     """Queues a script for such nodes to compile."""
-    asked = work(run, maker=COMPILER_BUILD, blobs=(hash_of(script),))
+    asked = work(run, compiler_build=COMPILER_BUILD, blobs=(hash_of(script),))
     tables.put_blob(connection, hash_of(script), script)
     queues.defer(connection, compile_queue(COMPILER_BUILD), asked, 0, alone=False)
     return asked

@@ -120,5 +120,5 @@ if __name__ == "__main__":
     liar = Liar(int(only[0]) if only else None)
     node._settled, tables.tell = liar.settled, liar.tell  # type: ignore[assignment] # noqa: SLF001
     source, wanted = _outcomes_of(target, real_composition())
-    request = node.NodeRequest(wanted, name="liar", seats=1, has_device=True)
+    request = node.NodeRequest(wanted, name="liar", slots=1, has_device=True)
     sys.exit(0 if node.run_node(url, request, source, lambda line: print(line)) else 1)  # noqa: T201

@@ -13,18 +13,18 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Artifact
 from tuner.fleet.artifacts import packed
 from tuner.fleet.door import admitted, admitted_artifact
-from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, FINALS, ROOFLINE, Compiled, Outcome, to_json
+from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, REMEASURE, ROOFLINE, Compiled, Outcome, to_json
 from tuner.workers.evaluation import Evaluation
 
 LIMIT_FLOP_PER_S = 1e12
 TIMED = measurement(1e-3)
 TOO_FAST = measurement(1e-9)
 EVALUATED = Evaluation(Verdict(0.5, 64, ("note",)), TIMED, (("load", 0.1),))
-BLOBS = {FINALS: ("a", "b")}
+BLOBS = {REMEASURE: ("a", "b")}
 GOOD = {
     COMPILE: Compiled("b" * 64, "c" * 64, False),
     EVALUATE: EVALUATED,
-    FINALS: FinalTimes((TIMED, None), Baseline("BLAS", 1, TIMED)),
+    REMEASURE: FinalTimes((TIMED, None), Baseline("BLAS", 1, TIMED)),
     BASELINE: Baseline("BLAS", 1, TIMED),
     ROOFLINE: Roofline(1e9, 2e9),
 }
@@ -64,9 +64,9 @@ def test_outcomes_of_other_stages_are_refused(stage: str) -> None:
             r"1024 GFLOP/s, allowed at most 1000 on such a machine",
         ),
         (EVALUATE, Evaluation(Verdict(0.5, 64), TIMED, (("load", -1.0),)), "found -1 seconds of load"),
-        (FINALS, FinalTimes((TIMED,)), "found 1 final times, allowed 2"),
-        (FINALS, FinalTimes((TIMED, TOO_FAST)), "on such a machine"),
-        (FINALS, FinalTimes((TIMED, TIMED), Baseline("BLAS", 1, TOO_FAST)), "baseline: found a time of"),
+        (REMEASURE, FinalTimes((TIMED,)), "found 1 final times, allowed 2"),
+        (REMEASURE, FinalTimes((TIMED, TOO_FAST)), "on such a machine"),
+        (REMEASURE, FinalTimes((TIMED, TIMED), Baseline("BLAS", 1, TOO_FAST)), "baseline: found a time of"),
         (BASELINE, Baseline("BLAS", 1, TOO_FAST), "baseline: found a time of"),
         (ROOFLINE, Roofline(0.0, 1.0), "found a roofline of 0 flop/s"),
     ],

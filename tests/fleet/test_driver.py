@@ -46,7 +46,7 @@ def test_a_job_that_ends_after_its_outcome_was_taken_is_none_that_was_cancelled(
 ) -> None:
     asked = driver.ask(work(run, stage=BASELINE))
     tables.tell(connection, asked.key, FAILED, "node")
-    assert driver.answer(asked) == FAILED
+    assert driver.selected(asked) == FAILED
     tables.wake(connection, run)
     driver.wait()  # while the node has not said yet that the job is over
     connection.execute("DELETE FROM procrastinate_jobs")
@@ -58,21 +58,21 @@ def test_a_run_that_waits_for_long_says_why_once_a_lease(
     connection: "Connection", shared_url: str, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver_file, "LISTEN_S", 0.01)
-    told: list[str] = []
-    driver = Driver(FleetRequest(shared_url), run, ("device",), told.append)
+    given: list[str] = []
+    driver = Driver(FleetRequest(shared_url), run, ("device",), given.append)
     with contextlib.closing(driver) as waiting:
         waiting.begin(work(run))
         waiting.begin(work(run, 1))
         waiting.wait()
-        assert told == []
+        assert given == []
         monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
         for _ in range(3):
             waiting.wait()
-        assert told == [f"no node compiles fake as {COMPILER_BUILD}; found none"]
+        assert given == [f"no node compiles fake as {COMPILER_BUILD}; found none"]
         monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
         tables.tell(connection, work(run).key, FAILED, "node")
         waiting.wait()
-        assert len(told) == 1
+        assert len(given) == 1
 
 
 def test_jobs_that_are_taken_back_end_the_run(connection: "Connection", driver: Driver, run: str) -> None:
@@ -98,5 +98,5 @@ def test_what_a_whole_run_waits_for_goes_before_trials_of_others(
     driver.begin(work(run))
     driver.ask(work(run))
     (found,) = queues.waiting(connection)
-    assert found.queue == compile_queue(work(run).maker)
+    assert found.queue == compile_queue(work(run).compiler_build)
     assert (found.todo, found.example.number < 0) == (2, True)

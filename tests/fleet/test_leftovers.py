@@ -69,25 +69,25 @@ def short_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def naming(words: str) -> tuple[str, ...]:
+def naming(phrase: str) -> tuple[str, ...]:
     """Returns the command lines of the processes that have words there, or in a variable."""
     found = []
     for entry in PROCESSES.glob("[0-9]*"):
         try:
-            told = [(entry / name).read_bytes() for name in ("cmdline", "environ")]
+            given = [(entry / name).read_bytes() for name in ("cmdline", "environ")]
         except OSError:  # it has ended
             continue
-        if any(words.encode() in each for each in told):
-            found.append(told[0].replace(b"\0", b" ").decode())
+        if any(phrase.encode() in each for each in given):
+            found.append(given[0].replace(b"\0", b" ").decode())
     return tuple(found)
 
 
 @pytest.mark.postgres
 @pytest.mark.usefixtures("postgres_server")  # skipped where none can be
 def test_a_killed_demo_leaves_nothing(short_folder: Path) -> None:
-    words = ("fleet", "demo", "matmul", "48x64x40", "--target", f"replay:{RECORDING}")
+    phrase = ("fleet", "demo", "matmul", "48x64x40", "--target", f"replay:{RECORDING}")
     with subprocess.Popen(
-        ["env", f"TMPDIR={short_folder}", sys.executable, "-m", "tuner", *words], stderr=subprocess.DEVNULL
+        ["env", f"TMPDIR={short_folder}", sys.executable, "-m", "tuner", *phrase], stderr=subprocess.DEVNULL
     ) as demo:
         wait_until(lambda: any(" fleet worker " in each for each in naming(str(short_folder))))
         (server,) = short_folder.glob("pg-*/d/postmaster.pid")

@@ -28,8 +28,8 @@ def liar(url: str, folder: Path, *only: str) -> Iterator[LocalNodes]:
     install(url, FleetSettings(LEASE_S), ROLE)
     as_worker = url.replace("tuner@", f"{ROLE}@")
     with LocalNodes(url, TARGET, folder) as nodes:
-        words = (sys.executable, "-m", "tests.fleet.lying_node", as_worker, TARGET, *only)
-        nodes.start_command("liar", (), before=(*words, "--"))
+        options = (sys.executable, "-m", "tests.fleet.lying_node", as_worker, TARGET, *only)
+        nodes.start_command("liar", (), before=(*options, "--"))
         nodes.wait_until_ready("liar")
         yield nodes
 

@@ -34,7 +34,7 @@ def status(*nodes: FleetNode, busy: bool = False, silent_s: float = 1.0) -> Flee
 
 
 @pytest.mark.parametrize(
-    ("interval", "noise", "is_quiet", "is_loud"),
+    ("interval", "noise", "is_quiet", "exceeds_limit"),
     [
         ((-0.001, 0.002), 0.001, True, False),
         ((-0.001, 0.01), 0.001, False, False),
@@ -43,10 +43,10 @@ def status(*nodes: FleetNode, busy: bool = False, silent_s: float = 1.0) -> Flee
     ],
 )
 def test_quiet_and_loud_are_what_was_shown(
-    interval: tuple[float, float], noise: float, is_quiet: bool, is_loud: bool
+    interval: tuple[float, float], noise: float, is_quiet: bool, exceeds_limit: bool
 ) -> None:
     check = NoiseCheck("a", 20, PairedSlowdown(sum(interval) / 2, interval, noise))
-    assert (check.is_quiet, check.is_loud) == (is_quiet, is_loud)
+    assert (check.is_quiet, check.exceeds_limit) == (is_quiet, exceeds_limit)
 
 
 def test_a_node_is_checked_and_goes_on(process: int) -> None:

@@ -91,8 +91,10 @@ def test_what_waits_is_reported_by_queue(connection: "Connection", run: str) -> 
 
 
 def test_compilers_are_reported_by_target(connection: "Connection", run: str) -> None:
-    for number, maker in enumerate(("new", "old", "old")):
-        queues.defer(connection, "compile:a", work(run, number, maker=maker), 0, alone=False)
+    for number, compiler_build in enumerate(("new", "old", "old")):
+        queues.defer(
+            connection, "compile:a", work(run, number, compiler_build=compiler_build), 0, alone=False
+        )
     queues.defer(connection, "compile:b", work(run, 3, target=TargetName("cpu")), 0, alone=False)
     assert queues.compiler_builds(connection, TargetName("fake")) == (("new", 1), ("old", 2))
     assert queues.compiler_builds(connection, TargetName("cuda", "sm_90")) == ()

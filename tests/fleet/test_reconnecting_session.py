@@ -36,13 +36,13 @@ def asked(url: str, question: "Callable[[Connection], Reply]") -> Reply:
 def test_a_question_whose_connection_is_lost_is_asked_again(postgres_server: str) -> None:
     lost: list[int] = []
 
-    def answer(connection: "Connection") -> int:
+    def selected(connection: "Connection") -> int:
         if not lost:
             lost.append(connection.info.backend_pid)
             connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
         return connection.info.backend_pid
 
-    assert asked(postgres_server, answer) not in lost
+    assert asked(postgres_server, selected) not in lost
 
 
 @pytest.mark.postgres

@@ -57,5 +57,5 @@ def test_what_the_server_refuses_is_one_line(postgres_server: str) -> None:
 @pytest.mark.postgres
 def test_a_connection_hears_of_a_machine_that_vanished(postgres_server: str) -> None:
     with connected(postgres_server) as connection:
-        told = connection.info.get_parameters()
-        assert {name: int(told[name]) for name in KEEP_ALIVE} == KEEP_ALIVE
+        given = connection.info.get_parameters()
+        assert {name: int(given[name]) for name in KEEP_ALIVE} == KEEP_ALIVE

@@ -62,9 +62,9 @@ def test_a_fleet_without_work_waits_for_nothing(connection: "Connection") -> Non
 def test_a_job_that_no_node_can_compile_says_which_nodes_there_are(
     connection: "Connection", run: str
 ) -> None:
-    joined(connection, "a", maker="tuner 1, fake 2.0")
+    joined(connection, "a", compiler_build="tuner 1, fake 2.0")
     joined(connection, "gone", silent_s=LEASE_S + 1)
-    joined(connection, "other", target="cpu", maker="tuner 1, other")
+    joined(connection, "other", target="cpu", compiler_build="tuner 1, other")
     compile_job(connection, run)
     expected = f"no node compiles fake as {COMPILER_BUILD}; found tuner 1, fake 2.0"
     assert why(fleet_status(connection, LEASE_S)) == expected
@@ -79,7 +79,7 @@ def test_a_job_of_a_device_without_node_says_so(connection: "Connection", run: s
 
 
 def test_a_job_after_others_says_who_is_busy(connection: "Connection", run: str) -> None:
-    joined(connection, "a", seats=1)
+    joined(connection, "a", slots=1)
     for number in range(2):
         compile_job(connection, run, number)
     assert why(fleet_status(connection, LEASE_S)) == "a node is about to take it"

@@ -104,9 +104,9 @@ def test_a_report_above_the_limit_is_not_sent(
 
 def test_a_node_joins_beats_drains_and_leaves(connection: "Connection") -> None:
     tables.join(connection, node("a"))
-    tables.join(connection, node("a", process=2, seats=0))
+    tables.join(connection, node("a", process=2, slots=0))
     (seen,) = tables.nodes(connection)
-    assert seen.node == node("a", process=2, seats=0)
+    assert seen.node == node("a", process=2, slots=0)
     assert seen.silent_s < 60
     assert not seen.drains
     assert seen.load is None

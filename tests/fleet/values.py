@@ -20,7 +20,7 @@ FAILED = Outcome(Failure(Stage.COMPILE, "no"), 0.5)
 def work(run: str, number: int = 0, stage: str = COMPILE, **changes: Any) -> FleetWork:
     """Returns a piece of work."""
     plain: dict[str, Any] = {
-        "maker": COMPILER_BUILD,
+        "compiler_build": COMPILER_BUILD,
         "machine": "fake",
         "problem": PROBLEM,
         "target": TargetName("fake"),
@@ -39,7 +39,7 @@ def node(name: str, **changes: Any) -> FleetNode:
         "seats": 2,
         "device": "here fake",
         "machine": FakeTarget().machine(),
-        "maker": COMPILER_BUILD,
+        "compiler_build": COMPILER_BUILD,
         "tuner_version": "1",
     }
     return FleetNode(name, **(plain | changes))

@@ -49,8 +49,8 @@ def test_tune_has_the_keys_of_the_contract() -> None:
 
 
 def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:
-    answer = select_result((MEASURED,), 0.01)
-    document = tune_document(run(unreliable="load"), COUNTS, answer, 12.5)
+    selected = select_result((MEASURED,), 0.01)
+    document = tune_document(run(unreliable="load"), COUNTS, selected, 12.5)
     best, tied = document["best"], document["tied_set"][0]
     assert best["unreliable"] == best["baseline"]["ratio_unknown"] == tied["slowdown_unknown"] == "load"
     assert best["baseline"]["ratio"] is best["baseline"]["ratio_interval"] is tied["slowdown"] is None
@@ -89,7 +89,7 @@ def test_history_has_the_keys_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tried", "told"),
+    ("tried", "given"),
     [
         (MEASURED, ("measured", None, None, 1e-3)),
         (FAILED, ("failed", "verify", "element (0, 1): found 2, expected 1", None)),
@@ -98,10 +98,10 @@ def test_history_has_the_keys_of_the_contract() -> None:
     ],
     ids=["measured", "failed", "verified", "timed again"],
 )
-def test_history_reports_what_became_of_a_trial(tried: StoredTrial, told: tuple[object, ...]) -> None:
+def test_history_reports_what_became_of_a_trial(tried: StoredTrial, given: tuple[object, ...]) -> None:
     document = history_document(tried)
-    assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == told
-    assert (document["gflop_per_s"] is None) == (told[-1] is None)
+    assert tuple(document[key] for key in ("status", "stage", "reason", "median_s")) == given
+    assert (document["gflop_per_s"] is None) == (given[-1] is None)
     assert document["created"] == "2026-01-31T12:00:00Z"
 
 
@@ -116,8 +116,8 @@ def test_a_trial_document_holds_everything() -> None:
 
 
 def test_documents_are_json() -> None:
-    answer = select_result((MEASURED,), 0.01)
-    for document in (tuned(), run_document(run(), COUNTS, answer), trial_document(FAILED)):
+    selected = select_result((MEASURED,), 0.01)
+    for document in (tuned(), run_document(run(), COUNTS, selected), trial_document(FAILED)):
         assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 

@@ -85,10 +85,10 @@ def test_the_document_has_the_ops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "words"), [(measurement(1e-3), "measured, 1 ms"), (Verdict(0.5, 64), "verified, not timed")]
+    ("outcome", "options"), [(measurement(1e-3), "measured, 1 ms"), (Verdict(0.5, 64), "verified, not timed")]
 )
-def test_what_did_not_fail_is_reported_with_its_time(outcome: Measurement | Verdict, words: str) -> None:
-    assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {words}"]
+def test_what_did_not_fail_is_reported_with_its_time(outcome: Measurement | Verdict, options: str) -> None:
+    assert explain_lines(trial(7, outcome), ()) == [f"trial 107 did not fail: {options}"]
 
 
 HEADER = ("id", "problem", "share", "what")
@@ -189,14 +189,14 @@ def test_a_message_is_one_line_that_moves_no_terminal(text: str, line: str) -> N
 
 
 def test_lines_of_a_summary_end_at_80_columns_below_their_text() -> None:
-    told = (
+    given = (
         "tied      with 25 (-0.0%), 4 (-0.0%), 16 (+0.0%): not shown to differ by more than noise; and so on"
     )
     command = f"next      tuner export --trial 7 -o {'long/' * 20}best.mlir"
-    first, second, kept = wrapped([told, command])
-    assert first == told[: len(first)]
+    first, second, kept = wrapped([given, command])
+    assert first == given[: len(first)]
     assert 70 < len(first) <= 80
-    assert second == " " * 10 + told[len(first) + 1 :]
+    assert second == " " * 10 + given[len(first) + 1 :]
     assert kept == command
     assert wrapped([f"code      sha256 {'0' * 80}"])[-1] == " " * 10 + "0" * 80
 

@@ -69,7 +69,7 @@ def test_the_share_done_is_that_of_the_nearer_budget(
 
 
 @pytest.mark.parametrize(
-    ("event", "words"),
+    ("event", "options"),
     [
         (STARTED, "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"),
         (
@@ -86,8 +86,8 @@ def test_the_share_done_is_that_of_the_nearer_budget(
         (WaitsForNode("no node compiles cpu"), "waiting for the fleet: no node compiles cpu"),
     ],
 )
-def test_every_event_has_a_line(event: Event, words: str) -> None:
-    assert event_line(event, settings()).startswith(words)
+def test_every_event_has_a_line(event: Event, options: str) -> None:
+    assert event_line(event, settings()).startswith(options)
 
 
 def test_plain_lines_are_throttled(

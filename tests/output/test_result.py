@@ -14,15 +14,15 @@ COUNTS = Counts(12, 9, 0, 3, 4)
 
 
 def answered(*trials: StoredTrial, noise: float | None = 0.01) -> SelectedResult:
-    answer = select_result(trials, noise)
-    assert answer is not None
-    return answer
+    selected = select_result(trials, noise)
+    assert selected is not None
+    return selected
 
 
 def lines(*trials: StoredTrial, baseline_s: float | None = 2e-3, of: Run | None = None) -> str:
     stored = of or run(baseline_s=baseline_s)
-    answer = answered(*trials, noise=stored.noise)
-    return "\n".join(result_lines(TunedRun(stored, COUNTS, answer, 12.5), answer))
+    selected = answered(*trials, noise=stored.noise)
+    return "\n".join(result_lines(TunedRun(stored, COUNTS, selected, 12.5), selected))
 
 
 def test_the_answer_is_reported_with_its_interval_and_noise() -> None:
@@ -59,8 +59,8 @@ def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:
 def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> None:
     flop, moved = run().settings.problem.flop, run().settings.problem.bytes
     limits = Roofline(flop / 0.5e-3, moved / 0.2e-3)
-    told = lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
-    assert "roofline  50.0% of what 1 thread can do" in told
+    given = lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
+    assert "roofline  50.0% of what 1 thread can do" in given
     assert limits.least_s(flop, 10 * moved, 10 * moved - 1) == pytest.approx(2e-3)
     assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
 
@@ -98,8 +98,8 @@ def test_the_tied_are_listed_but_not_without_end() -> None:
 
 def test_the_idle_share_of_the_measuring_worker_is_reported_where_it_is_known() -> None:
     stored = replace(run(), search_s=8.0, idle_s=1.0)
-    told = lines(top_trial(0, measurement(1e-3)), of=stored)
-    assert "in 12 s; measuring worker idle 12% of the search" in told
+    given = lines(top_trial(0, measurement(1e-3)), of=stored)
+    assert "in 12 s; measuring worker idle 12% of the search" in given
     assert "idle" not in lines(top_trial(0, measurement(1e-3)))
 
 
@@ -111,7 +111,7 @@ def test_counts_report_what_was_reused() -> None:
 def test_a_run_that_found_nothing_reports_the_commonest_reasons() -> None:
     nothing = failure_lines(TunedRun(run(), Counts(0, 0, 0, 0), None, 1.0), [])
     assert nothing == ["no candidate was tried: the budget was spent before the first"]
-    told = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
-    assert told[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
-    assert told[1] == "  3 x run: killed by SIGSEGV"
-    assert "tuner history --run 3 --status failed" in told[2]
+    given = failure_lines(TunedRun(run(), Counts(3, 0, 0, 3), None, 1.0), [("run: killed by SIGSEGV", 3)])
+    assert given[0] == "no candidate worked: 3 trials: 0 measured, 3 failed"
+    assert given[1] == "  3 x run: killed by SIGSEGV"
+    assert "tuner history --run 3 --status failed" in given[2]

@@ -30,23 +30,23 @@ KINDS = list(itertools.product(INPUT_DTYPES, LAYOUTS, EPILOGUES))
 def test_panels_cover_c_exactly_once(
     batch: int, m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
-    panels = partition(BatchMatmul(batch, m, n, 3), parts, split, multiple)
+    partitions = partition(BatchMatmul(batch, m, n, 3), parts, split, multiple)
     count = np.zeros((batch, m, n), int)
-    for panel in panels:
-        assert min(panel.m, panel.n, panel.matrices) >= 1
-        matrices = count[panel.first : panel.first + panel.matrices]
-        matrices[:, panel.row : panel.row + panel.m, panel.column : panel.column + panel.n] += 1
+    for part in partitions:
+        assert min(part.m, part.n, part.matrices) >= 1
+        matrices = count[part.first : part.first + part.matrices]
+        matrices[:, part.row : part.row + part.m, part.column : part.column + part.n] += 1
     assert (count == 1).all()
-    assert sum(panel.m * panel.n * panel.matrices for panel in panels) == count.size  # none reaches outside
-    assert len(panels) <= parts
+    assert sum(part.m * part.n * part.matrices for part in partitions) == count.size  # none reaches outside
+    assert len(partitions) <= parts
 
 
 @given(SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
 def test_all_panels_but_the_last_are_whole_tiles(
     m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
-    panels = partition(Matmul(m, n, 3), parts, split, multiple)
-    extents = [panel.m if split == "m" else panel.n for panel in panels[:-1]]
+    partitions = partition(Matmul(m, n, 3), parts, split, multiple)
+    extents = [part.m if split == "m" else part.n for part in partitions[:-1]]
     assert all(extent % multiple == 0 for extent in extents)
 
 
@@ -54,8 +54,8 @@ def test_all_panels_but_the_last_are_whole_tiles(
 def test_panels_share_a_function_exactly_when_they_are_equal(
     m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
-    panels = partition(Matmul(m, n, 3), parts, split, multiple)
-    assert len({panel.entry for panel in panels}) == len({(panel.m, panel.n) for panel in panels})
+    partitions = partition(Matmul(m, n, 3), parts, split, multiple)
+    assert len({part.entry for part in partitions}) == len({(part.m, part.n) for part in partitions})
 
 
 @given(st.integers(1, 9), SIZE, SIZE, st.integers(1, 8), SPLITS, st.integers(1, 70))
@@ -63,8 +63,8 @@ def test_a_script_reports_the_panels_it_is_written_for(
     batch: int, m: int, n: int, parts: int, split: str, multiple: int
 ) -> None:
     problem = BatchMatmul(batch, m, n, 3)
-    panels = partition(problem, parts, split, multiple)
-    assert partitions_in(f"// first\n{partitions_comment(panels)}\nmodule {{}}\n", problem) == panels
+    partitions = partition(problem, parts, split, multiple)
+    assert partitions_in(f"// first\n{partitions_comment(partitions)}\nmodule {{}}\n", problem) == partitions
 
 
 def test_a_script_without_panels_is_for_the_whole_problem() -> None:
@@ -89,8 +89,8 @@ def test_panels_that_are_none_of_the_batch_are_refused(comment: str, message: st
 
 def test_whole_matrices_are_dealt_out_evenly() -> None:
     dealt = partition(BatchMatmul(5, 8, 8, 8), 3, "none", 1)
-    assert [(panel.first, panel.matrices) for panel in dealt] == [(0, 1), (1, 2), (3, 2)]
-    assert [panel.called for panel in dealt] == ["matmul", "matmul_x2", "matmul_x2"]
+    assert [(part.first, part.matrices) for part in dealt] == [(0, 1), (1, 2), (3, 2)]
+    assert [part.called for part in dealt] == ["matmul", "matmul_x2", "matmul_x2"]
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_offsets_lead_to_the_panels_part_of_each_array(
     problem = Problem("batch_matmul", (m, n, k), dtype, layout, epilogue, batch=3)
     a, b, c = (np.arange(np.prod(s)).reshape(s) for s in (problem.a_shape, problem.b_shape, problem.c_shape))
     bias = np.arange(n)
-    for panel in partition(problem, parts, split, 8):
-        of_a = (a.swapaxes(1, 2) if layout == "tn" else a)[panel.first, panel.row, 0]
-        of_b = (b.swapaxes(1, 2) if layout == "nt" else b)[panel.first, 0, panel.column]
-        of_bias = (bias[panel.column],) if epilogue == "bias_relu" else ()
-        of_c = c[panel.first, panel.row, panel.column]
-        assert element_offsets(problem, panel) == (of_a, of_b, *of_bias, of_c)
+    for part in partition(problem, parts, split, 8):
+        of_a = (a.swapaxes(1, 2) if layout == "tn" else a)[part.first, part.row, 0]
+        of_b = (b.swapaxes(1, 2) if layout == "nt" else b)[part.first, 0, part.column]
+        of_bias = (bias[part.column],) if epilogue == "bias_relu" else ()
+        of_c = c[part.first, part.row, part.column]
+        assert element_offsets(problem, part) == (of_a, of_b, *of_bias, of_c)
 
 
 def test_a_matrix_ends_where_the_next_begins() -> None:

@@ -135,12 +135,12 @@ def right_answer_of_batch(inputs: Inputs) -> Array:
 def test_the_answer_of_a_batch_is_that_of_each_pair(problem: Problem, seed: int) -> None:
     inputs = inputs_of(problem, seed)
     assert (inputs.a.shape, inputs.b.shape) == (problem.a_shape, problem.b_shape)
-    answer = right_answer_of_batch(inputs)
-    assert compare(inputs, answer)[0].max_error <= RIGHT
+    selected = right_answer_of_batch(inputs)
+    assert compare(inputs, selected)[0].max_error <= RIGHT
     negative = negated(inputs, (np.empty_like(inputs.a), np.empty_like(inputs.b)))
-    assert compare(negative, answer)[0].max_error <= RIGHT
+    assert compare(negative, selected)[0].max_error <= RIGHT
     assert changed_inputs(inputs, inputs.arrays) == ""
-    assert unwritten_output(problem).shape == answer.shape
+    assert unwritten_output(problem).shape == selected.shape
 
 
 @FEW
@@ -259,10 +259,10 @@ def test_a_draw_into_given_arrays_leaves_the_base_alone(problem: Problem, seed: 
 def test_a_right_answer_is_never_refused_whatever_the_order_of_its_sums(problem: Problem, seed: int) -> None:
     inputs = inputs_of(problem, seed)
     rng = np.random.default_rng(seed)
-    for answer in (right_answer(inputs), blocked_answer(inputs, rng), blocked_answer(inputs, rng)):
-        verdict, _ = compare(inputs, answer)
+    for selected in (right_answer(inputs), blocked_answer(inputs, rng), blocked_answer(inputs, rng)):
+        verdict, _ = compare(inputs, selected)
         assert verdict.max_error <= RIGHT
-        assert verdict.elements == answer.size
+        assert verdict.elements == selected.size
 
 
 @FEW
@@ -270,15 +270,15 @@ def test_a_right_answer_is_never_refused_whatever_the_order_of_its_sums(problem:
 def test_one_wrong_element_is_seen_and_named(problem: Problem, seed: int, data: st.DataObject) -> None:
     """Wrong by a typical term of its sum: the least that a lost or doubled product does to it."""
     inputs = inputs_of(problem, seed)
-    answer = right_answer(inputs)
-    place = tuple(data.draw(st.integers(0, extent - 1)) for extent in answer.shape)
+    selected = right_answer(inputs)
+    place = tuple(data.draw(st.integers(0, extent - 1)) for extent in selected.shape)
     a, b = operands(inputs)
     term = np.linalg.norm(a[place[0]]) * np.linalg.norm(b[:, place[1]]) / problem.sizes[2]
-    answer[place] += term
-    verdict, text = compare(inputs, answer)
+    selected[place] += term
+    verdict, text = compare(inputs, selected)
     assert verdict.max_error > 1.0
     assert text.startswith(
-        f"1 of {answer.size} elements are wrong; worst at [{place[0]}, {place[1]}]: found "
+        f"1 of {selected.size} elements are wrong; worst at [{place[0]}, {place[1]}]: found "
     )
 
 
@@ -290,10 +290,10 @@ def test_one_element_that_is_no_number_is_seen(
 ) -> None:
     assume(problem.dtype != "i8")
     inputs = inputs_of(problem, seed)
-    answer = right_answer(inputs)
-    place = tuple(data.draw(st.integers(0, extent - 1)) for extent in answer.shape)
-    answer[place] = poison
-    verdict, text = compare(inputs, answer)
+    selected = right_answer(inputs)
+    place = tuple(data.draw(st.integers(0, extent - 1)) for extent in selected.shape)
+    selected[place] = poison
+    verdict, text = compare(inputs, selected)
     assert verdict.max_error == np.inf
     assert f"worst at [{place[0]}, {place[1]}]" in text
 
@@ -302,11 +302,11 @@ def test_one_element_that_is_no_number_is_seen(
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sums_of_integers_are_compared_exactly(layout: str, epilogue: str) -> None:
     inputs = inputs_of(Problem("matmul", (24, 17, 1000), "i8", layout, epilogue), 3)
-    answer = right_answer(inputs)
-    assert answer.dtype == np.int32
-    assert compare(inputs, answer)[0].max_error == 0.0
-    answer[5, 6] += 1
-    verdict, text = compare(inputs, answer)
+    selected = right_answer(inputs)
+    assert selected.dtype == np.int32
+    assert compare(inputs, selected)[0].max_error == 0.0
+    selected[5, 6] += 1
+    verdict, text = compare(inputs, selected)
     assert verdict.max_error > 1.0
     assert text.startswith("1 of 408 elements are wrong; worst at [5, 6]")
 
@@ -334,10 +334,10 @@ def test_two_rows_that_changed_places_are_seen(problem: Problem, seed: int, data
     problem = replace(problem, sizes=(max(2, problem.sizes[0]), 16, problem.sizes[2]))
     inputs = inputs_of(problem, seed)
     one, other = data.draw(st.permutations(range(problem.sizes[0])))[:2]
-    answer = right_answer(inputs)
-    swapped = answer.copy()
-    swapped[[one, other]] = answer[[other, one]]
-    if np.array_equal(answer, swapped):  # relu may leave two rows of zeros
+    selected = right_answer(inputs)
+    swapped = selected.copy()
+    swapped[[one, other]] = selected[[other, one]]
+    if np.array_equal(selected, swapped):  # relu may leave two rows of zeros
         assert problem.epilogue == "bias_relu"
         return
     assert compare(inputs, swapped)[0].max_error > 1.0
@@ -359,9 +359,9 @@ def test_a_wrong_element_is_found_in_whichever_block_of_rows_it_lies() -> None:
     m = 3 * (BLOCK_ELEMENTS // n)  # compared in three blocks
     inputs = inputs_of(Problem("matmul", (m, n, 2), "f32"), 0)
     for row in (0, m // 2, m - 1):
-        answer = right_answer(inputs)
-        answer[row, n - 1] += 1.0
-        assert f"1 of {m * n} elements are wrong; worst at [{row}, {n - 1}]" in compare(inputs, answer)[1]
+        selected = right_answer(inputs)
+        selected[row, n - 1] += 1.0
+        assert f"1 of {m * n} elements are wrong; worst at [{row}, {n - 1}]" in compare(inputs, selected)[1]
 
 
 def test_a_library_that_stores_less_precisely_gets_that_much_more_room() -> None:
@@ -401,9 +401,9 @@ def test_a_tile_is_the_part_of_the_whole_answer(problem: Problem, seed: int, dat
 def test_a_narrow_output_may_be_off_by_its_rounding_and_no_more(problem: Problem, seed: int) -> None:
     inputs = inputs_of(problem, seed)
     rng = np.random.default_rng(seed)
-    for answer in (right_answer(inputs), blocked_answer(inputs, rng)):
-        assert answer.dtype == NUMPY_DTYPES[problem.output]
-        assert compare(inputs, answer)[0].max_error <= 1.0
+    for selected in (right_answer(inputs), blocked_answer(inputs, rng)):
+        assert selected.dtype == NUMPY_DTYPES[problem.output]
+        assert compare(inputs, selected)[0].max_error <= 1.0
     two_steps = right_answer(inputs).astype(np.float64) * (1 + 4 * rounding(problem.output))
     wrong = two_steps.astype(output_dtype(problem))
     is_exact = problem.dtype not in FLOAT8S  # whose sums may be off by as much

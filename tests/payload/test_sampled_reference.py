@@ -45,9 +45,9 @@ def test_a_right_result_passes_and_the_verdict_reports_how_much_was_looked_at() 
 def test_a_wrong_tile_is_found_wherever_it_is(start: int) -> None:
     inputs, result = drawn()
     result[start : start + 8, 3] += 1
-    verdict, words = compare_sampled(inputs, result)
+    verdict, options = compare_sampled(inputs, result)
     assert verdict.max_error > 1
-    assert ", 3]" in words
+    assert ", 3]" in options
 
 
 @pytest.mark.usefixtures("large")
@@ -55,9 +55,9 @@ def test_one_element_never_written_is_found_in_any_row() -> None:
     inputs, result = drawn()
     row = next(row for row in range(1024) if row not in sampled_rows(1024))
     result[row, 2] = np.nan
-    verdict, words = compare_sampled(inputs, result)
+    verdict, options = compare_sampled(inputs, result)
     assert verdict.max_error == np.inf
-    assert words == "1 of 6144 elements are NaN or infinite"
+    assert options == "1 of 6144 elements are NaN or infinite"
 
 
 @given(st.integers(1, 5000))

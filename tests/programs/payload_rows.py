@@ -101,19 +101,19 @@ def one_order(name: str) -> tuple[str, ...]:
     return (ORDERS[zlib.crc32(name.encode()) % len(ORDERS)],)
 
 
-def unary(name: str, dtype: str, body: str, compute: Callable[[Array], Array], **words: Any) -> Row:
+def unary(name: str, dtype: str, body: str, compute: Callable[[Array], Array], **texts: Any) -> Row:
     """Returns a row of ``c = compute(a)`` on arguments; the body reads %a and writes %c."""
     kind = memref(dtype)
-    attributions = words.pop("attributions", "")
-    shared = words.pop("shared", "")
-    before = words.pop("before", "")
+    attributions = texts.pop("attributions", "")
+    shared = texts.pop("shared", "")
+    before = texts.pop("before", "")
     text = program(
         kernel(body, f"%a: {kind}, %c: {kind}", attributions),
         f"(%a: {kind}, %c: {kind})",
         f"{before}\n{launch(f'%a : {kind}, %c : {kind}', shared)}\nreturn",
     )
     a = numbers(dtype)
-    return Row(name, text, (a, np.zeros_like(a)), (compute(a),), orders=one_order(name), **words)
+    return Row(name, text, (a, np.zeros_like(a)), (compute(a),), orders=one_order(name), **texts)
 
 
 def add(dtype: str) -> str:

@@ -12,8 +12,8 @@ TYPES = (BufferType("f32", (2, 3)), BufferType("bf16", (None, 4)), ScalarType("i
 ENOUGH = ("1=[5,4]random", "2=7")
 
 
-def made(*words: str, types: tuple[ValueType, ...] = TYPES, seed: int = 0) -> tuple[Any, ...]:
-    return make_arguments(types, words, np.random.default_rng(seed))
+def made(*options: str, types: tuple[ValueType, ...] = TYPES, seed: int = 0) -> tuple[Any, ...]:
+    return make_arguments(types, options, np.random.default_rng(seed))
 
 
 def test_what_no_word_names_is_random_and_follows_the_seed() -> None:
@@ -54,7 +54,7 @@ def test_integers_are_random_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("x",), r"argument: found 'x', allowed NUMBER=\[SIZES\]CONTENT, such as 0=zeros"),
         (("4=7",), r"argument: found '4=7', allowed NUMBER=\[SIZES\]CONTENT with NUMBER below 4"),
@@ -72,9 +72,9 @@ def test_integers_are_random_whole_numbers() -> None:
         ((*ENOUGH, "0=@none.npy"), r"argument 0: none\.npy: cannot be read as \.npy"),
     ],
 )  # fmt: skip
-def test_a_word_that_does_not_fit_is_refused(words: tuple[str, ...], message: str) -> None:
+def test_a_word_that_does_not_fit_is_refused(options: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        made(*words)
+        made(*options)
 
 
 def test_a_file_of_another_shape_is_refused(tmp_path: Path) -> None:

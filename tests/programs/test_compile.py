@@ -70,7 +70,7 @@ def test_page_locked_host_memory_gives_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"form": "async"}, "form: found 'async', allowed streams, tokens, sync"),
         (
@@ -104,9 +104,9 @@ def test_page_locked_host_memory_gives_the_same() -> None:
         ({"entry": "g"}, "payload: entry: found 'g', allowed f"),
     ],
 )
-def test_words_that_are_wrong_are_reported(words: dict[str, Any], message: str) -> None:
+def test_words_that_are_wrong_are_reported(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        tuner.compile_program(**{"payload": TEXT, "target": "simulator"} | words)
+        tuner.compile_program(**{"payload": TEXT, "target": "simulator"} | options)
 
 
 def test_a_payload_that_is_no_text_is_reported(tmp_path: Path) -> None:

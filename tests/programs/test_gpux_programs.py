@@ -93,12 +93,12 @@ def test_work_that_the_program_leaves_unordered_on_two_streams_is_found() -> Non
     assert any("nothing orders" in str(report) for report in program.device.reports)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("words", [{"form": "tokens"}, {"form": "sync"}, {"pinned": True}])
-def test_words_that_say_nothing_to_gpux_are_refused(words: dict[str, object]) -> None:
+@pytest.mark.parametrize("options", [{"form": "tokens"}, {"form": "sync"}, {"pinned": True}])
+def test_words_that_say_nothing_to_gpux_are_refused(options: dict[str, object]) -> None:
     import tuner
 
-    with pytest.raises(TunerError, match=f"{next(iter(words))}: found .*GPUX.*, allowed"):
-        tuner.compile_program(PROGRAMS["own streams"], "simulator", **words)  # type: ignore[arg-type]
+    with pytest.raises(TunerError, match=f"{next(iter(options))}: found .*GPUX.*, allowed"):
+        tuner.compile_program(PROGRAMS["own streams"], "simulator", **options)  # type: ignore[arg-type]
 
 
 def test_a_region_of_several_blocks_is_refused() -> None:

@@ -33,10 +33,10 @@ ASSERT = """func.func @main(%a: memref<8xf32>, %n: index) {
 
 
 def run(target: str, text: str, *arguments: str) -> tuple[str, ...]:
-    words = ProgramRequest(
+    options = ProgramRequest(
         target=TARGETS[target], text=text, arguments=arguments, is_compared=True, is_timed=False
     )
-    return tuple(each.verdict for each in run_program(words).comparisons)
+    return tuple(each.verdict for each in run_program(options).comparisons)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -41,10 +41,10 @@ HOST_READS = """func.func @main(%a: memref<4xf32>, %n: index) -> f32 {
 
 
 @cache
-def lowered(text: str, step: LoweringStep, chip: str = "sm_90", **words: object) -> str:
+def lowered(text: str, step: LoweringStep, chip: str = "sm_90", **arguments: object) -> str:
     from tuner.programs.service import lower
 
-    options = ProgramOptions(DeviceOptions(**words))  # type: ignore[arg-type]
+    options = ProgramOptions(DeviceOptions(**arguments))  # type: ignore[arg-type]
     request = ProgramRequest(text, TargetName("simulator", chip), None, options)
     return lower(request, step).text
 

@@ -54,10 +54,10 @@ module attributes {{gpu.container_module}} {{
 ROWS = "[[1,   4,   9], \n [4,   9,   16]]\n42\n"
 
 
-def ran(text: str, target: str, **words: object) -> ProgramReport:
+def ran(text: str, target: str, **arguments: object) -> ProgramReport:
     from tuner.programs.service import run_program
 
-    return run_program(ProgramRequest(text, TargetName.parse(target), **words))  # type: ignore[arg-type]
+    return run_program(ProgramRequest(text, TargetName.parse(target), **arguments))  # type: ignore[arg-type]
 
 
 def targets() -> Iterator[tuple[str, dict[str, object]]]:
@@ -68,10 +68,10 @@ def targets() -> Iterator[tuple[str, dict[str, object]]]:
         yield "simulator:sm_90", {"options": ProgramOptions(DeviceOptions(form=form))}
 
 
-@pytest.mark.parametrize(("target", "words"), [*targets()])
+@pytest.mark.parametrize(("target", "arguments"), [*targets()])
 @pytest.mark.parametrize("interface", ["", "attributes {llvm.emit_c_interface}"])
-def test_what_a_kernel_wrote_is_printed(target: str, words: dict[str, object], interface: str) -> None:
-    report = ran(SQUARES.format(interface=interface), target, **words)
+def test_what_a_kernel_wrote_is_printed(target: str, arguments: dict[str, object], interface: str) -> None:
+    report = ran(SQUARES.format(interface=interface), target, **arguments)
     head, _, printed = report.printed.partition(" data = \n")
     assert re.fullmatch(r"Unranked Memref base@ = 0x[0-9a-f]+ rank = 2 offset = 0 sizes.*strides.*", head)
     assert printed == ROWS

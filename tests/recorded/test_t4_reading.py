@@ -78,7 +78,7 @@ def test_other_programs_see_a_space_of_plain_times(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "seconds"),
+    ("given", "seconds"),
     [
         ({}, 2e-3),
         ({"timeunit": "seconds"}, 2.0),
@@ -86,8 +86,8 @@ def test_other_programs_see_a_space_of_plain_times(tmp_path: Path) -> None:
         ({"timeunit": "ns"}, 2e-9),
     ],
 )
-def test_times_are_in_the_unit_of_the_file(tmp_path: Path, word: dict[str, str], seconds: float) -> None:
-    space = read(tmp_path, foreign(point(32), device="A4000", **word))
+def test_times_are_in_the_unit_of_the_file(tmp_path: Path, given: dict[str, str], seconds: float) -> None:
+    space = read(tmp_path, foreign(point(32), device="A4000", **given))
     assert space.outcomes == (RecordedTime(seconds, (seconds / 2, seconds * 1.5)),)
     assert space.machine.name == "A4000"
     assert space.feasible.candidate(0).text == "foreign(block=32, unroll=1)"
@@ -108,8 +108,8 @@ def test_a_time_and_its_samples_have_one_unit(tmp_path: Path) -> None:
 
 
 def test_words_of_failure_become_stages(tmp_path: Path) -> None:
-    words = ("compile", "runtime", "correctness", "timeout", "constraints")
-    results = [point(2**place, invalidity=word, measurements=[]) for place, word in enumerate(words)]
+    phrase = ("compile", "runtime", "correctness", "timeout", "constraints")
+    results = [point(2**place, invalidity=given, measurements=[]) for place, given in enumerate(phrase)]
     space = read(tmp_path, foreign(point(64), *results, point(128, measurements=[])))
     stages = [outcome.stage for outcome in space.outcomes if isinstance(outcome, Failure)]
     assert stages == [Stage.COMPILE, Stage.RUN, Stage.VERIFY, Stage.RUN, Stage.MEASURE]

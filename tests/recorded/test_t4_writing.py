@@ -22,14 +22,14 @@ def test_every_result_has_what_the_schema_requires() -> None:
     """https://github.com/AutoTuningAssociation/autotuning_methodology, schemas/T4.json"""
     document = t4_document(values.recording())
     assert document["metadata"]["timeunit"] == "seconds"
-    words = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
+    options = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
     for result in document["results"]:
         assert {"configuration", "times", "invalidity", "correctness"} <= result.keys()
-        assert result["invalidity"] in words
+        assert result["invalidity"] in options
         assert result["correctness"] == int(result["invalidity"] == "correct")
         assert isinstance(result["times"]["compilation_time"], float)
         assert all(isinstance(each["unit"], str) for each in result["measurements"])
-    assert {result["invalidity"] for result in document["results"]} == words - {"constraints"}
+    assert {result["invalidity"] for result in document["results"]} == options - {"constraints"}
 
 
 def test_without_spaces_the_knobs_are_what_was_tried() -> None:

@@ -17,9 +17,9 @@ def test_the_best_over_runs_is_the_answer_of_the_better_run(store: Store) -> Non
     good = begin(
         fakes.settings(trials=None, sampler="exhaustive"), fakes.composition(), store, Interruption()
     )
-    answer = best_result(store, PROBLEM, fakes.MACHINE.name)
-    assert good.answer is not None
-    assert answer.best.id == good.answer.best.id
+    selected = best_result(store, PROBLEM, fakes.MACHINE.name)
+    assert good.selected is not None
+    assert selected.best.id == good.selected.best.id
 
 
 def test_nothing_measured_says_how_to_begin(store: Store) -> None:
@@ -45,8 +45,8 @@ def test_auto_is_the_first_target_here_that_has_an_answer(store: Store) -> None:
     statuses = tuple(TargetStatus(name, True, "") for name in ("idle", "fake"))
     parts = fakes.composition(statuses)
     tuned = begin(fakes.settings(trials=2), parts, store, Interruption())
-    for word in ("auto", "fake"):
-        assert best_here(store, parts, PROBLEM, word).best == (tuned.answer and tuned.answer.best)
+    for text in ("auto", "fake"):
+        assert best_here(store, parts, PROBLEM, text).best == (tuned.selected and tuned.selected.best)
     with pytest.raises(UsageError, match="idle: nothing measured yet"):
         best_here(store, parts, PROBLEM, "idle")
     with pytest.raises(UsageError, match="target: found 'tpu', allowed auto, idle, fake"):

@@ -20,8 +20,8 @@ OWN_FASTEST = fakes.composition(bind=lambda *_: fakes.bind_with_custom_op)
 def tuned(store: Store, composition: Composition, trials: int = 20) -> StoredTrial:
     """Returns the best of a run that tries the first points of the space in their order."""
     run = begin(fakes.settings(trials=trials, sampler="exhaustive"), composition, store, Interruption())
-    assert run.answer is not None
-    return run.answer.best
+    assert run.selected is not None
+    return run.selected.best
 
 
 def knob_x(found: BestStock) -> object:

@@ -144,10 +144,10 @@ def by_definition(store: Store) -> dict[BestGroup, tuple[str, int]]:
     """Returns the best of each group, by reading every run: of reliable answers first the fastest."""
     found: dict[BestGroup, RunResult] = {}
     for run in store.runs():
-        answer = select_result(store.trials(TrialQuery(run=run.id, sort="number")), run.noise)
-        if answer is None:
+        selected = select_result(store.trials(TrialQuery(run=run.id, sort="number")), run.noise)
+        if selected is None:
             continue
-        each, group = RunResult(run, answer), group_of(answer.best)
+        each, group = RunResult(run, selected), group_of(selected.best)
         if group not in found or each.rank < found[group].rank:
             found[group] = each
     return {group: (each.run.uuid, each.best.number) for group, each in found.items()}
@@ -174,7 +174,7 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
         numbered = {(trial.run, trial.number): trial.id for trial in store.trials(TrialQuery())}
         best = {group: numbered[of_run[run], number] for group, (run, number) in expected.items()}
         assert in_groups(past_trials(store, TrialQuery(best=True))) == best
-        assert in_groups(tuple(each.answer.best for each in gathered(store).best)) == best
+        assert in_groups(tuple(each.selected.best for each in gathered(store).best)) == best
         by_median = TrialQuery(sort="median")
         marked = best_trials_among(store, by_median, past_trials(store, by_median))
         assert in_groups(tuple(each.best for each in marked)) == best

@@ -22,10 +22,10 @@ def test_a_moment_may_be_said_in_any_way(since: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "stored"), [("f32", ""), ("f64", ""), ("f16", "f16"), ("", ""), (None, None)]
+    ("text", "stored"), [("f32", ""), ("f64", ""), ("f16", "f16"), ("", ""), (None, None)]
 )
-def test_c_of_its_natural_type_is_found_by_its_name(word: str | None, stored: str | None) -> None:
-    assert asked_query(output=word).task.output == stored
+def test_c_of_its_natural_type_is_found_by_its_name(text: str | None, stored: str | None) -> None:
+    assert asked_query(output=text).task.output == stored
 
 
 def test_an_unknown_condition_is_refused() -> None:

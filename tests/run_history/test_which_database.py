@@ -40,7 +40,7 @@ def test_without_either_it_is_in_the_users_data_directory(
 
 
 @pytest.mark.parametrize(
-    ("named", "words"),
+    ("named", "options"),
     [
         (None, ""),
         ("a b.db", " --db 'a b.db'"),
@@ -53,8 +53,8 @@ def test_without_either_it_is_in_the_users_data_directory(
         ("postgresql:///results?host=host&user=me&password=secret", " --db URL"),
     ],
 )
-def test_the_next_command_names_it_without_a_password(named: str | Path | None, words: str) -> None:
-    assert database_text(named) == words
+def test_the_next_command_names_it_without_a_password(named: str | Path | None, options: str) -> None:
+    assert database_text(named) == options
 
 
 def test_the_advice_of_an_error_names_it() -> None:

@@ -27,11 +27,11 @@ def test_a_table_gets_a_column_for_each_knob_that_has_them() -> None:
         SearchSpace("t", (Knob("b", (1, 2)),)),
     )
     table = RowTable.of(FeasibleSet.of(spaces))
-    told = table.with_alignments()
-    assert len(told.columns) == len(table.columns) + 1
-    assert told.columns[-1].levels == 2
-    assert told.codes[:, -1].tolist() == [0, 0, 1, 1, 0, 0, -1, -1]
-    assert np.array_equal(told.codes[:, :-1], table.codes)
+    given = table.with_alignments()
+    assert len(given.columns) == len(table.columns) + 1
+    assert given.columns[-1].levels == 2
+    assert given.codes[:, -1].tolist() == [0, 0, 1, 1, 0, 0, -1, -1]
+    assert np.array_equal(given.codes[:, :-1], table.codes)
 
 
 def test_a_table_without_them_stays_as_it_is() -> None:

@@ -146,9 +146,9 @@ def test_a_resumed_run_proposes_what_an_uninterrupted_one_would(
     before = run(uninterrupted, range(cut), OUTCOMES[kind], pending_limit)
     for number, row in before:
         resumed.replay(number, row)
-    told = [row for _, row in before]
-    shuffled.shuffle(told)
-    for row in told:
+    reported = [row for _, row in before]
+    shuffled.shuffle(reported)
+    for row in reported:
         resumed.tell(row, OUTCOMES[kind](row))
     after = range(cut, min(cut + 8, SMALL.rows))
     assert run(resumed, after, OUTCOMES[kind]) == run(uninterrupted, after, OUTCOMES[kind])

@@ -10,8 +10,8 @@ from tuner.samplers.expected_improvement import log_expected_improvement
 def test_it_is_the_mean_gain_of_normal_values(mean: float, deviation: float) -> None:
     drawn = np.random.default_rng(0).normal(mean, deviation, 400_000)
     gain = float(np.maximum(0.2 - drawn, 0).mean())
-    told = log_expected_improvement(np.array([mean], np.float32), np.array([deviation], np.float32), 0.2)
-    assert math.exp(told[0]) == pytest.approx(gain, rel=0.03)
+    given = log_expected_improvement(np.array([mean], np.float32), np.array([deviation], np.float32), 0.2)
+    assert math.exp(given[0]) == pytest.approx(gain, rel=0.03)
 
 
 def test_a_lower_mean_or_a_larger_deviation_gains_more() -> None:

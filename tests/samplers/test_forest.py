@@ -43,9 +43,9 @@ def test_texts_and_missing_knobs_are_asked_about() -> None:
 
 def test_answers_part_the_codes_of_the_column_asked_about() -> None:
     columns = (Column(3, True, False), Column(7, True, False))
-    asked, answers = _questions(columns, rng())
+    asked, results = _questions(columns, rng())
     levels = np.array([3, 7])[asked]
-    for place, said in zip(levels.ravel(), answers.reshape(-1, answers.shape[-1]), strict=True):
+    for place, said in zip(levels.ravel(), results.reshape(-1, results.shape[-1]), strict=True):
         above = int(np.argmax(said[:place]))
         assert 1 <= above < place
         assert said[above:place].all()

@@ -13,8 +13,8 @@ def chosen(square: SearchTask, seeds: int = 40) -> list[int]:
 def test_most_choices_are_next_to_the_fastest_row() -> None:
     square = task(grid("ab"))
     tell(square, (27, 1.0), *((row, 5.0 + row) for row in (0, 7, 56, 63, 50)))
-    beside = set(square.neighbours.of(27))
-    assert sum(row in beside for row in chosen(square)) >= 34
+    surrounding = set(square.neighbours.of(27))
+    assert sum(row in surrounding for row in chosen(square)) >= 34
 
 
 def test_when_all_next_to_it_are_seen_the_next_fastest_is_climbed() -> None:

@@ -82,8 +82,8 @@ def test_a_resumed_search_has_the_study_of_an_uninterrupted_one() -> None:
         row = uninterrupted.row_of(trial.number)
         resumed.replay(trial.number, row)
         resumed.tell(row, seconds(row))
-    told = [[(each.params, each.value) for each in one.study.trials] for one in (uninterrupted, resumed)]
-    assert told[0] == told[1]
+    given = [[(each.params, each.value) for each in one.study.trials] for one in (uninterrupted, resumed)]
+    assert given[0] == given[1]
 
 
 def test_proposals_are_asked_for_in_order() -> None:

@@ -17,14 +17,14 @@ def gain(task: SearchTask) -> np.ndarray:
     return Surrogate(task).log_gain(task.scope(np.random.default_rng(0)))
 
 
-def told(rows: list[int]) -> SearchTask:
+def given(rows: list[int]) -> SearchTask:
     square = task(grid("ab"))
     tell(square, *((row, valley(square, row)) for row in rows))
     return square
 
 
 def test_the_gain_is_largest_in_the_valley() -> None:
-    square = told([0, 9, 18, 27, 36, 60, 14, 5, 50, 33])
+    square = given([0, 9, 18, 27, 36, 60, 14, 5, 50, 33])
     best = np.argsort(-gain(square))[:5]
     assert all(square.table.codes[row][0] in (4, 5, 6) for row in best)
 
@@ -39,7 +39,7 @@ def test_what_a_power_of_two_divides_is_known_from_few_rows() -> None:
 
 
 def test_pending_rows_are_not_chosen_next_to_it() -> None:
-    free, busy = told([0, 9, 18, 27]), told([0, 9, 18, 27])
+    free, busy = given([0, 9, 18, 27]), given([0, 9, 18, 27])
     best = int(np.argmax(gain(free)))
     busy.pool.propose(best)
     assert gain(busy)[best] < gain(free)[best] - 1
@@ -47,7 +47,7 @@ def test_pending_rows_are_not_chosen_next_to_it() -> None:
 
 def test_the_order_of_reports_means_nothing_and_late_ones_are_heard() -> None:
     rows = [0, 9, 18, 27, 36, 60, 14, 5]
-    early, late = told(rows), task(grid("ab"))
+    early, late = given(rows), task(grid("ab"))
     for row in rows:
         late.pool.propose(row)
     surrogate = Surrogate(late)

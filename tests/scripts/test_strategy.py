@@ -40,8 +40,8 @@ def test_panels_of_one_size_are_scheduled_once_and_named_in_the_first_line() -> 
     text = "{% for panel in panels %}{{ panel.name }} {{ panel.m }}x{{ panel.n }};{% endfor %}"
     script = bind(text, threads=2, split="n", tile_n=20, tile_m=1)
     assert script.splitlines()[1] == "matmul_100x100 100x100;"
-    panels = partitions_in(script, Matmul(100, 200, 30))
-    assert [(panel.row, panel.column) for panel in panels] == [(0, 0), (0, 100)]
+    partitions = partitions_in(script, Matmul(100, 200, 30))
+    assert [(partition.row, partition.column) for partition in partitions] == [(0, 0), (0, 100)]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,9 @@ def test_panels_of_one_size_are_scheduled_once_and_named_in_the_first_line() -> 
 )
 def test_panels_are_whole_register_tiles(split: str, extents: list[tuple[int, int]]) -> None:
     script = bind("", threads=2, split=split, tile_n=16, tile_m=4)
-    assert [(panel.m, panel.n) for panel in partitions_in(script, Matmul(100, 200, 30))] == extents
+    assert [
+        (partition.m, partition.n) for partition in partitions_in(script, Matmul(100, 200, 30))
+    ] == extents
 
 
 def test_a_strategy_that_the_run_does_not_have_is_named() -> None:

@@ -102,8 +102,8 @@ def test_preferences_reject_no_row_and_demote_those_that_break_one(
     assert all_candidates(feasible) == wanted
     broken = [one.demoted_by(each) for each in wanted]
     assert feasible.is_preferred.tolist() == [each is None for each in broken]
-    told = Counter(each.text for each in broken if each is not None)
-    assert {text: count for text, count in feasible.demoted().items() if count} == told
+    reported = Counter(each.text for each in broken if each is not None)
+    assert {text: count for text, count in feasible.demoted().items() if count} == reported
     preferred = [each for each, preference in zip(wanted, broken, strict=True) if preference is None]
     assert all_candidates(feasible.part(feasible.is_preferred)) == preferred
 

@@ -48,11 +48,11 @@ def test_only_a_candidates_own_row_may_be_one_that_comes_last() -> None:
     space = replace(SPACE, preferences=(parse("tile != 16", "f"),))
     feasible = FeasibleSet.of((OTHER, space))
     demoted = Candidate.of("s", {"tile": 16, "depth": 2, "order": "ij"})
-    row, beside = nearest_row(demoted, feasible), nearest_row(replace_tile(demoted, 17), feasible)
+    row, surrounding = nearest_row(demoted, feasible), nearest_row(replace_tile(demoted, 17), feasible)
     assert row is not None
-    assert beside is not None
+    assert surrounding is not None
     assert feasible.candidate(row) == demoted
-    assert dict(feasible.candidate(beside).choices) == {"tile": 8, "depth": 2, "order": "ij"}
+    assert dict(feasible.candidate(surrounding).choices) == {"tile": 8, "depth": 2, "order": "ij"}
 
 
 def replace_tile(candidate: Candidate, tile: int) -> Candidate:

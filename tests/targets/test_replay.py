@@ -34,7 +34,7 @@ def compiled(space: RecordedSpace, candidate: Candidate) -> Artifact:
     return ReplayCompiler(space).compile(PROBLEM, bind_recorded(space, candidate))
 
 
-def answer(space: RecordedSpace, candidate: Candidate) -> tuple[Verdict, Measurement]:
+def selected(space: RecordedSpace, candidate: Candidate) -> tuple[Verdict, Measurement]:
     """Passes every stage, as a bench does."""
     evaluator = ReplayEvaluator(space)
     loaded = evaluator.load(PROBLEM, compiled(space, candidate))
@@ -46,10 +46,10 @@ def test_every_point_answers_as_recorded(space: RecordedSpace) -> None:
         record = values.trial(number).record
         if isinstance(record.outcome, Failure):
             with pytest.raises(CandidateError) as error:
-                answer(space, candidate)
+                selected(space, candidate)
             assert error.value.failure == record.outcome
         else:
-            assert answer(space, candidate) == (record.verdict, record.outcome)
+            assert selected(space, candidate) == (record.verdict, record.outcome)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_an_interval_that_the_recording_lacks_comes_from_its_samples_alike_each_
 ) -> None:
     foreign = RecordedTime(2.0, (1.0, 2.0, 6.0))
     of_another = dataclasses.replace(space, outcomes=(foreign,) * space.rows)
-    verdict, first = answer(of_another, values.candidates()[0])
-    _, again = answer(of_another, values.candidates()[0])
+    verdict, first = selected(of_another, values.candidates()[0])
+    _, again = selected(of_another, values.candidates()[0])
     assert first == again
     assert (first.median_s, first.samples_s) == (2.0, (1.0, 2.0, 6.0))
     assert first.interval_s[0] <= 2.0 <= first.interval_s[1]

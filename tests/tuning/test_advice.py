@@ -17,15 +17,15 @@ BATCHES = (
 
 
 @pytest.mark.parametrize(
-    ("task", "words"),
+    ("task", "options"),
     [
         (TaskQuery(), "tuner tune matmul 512x512x512"),
         (TaskQuery(shape="8x8x8", dtype="f32", threads=1), "tuner tune matmul 8x8x8"),
         (TaskQuery.of(PROBLEM, target="simulator:sm_90", threads=2), BATCHES),
     ],
 )
-def test_what_is_usual_is_left_out(task: TaskQuery, words: str) -> None:
-    assert tune_command(task) == words
+def test_what_is_usual_is_left_out(task: TaskQuery, options: str) -> None:
+    assert tune_command(task) == options
 
 
 def test_an_example_of_a_batch_has_four_sizes_and_the_strategy_is_named() -> None:

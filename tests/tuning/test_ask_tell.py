@@ -63,8 +63,8 @@ class NotingBench(AbstractBench):
         self._flying.popleft()
         return self._local.finish()
 
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        return self._local.finals(top_trials, effort)
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        return self._local.remeasure(top_trials, effort)
 
     def close(self) -> None:
         self._local.close()

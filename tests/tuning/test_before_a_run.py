@@ -72,7 +72,7 @@ def test_a_run_whose_threads_may_not_run_at_once_is_neither_begun_nor_resumed(st
 
 @pytest.mark.mlir
 def test_the_command_names_the_affinity_mask_that_limits_its_threads(tmp_path: Path) -> None:
-    words = (
+    phrase = (
         "tune",
         "matmul",
         "16x16x16",
@@ -83,7 +83,9 @@ def test_the_command_names_the_affinity_mask_that_limits_its_threads(tmp_path: P
         "--db",
         str(tmp_path / "r.db"),
     )
-    done = subprocess.run([sys.executable, "-c", PINNED, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PINNED, *phrase], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "threads: found 2, allowed up to 1" in done.stderr
     if (os.cpu_count() or 1) > 1:

@@ -18,7 +18,7 @@ def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Pa
     """Whether the first round is a quiet one is this machine's affair; the second never is."""
     database = tmp_path / "drill.db"
     first = api.tune(Matmul(64, 64, 64), target="cpu", trials=3, db=database)
-    assert first.answer is not None
+    assert first.selected is not None
     with spinning(LOOPS_PER_PROCESSOR * len(os.sched_getaffinity(0))):
         again = api.resume(first.run.id, database, retime=True)
     calm, disturbed = (each.quality for each in again.rounds)
@@ -30,5 +30,5 @@ def test_timing_again_next_to_busy_loops_replaces_no_quieter_answer(tmp_path: Pa
     keeps_first = calm.rank <= disturbed.rank
     assert keeps_first or calm.unreliable
     assert [each.is_answering for each in again.rounds] == [keeps_first, not keeps_first]
-    assert (again.answer == first.answer) == keeps_first
+    assert (again.selected == first.selected) == keeps_first
     assert again.run.unreliable == (calm if keeps_first else disturbed).unreliable

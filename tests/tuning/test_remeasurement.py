@@ -23,7 +23,7 @@ class RemeasurementBench(AbstractBench):
     def finish(self) -> BoundRecord:
         raise NotImplementedError
 
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         self.top_trials = top_trials
         return self._times
 
@@ -49,30 +49,30 @@ def test_of_equal_code_only_the_first_is_chosen() -> None:
 def test_the_fastest_takes_part_twice() -> None:
     top_trials = (trial(0, measurement(1.0), script="// 0"), trial(1, measurement(1.1), script="// 1"))
     bench = RemeasurementBench((measurement(1.0), measurement(1.2), measurement(1.03)))
-    finals = remeasure_top_trials(bench, top_trials)
+    final_times = remeasure_top_trials(bench, top_trials)
     first, second = (each.record for each in top_trials)
     assert [each.record for each in bench.top_trials] == [first, second, first]
     assert [each.script.text for each in bench.top_trials] == [
         each.script_text for each in (*top_trials, top_trials[0])
     ]
-    assert [each.median_s for _, each in finals.times] == [1.0, 1.2]
-    assert finals.noise == pytest.approx(0.03)
+    assert [each.median_s for _, each in final_times.times] == [1.0, 1.2]
+    assert final_times.noise == pytest.approx(0.03)
 
 
 def test_a_top_trial_that_no_longer_works_is_left_out() -> None:
     top_trials = (trial(0, measurement(1.0)), trial(1, measurement(1.1)))
-    finals = remeasure_top_trials(RemeasurementBench((None, measurement(1.2), None)), top_trials)
-    assert [each.number for each, _ in finals.times] == [1]
-    assert finals.noise is None
+    final_times = remeasure_top_trials(RemeasurementBench((None, measurement(1.2), None)), top_trials)
+    assert [each.number for each, _ in final_times.times] == [1]
+    assert final_times.noise is None
 
 
 def test_the_baseline_library_that_took_turns_is_reported() -> None:
     baseline = Baseline("cuBLAS 13.1.2", 0, measurement(0.9))
-    finals = remeasure_top_trials(
+    final_times = remeasure_top_trials(
         RemeasurementBench((measurement(1.0),) * 2, baseline), (trial(0, measurement(1.0)),)
     )
-    assert finals.baseline == baseline
-    assert len(finals.times) == 1
+    assert final_times.baseline == baseline
+    assert len(final_times.times) == 1
 
 
 def test_noise_is_never_less_than_half_an_interval() -> None:

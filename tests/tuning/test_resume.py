@@ -74,9 +74,9 @@ class Life:
     def around(self, work: Callable[..., Any]) -> Callable[..., Any]:
         """Returns the work with a moment before and one after it."""
 
-        def lived(*words: Any, **more: Any) -> Any:
+        def lived(*options: Any, **more: Any) -> Any:
             self.go_on()
-            done = work(*words, **more)
+            done = work(*options, **more)
             self.go_on()
             return done
 

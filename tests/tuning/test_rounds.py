@@ -94,7 +94,7 @@ def test_resuming_a_finished_run_changes_no_answer(store: Store) -> None:
     done = tuned(store, parts())
     events: list[Event] = []
     resumed = resume(1, parts(loaded), store, Interruption(), events.append)
-    assert resumed.answer == done.answer
+    assert resumed.selected == done.selected
     assert resumed.run == done.run
     assert resumed.rounds == done.rounds
     assert events == []
@@ -106,7 +106,7 @@ def test_a_round_under_load_never_replaces_a_quiet_answer(
 ) -> None:
     done = tuned(store, parts())
     disturbed = again(store, parts(slowdown, anchor_drift))
-    assert disturbed.answer == done.answer
+    assert disturbed.selected == done.selected
     assert disturbed.run.unreliable == ""
     assert disturbed.run.baseline == done.run.baseline
     assert [bool(each.quality.unreliable) for each in disturbed.rounds] == [False, True]
@@ -118,9 +118,9 @@ def test_a_quiet_round_replaces_an_answer_under_load(store: Store) -> None:
     assert "load, other programs kept 1.0 processors busy" in disturbed.run.unreliable
     mended = again(store, parts())
     assert mended.run.unreliable == ""
-    assert mended.answer is not None
-    assert disturbed.answer is not None
-    assert mended.answer.measurement.samples_s != disturbed.answer.measurement.samples_s
+    assert mended.selected is not None
+    assert disturbed.selected is not None
+    assert mended.selected.measurement.samples_s != disturbed.selected.measurement.samples_s
     assert [each.is_answering for each in mended.rounds] == [False, True]
 
 
@@ -130,17 +130,17 @@ def test_a_run_that_was_killed_after_its_round_is_not_timed_again(store: Store) 
     events: list[Event] = []
     resumed = resume(1, parts(loaded), store, Interruption(), events.append)
     assert not any(isinstance(event, RemeasurementStarted) for event in events)
-    assert resumed.answer == done.answer
+    assert resumed.selected == done.selected
     assert resumed.run.status == "done"
 
 
 def test_the_best_is_the_same_wherever_it_is_asked(store: Store) -> None:
     done = tuned(store, parts())
-    assert done.answer is not None
+    assert done.selected is not None
     begin(fakes.settings(trials=20, seed=1), parts(loaded_at_times, 1.0), store, Interruption())
     problem = fakes.settings().problem
-    (told,) = past_trials(store, TrialQuery(TaskQuery.of(problem), best=True))
-    assert told == done.answer.best == best_result(store, problem, fakes.MACHINE.name).best
+    (given,) = past_trials(store, TrialQuery(TaskQuery.of(problem), best=True))
+    assert given == done.selected.best == best_result(store, problem, fakes.MACHINE.name).best
 
 
 CUT = "timed out after 88 s"
@@ -176,7 +176,7 @@ def test_a_lost_round_is_stored_and_is_the_badge_of_its_run(store: Store) -> Non
 def test_a_lost_round_takes_nothing_from_an_earlier_one_and_is_repeated(store: Store) -> None:
     done = tuned(store, parts())
     lost = again(store, cut_parts())
-    assert (lost.answer, lost.run.unreliable, lost.run.noise) == (done.answer, "", done.run.noise)
+    assert (lost.selected, lost.run.unreliable, lost.run.noise) == (done.selected, "", done.run.noise)
     assert [each.quality.is_lost for each in lost.rounds] == [False, True]
     assert [each.is_answering for each in lost.rounds] == [True, False]
 
@@ -186,6 +186,6 @@ def test_a_run_that_only_lost_rounds_is_timed_again(store: Store) -> None:
     store.resume_run(1)
     resumed = resume(1, parts(), store, Interruption())
     assert resumed.run.unreliable == ""
-    assert resumed.answer is not None
-    assert resumed.answer.best.final is not None
+    assert resumed.selected is not None
+    assert resumed.selected.best.final is not None
     assert [each.is_answering for each in resumed.rounds] == [False, True]

@@ -60,8 +60,8 @@ class AskingBench(AbstractBench):
             self._interruption.ask()
         return self._bench.finish()
 
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        return self._bench.finals(top_trials, effort)
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        return self._bench.remeasure(top_trials, effort)
 
     def close(self) -> None:
         self.is_closed = True
@@ -94,11 +94,11 @@ def noting(note: Callable[[Candidate], object]) -> Composition:
         watched = fakes.local_bench(order, how)
         start = watched.start
 
-        def noted(number: int, candidate: Candidate, effort: Effort) -> None:
+        def tensor_map_types(number: int, candidate: Candidate, effort: Effort) -> None:
             note(candidate)
             start(number, candidate, effort)
 
-        watched.start = noted  # type: ignore[method-assign]
+        watched.start = tensor_map_types  # type: ignore[method-assign]
         return watched
 
     return fakes.composition(bench=bench)
@@ -150,9 +150,9 @@ def test_fresh_measures_again_what_another_run_has_measured(store: Store) -> Non
 def test_top_trials_are_timed_again_and_the_noise_is_stored(store: Store) -> None:
     events: list[Event] = []
     tuned = begin(fakes.settings(), fakes.composition(), store, Interruption(), events.append)
-    finals = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
-    assert RemeasurementStarted(len(finals)) in events
-    assert 0 < len(finals) <= 8
+    final_times = [trial for trial in trials_of(store, tuned.run.id) if trial.final is not None]
+    assert RemeasurementStarted(len(final_times)) in events
+    assert 0 < len(final_times) <= 8
     assert tuned.run.noise == 0.0  # the fake's clock is exact
     assert NoiseMeasured(0.0) in events
 
@@ -180,7 +180,7 @@ def test_a_baseline_that_fails_is_reported_and_ends_nothing(store: Store) -> Non
 def test_no_working_candidate_gives_no_answer(store: Store) -> None:
     parts = fakes.composition(bind=lambda *_: fakes.failing_bind)
     tuned = tune(store, fakes.settings(trials=3), parts)
-    assert tuned.answer is None
+    assert tuned.selected is None
     assert tuned.counts.failed == 3
     assert tuned.run.status == "done"
 
@@ -243,7 +243,7 @@ def test_a_run_that_is_done_can_be_resumed_without_new_trials(store: Store) -> N
     done = tune(store, fakes.settings(trials=5))
     again = resume(done.run.id, fakes.composition(), store, Interruption())
     assert again.counts == done.counts
-    assert again.answer is not None
+    assert again.selected is not None
 
 
 def test_seconds_add_over_the_sessions_of_a_run(store: Store) -> None:
@@ -327,7 +327,7 @@ def test_real_processes_serve_a_run(store: Store) -> None:
     parts = fakes.composition(bench=fakes.worker_bench(fake_factory()))
     tuned = tune(store, fakes.settings(trials=8, workers=2), parts)
     assert tuned.counts.measured == 8
-    assert tuned.answer is not None
+    assert tuned.selected is not None
 
 
 def test_fakes_share_their_machine_with_the_target() -> None:

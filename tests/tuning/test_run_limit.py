@@ -94,7 +94,7 @@ def test_where_all_trials_are_there_only_the_missing_round_is_timed(
     """As after a kill between the last trial and the end of the final re-measurement."""
     tune(store, 3, "exhaustive")
     rounds: Callable[..., None] = store.add_round
-    monkeypatch.setattr(store, "add_round", lambda *_words: None)
+    monkeypatch.setattr(store, "add_round", lambda *_text: None)
     extended(store, RunLimit(trials=6))
     monkeypatch.setattr(store, "add_round", rounds)
     store.finish_run(1, "interrupted", 0.0)

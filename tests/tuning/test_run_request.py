@@ -32,16 +32,16 @@ def test_files_are_stored_with_their_whole_path() -> None:
 LISTS = [("strategies", "strategy"), ("warm_files", "warm_start")]  # field, and as users say it
 
 
-@pytest.mark.parametrize(("name", "word"), LISTS)
-def test_one_word_is_no_tuple_of_words(name: str, word: str) -> None:
-    with pytest.raises(UsageError, match=f"{word}: found 'one', allowed a tuple of such"):
+@pytest.mark.parametrize(("name", "text"), LISTS)
+def test_one_word_is_no_tuple_of_words(name: str, text: str) -> None:
+    with pytest.raises(UsageError, match=f"{text}: found 'one', allowed a tuple of such"):
         RunRequest(PROBLEM, **{name: "one"})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "word"), LISTS)
+@pytest.mark.parametrize(("name", "text"), LISTS)
 @pytest.mark.parametrize("found", [3, None, (3,)])
-def test_a_list_is_of_names_or_paths(name: str, word: str, found: object) -> None:
-    message = f"^{word}: found {re.escape(repr(found))}, allowed a tuple of names or paths$"
+def test_a_list_is_of_names_or_paths(name: str, text: str, found: object) -> None:
+    message = f"^{text}: found {re.escape(repr(found))}, allowed a tuple of names or paths$"
     with pytest.raises(UsageError, match=message):
         RunRequest(PROBLEM, **{name: found})  # type: ignore[arg-type]
 

@@ -19,8 +19,8 @@ from tuner.tuning.target_kind import TargetStatus
 PROBLEM = Matmul(8, 8, 8)
 
 
-def settings(**words: object) -> RunSettings:
-    return run_settings(RunRequest(PROBLEM, **words), fakes.composition())  # type: ignore[arg-type]
+def settings(**options: object) -> RunSettings:
+    return run_settings(RunRequest(PROBLEM, **options), fakes.composition())  # type: ignore[arg-type]
 
 
 def test_defaults_are_filled_in() -> None:

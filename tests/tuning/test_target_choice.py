@@ -15,7 +15,7 @@ NO_GPU = TargetStatus("cuda", False, "no driver")
 
 
 @pytest.mark.parametrize(
-    ("words", "target"),
+    ("options", "target"),
     [
         (("cpu",), TargetName("cpu")),
         (("simulator",), TargetName("simulator", "sm_90")),
@@ -25,13 +25,13 @@ NO_GPU = TargetStatus("cuda", False, "no driver")
         (("replay:/data/a:b.t4.json",), TargetName("replay", "/data/a:b.t4.json")),
     ],
 )
-def test_a_word_names_a_kind_and_its_chip(words: tuple[str, ...], target: TargetName) -> None:
-    word, *chip = words
-    assert named_target(word, real_composition(), *chip) == target
+def test_a_word_names_a_kind_and_its_chip(options: tuple[str, ...], target: TargetName) -> None:
+    text, *chip = options
+    assert named_target(text, real_composition(), *chip) == target
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("simulator", "sm_1"), "^chip: found 'sm_1', allowed sm_80, sm_86, "),
         (("simulator:",), "^chip: found '', allowed sm_80, "),
@@ -45,10 +45,10 @@ def test_a_word_names_a_kind_and_its_chip(words: tuple[str, ...], target: Target
         (("teapot",), "^target: found 'teapot', allowed auto, cpu, cuda, simulator, replay$"),
     ],
 )
-def test_a_word_that_is_wrong_is_named(words: tuple[str, ...], message: str) -> None:
-    word, *chip = words
+def test_a_word_that_is_wrong_is_named(options: tuple[str, ...], message: str) -> None:
+    text, *chip = options
     with pytest.raises(UsageError, match=message):
-        named_target(word, real_composition(), *chip)
+        named_target(text, real_composition(), *chip)
 
 
 def test_auto_is_the_first_target_that_works() -> None:
@@ -95,13 +95,13 @@ def test_auto_prefers_a_gpu_and_takes_its_chip() -> None:
     assert resolve_target("cuda", parts, "sm_90a") == TargetName("cuda", "sm_90a")
 
 
-@pytest.mark.parametrize(("word", "chip"), [("cuda:sm_80", ""), ("cuda", "sm_80"), ("auto", "sm_80")])
-def test_code_for_another_chip_than_the_gpu_here_is_refused(word: str, chip: str) -> None:
+@pytest.mark.parametrize(("text", "chip"), [("cuda:sm_80", ""), ("cuda", "sm_80"), ("auto", "sm_80")])
+def test_code_for_another_chip_than_the_gpu_here_is_refused(text: str, chip: str) -> None:
     here = TargetStatus("cuda", True, "NVIDIA H200", chip="sm_90")
     parts = fakes.composition((here,))
     message = "^target cuda:sm_80: the GPU here is sm_90; --target cuda:sm_90, or simulator:sm_80$"
     with pytest.raises(UsageError, match=message):
-        resolve_target(word, parts, chip)
+        resolve_target(text, parts, chip)
 
 
 def test_the_default_chip_is_that_of_the_gpu_here() -> None:

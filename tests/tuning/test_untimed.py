@@ -51,7 +51,7 @@ def test_what_is_right_is_verified_and_what_cannot_launch_is_refused(tuned: Tune
 
 
 def test_nothing_is_ranked(tuned: TunedRun, events: list[Event]) -> None:
-    assert (tuned.answer, tuned.best, tuned.run.roofline, tuned.run.baseline) == (None, None, None, None)
+    assert (tuned.selected, tuned.best, tuned.run.roofline, tuned.run.baseline) == (None, None, None, None)
     assert tuned.has_worked
     assert tuned.run.status == "done"
     assert {type(event) for event in events} == {RunStarted, TrialDone}
@@ -91,8 +91,8 @@ def test_another_run_reuses_the_verdicts(store: Store, tuned: TunedRun) -> None:
 
 
 def test_there_is_no_best(store: Store, tuned: TunedRun) -> None:
-    told = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified; "
-    with pytest.raises(UsageError, match=f"{told}tuner history --run 1 --status verified$"):
+    given = r"matmul 8x8x8 f16 nn none simulator: nothing measured, only verified; "
+    with pytest.raises(UsageError, match=f"{given}tuner history --run 1 --status verified$"):
         best_result(store, SETTINGS.problem, "fake", "simulator")
 
 

@@ -196,7 +196,7 @@ def test_remeasurement_are_in_the_order_given_and_none_for_what_does_not_compile
     good, better = run(bench, candidate(3), candidate(BEST_X))
     broken = replace(good, candidate=candidate(3, "fail", "compile"))
     unloadable = replace(good, candidate=candidate(3, "fail", "load"))
-    times = bench.finals(tuple(map(bound, (good, broken, better, unloadable))), Effort()).times
+    times = bench.remeasure(tuple(map(bound, (good, broken, better, unloadable))), Effort()).times
     assert [None if time is None else time.median_s for time in times] == [
         time_of(3),
         None,
@@ -208,12 +208,12 @@ def test_remeasurement_are_in_the_order_given_and_none_for_what_does_not_compile
 def test_remeasurement_go_on_without_the_one_that_breaks_them(bench: AbstractBench) -> None:
     good, better = run(bench, candidate(3), candidate(BEST_X))
     breaking = replace(good, candidate=candidate(4, "odd", "together"))
-    times = bench.finals(tuple(map(bound, (good, breaking, better))), Effort()).times
+    times = bench.remeasure(tuple(map(bound, (good, breaking, better))), Effort()).times
     assert [time is None for time in times] == [False, True, False]
 
 
 def test_remeasurement_of_nothing_are_nothing(bench: AbstractBench) -> None:
-    assert bench.finals((), Effort()) == FinalTimes(())
+    assert bench.remeasure((), Effort()) == FinalTimes(())
 
 
 def test_closing_twice_and_with_work_pending_is_fine(build: Build) -> None:

@@ -22,7 +22,7 @@ def test_timing_is_announced_once_for_a_candidate_and_once_for_the_remeasurement
     assert heard == ["timing"]
     assert evaluation.measurement is not None
     assert evaluation.measurement.median_s == time_of(3)
-    found = service.finals(PROBLEM, Group((artifact_of(3), artifact_of(BEST_X))), Effort(), seed=1)
+    found = service.remeasure(PROBLEM, Group((artifact_of(3), artifact_of(BEST_X))), Effort(), seed=1)
     assert heard == ["timing", "timing"]
     assert [time.median_s for time in found.times if time is not None] == [time_of(3), time_of(BEST_X)]
 
@@ -103,6 +103,6 @@ def test_a_baseline_library_that_takes_its_process_with_it_ends_the_remeasuremen
 def test_nothing_is_announced_when_nothing_loads() -> None:
     heard: list[str] = []
     service = EvaluationService(heard.append, fake_factory())
-    found = service.finals(PROBLEM, Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
+    found = service.remeasure(PROBLEM, Group((artifact_of(1, "fail", "load"),)), Effort(), seed=1)
     assert found == FinalTimes((None,))
     assert heard == []

@@ -20,9 +20,9 @@ with TimingLock("cpu", "tuner 7: matmul 8x8x8", folder=Path(sys.argv[1])).held()
 
 def holder(folder: Path) -> "subprocess.Popen[str]":
     """Starts a process that holds the lock until a line comes."""
-    words = [sys.executable, "-c", HOLD, str(folder)]
+    options = [sys.executable, "-c", HOLD, str(folder)]
     process = subprocess.Popen(
-        words,
+        options,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -35,11 +35,11 @@ def holder(folder: Path) -> "subprocess.Popen[str]":
 
 def test_a_second_tuner_waits_and_says_once_for_whom(tmp_path: Path) -> None:
     other = holder(tmp_path)
-    told: list[str] = []
+    given: list[str] = []
     waits, asked = threading.Event(), threading.Event()
 
     def tell(who: str) -> None:
-        told.append(who)
+        given.append(who)
         waits.set()
 
     def release() -> None:
@@ -53,26 +53,26 @@ def test_a_second_tuner_waits_and_says_once_for_whom(tmp_path: Path) -> None:
         assert asked.is_set()  # the other let go only after that
         assert next(tmp_path.iterdir()).read_text() == "tuner 8: matmul 9x9x9"
     releasing.join()
-    assert told == ["tuner 7: matmul 8x8x8"]
+    assert given == ["tuner 7: matmul 8x8x8"]
 
 
 def test_a_tuner_that_is_killed_holds_nothing(tmp_path: Path) -> None:
     other = holder(tmp_path)
     other.kill()
     other.communicate()
-    told: list[str] = []
-    with TimingLock("cpu", "me", told.append, tmp_path).held():
+    given: list[str] = []
+    with TimingLock("cpu", "me", given.append, tmp_path).held():
         pass
-    assert told == []
+    assert given == []
 
 
 def test_each_gpu_has_a_turn_of_its_own(tmp_path: Path) -> None:
-    told: list[str] = []
+    given: list[str] = []
     with (
-        TimingLock("0000:01:00.0", "one", told.append, tmp_path).held(),
-        TimingLock("0000:02:00.0", "two", told.append, tmp_path).held(),
+        TimingLock("0000:01:00.0", "one", given.append, tmp_path).held(),
+        TimingLock("0000:02:00.0", "two", given.append, tmp_path).held(),
     ):
-        assert told == []
+        assert given == []
         assert len(list(tmp_path.iterdir())) == 2
 
 

@@ -150,7 +150,7 @@ def test_nothing_compiles_while_a_candidate_is_timed(tmp_path: Path) -> None:
     factory = Factory("tests.fakes:ClockedTarget", (str(tmp_path), 0.25, 0.1))
     bench = bench_of(factory, limits=Limits())
     records = run(bench, *(candidate(x) for x in range(8)))
-    bench.finals(tuple(map(bound, records[:2])), NO_BUDGET)
+    bench.remeasure(tuple(map(bound, records[:2])), NO_BUDGET)
     bench.close()
     timings = [json.loads(path.read_text()) for path in tmp_path.glob("timing-*")]
     compiles = [json.loads(path.read_text()) for path in tmp_path.glob("compile-*")]
@@ -171,13 +171,13 @@ def test_pauses_do_not_count_against_the_time_limit_of_a_compile(tmp_path: Path)
 
 def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_path: Path) -> None:
     target, other = fake_factory(), TimingLock("cpu", "process 7, matmul", folder=tmp_path)
-    told: list[str] = []
+    given: list[str] = []
     is_over = threading.Event()
 
     def hold_longer_than_a_candidate_may_take() -> None:
         with other.held():
             holds.set()
-            while not told:
+            while not given:
                 time.sleep(0.01)
             time.sleep(2 * HURRIED.evaluation_timeout_s)
             is_over.set()
@@ -186,16 +186,16 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     holding = threading.Thread(target=hold_longer_than_a_candidate_may_take)
     holding.start()
     holds.wait()
-    turn = TimingLock("cpu", "me", told.append, tmp_path)
+    exclusive = TimingLock("cpu", "me", given.append, tmp_path)
     limits = Limits(evaluation_timeout_s=HURRIED.evaluation_timeout_s)
     specs = compile_spec(target), evaluation_spec(target)
-    bench = WorkerBench(order(), *specs, 1, limits, 0, turn.held)
+    bench = WorkerBench(order(), *specs, 1, limits, 0, exclusive.held)
     (record,) = run(bench, candidate(3))
     bench.close()
     holding.join()
     assert is_over.is_set()
     assert record.median_s == time_of(3)
-    assert told == ["process 7, matmul"]
+    assert given == ["process 7, matmul"]
 
 
 def test_closing_leaves_no_process_and_no_zombie() -> None:

@@ -40,9 +40,9 @@ def _drifts(
     baseline: Measurement | None, host: HostConditions | None, quietest_anchor_s: float | None
 ) -> Iterator[tuple[str, float]]:
     if host is not None:
-        yield "the anchor kernel drifted", host.anchor_drift
+        yield "the reference kernel drifted", host.anchor_drift
         if quietest_anchor_s is not None:
-            yield "the anchor kernel was slower than earlier", host.anchor_s / quietest_anchor_s - 1
+            yield "the reference kernel was slower than earlier", host.anchor_s / quietest_anchor_s - 1
     if baseline is not None:
         yield "the baseline drifted", drift(baseline.samples_s)
 

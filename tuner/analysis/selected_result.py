@@ -81,8 +81,8 @@ def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
     Leaves out stale and early-stopped trials: a few samples of a far too slow candidate are no result.
     """
     trials = tuple(trial for trial in trials if not trial.stale and trial.early_stopped is None)
-    finals = tuple(trial for trial in trials if trial.final is not None)
-    return finals or tuple(trial for trial in trials if trial.best_s is not None)
+    final_times = tuple(trial for trial in trials if trial.final is not None)
+    return final_times or tuple(trial for trial in trials if trial.best_s is not None)
 
 
 def half_width(measurement: Measurement) -> float:

@@ -45,7 +45,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
     octaves = [math.log2(size / known) for size, known in zip(ours.extents, theirs.extents, strict=True)]
-    words = (
+    options = (
         (EPILOGUE, ours.epilogue != theirs.epilogue),
         (LAYOUT, ours.layout != theirs.layout),
         (OUTPUT, ours.output != theirs.output),
@@ -53,7 +53,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
         (THREADS, abs(math.log2(task.threads / other.threads)) if task.threads and other.threads else 0.0),
         (1.0, machine_distance(task.machine, other.machine)),
     )
-    return math.hypot(*octaves, *(cost * amount for cost, amount in words))
+    return math.hypot(*octaves, *(cost * amount for cost, amount in options))
 
 
 def machine_distance(machine: Machine, other: Machine) -> float:

@@ -23,7 +23,7 @@ class Known:
     def first_points(self, task: TuningTask) -> Iterator[FirstPoint]:
         """Yields the candidates as warm-start points for another task, with their source."""
         for candidate, who in self.points:
-            source = f"{_words(self.task.problem, task.problem)} ({who})"
+            source = f"{_text(self.task.problem, task.problem)} ({who})"
             yield FirstPoint(candidate, WARM_START, source)
 
 
@@ -41,7 +41,7 @@ def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[FirstPoint,
     return tuple(chosen.values())
 
 
-def _words(problem: Problem, ours: Problem) -> str:
+def _text(problem: Problem, ours: Problem) -> str:
     """Returns a problem's shape, with its types, layout and epilogue where these differ from ``ours``."""
     pairs = (
         (problem.dtype, ours.dtype),

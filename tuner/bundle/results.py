@@ -103,7 +103,7 @@ def _with_line(results: RemoteResults | None, document: Any, place: str) -> Remo
         case MeasuredTrial():
             return replace(results, trials=(*results.trials, line))
         case FinalTime():
-            return replace(results, finals=(*results.finals, line))
+            return replace(results, final_times=(*results.final_times, line))
         case NoiseFloor():
             return replace(results, noises=(*results.noises, line))
         case BaselineTime():

@@ -43,9 +43,9 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         """Returns the offered words that start with ``incomplete``; if none, files where accepted."""
         found: list[CompletionItem] = []
         with contextlib.suppress(Exception):  # such as a locked database or a file of another kind
-            for word, help_ in self._offers(ctx, incomplete):
-                if word.startswith(incomplete):
-                    found.append(CompletionItem(word, help=one_line(help_) or None))
+            for given, help_ in self._offers(ctx, incomplete):
+                if given.startswith(incomplete):
+                    found.append(CompletionItem(given, help=one_line(help_) or None))
         return found or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
 
 
@@ -57,9 +57,9 @@ def offer_completions(command: click.Command) -> None:
             parameter.type = CompletedType(parameter.type, offers)
 
 
-def _these(words: Iterable[str]) -> Offers:
+def _these(options: Iterable[str]) -> Offers:
     """Returns offers that are always the same words."""
-    return lambda _context, _start: ((word, "") for word in words)
+    return lambda _context, _start: ((given, "") for given in options)
 
 
 def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
@@ -108,7 +108,7 @@ def _trials_and_runs(context: click.Context, start: str) -> Iterable[tuple[str, 
 
 def _first_values(context: click.Context, start: str) -> Iterable[tuple[str, str]]:
     """Yields the possible first arguments of ``tuner explain``: operations and trials."""
-    return (*((word, "") for word in OPERATIONS), *_trials(context, start))
+    return (*((given, "") for given in OPERATIONS), *_trials(context, start))
 
 
 def _database(context: click.Context) -> Path:

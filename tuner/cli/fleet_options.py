@@ -32,14 +32,14 @@ def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest | None":
+def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
     """Removes the fleet's options from ``words`` and returns the request; None without --fleet.
 
     Sets ``words["workers"]``, unless given, to the default number of proposals in flight.
     Raises UsageError for a database that is not on a server, and for options that need --fleet.
     """
-    given = {flag: words.pop(name) for name, flag in FLAGS.items()}
-    if not words.pop("has_fleet"):
+    given = {flag: options.pop(name) for name, flag in FLAGS.items()}
+    if not options.pop("has_fleet"):
         for flag, found in given.items():
             if found is not None:
                 raise UsageError(f"{flag} needs --fleet")
@@ -58,16 +58,16 @@ def popped_fleet(words: dict[str, Any], database: str | None) -> "FleetRequest |
         raise UsageError("--machine and --on cannot be combined")
     machine = on[0] if on else given["--machine"] or ""
     request = FleetRequest(url, devices, given["--priority"] or 0, on, machine)
-    if words["workers"] is None:
-        words["workers"] = pending_limit(request.devices) - 1
+    if options["workers"] is None:
+        options["workers"] = pending_limit(request.devices) - 1
     return request
 
 
-def _classes(words: str | None) -> tuple[str, ...]:
+def _classes(options: str | None) -> tuple[str, ...]:
     """Returns the machine classes in a comma-separated list. Raises UsageError for fewer than two."""
-    if words is None:
+    if options is None:
         return ()
-    found = tuple(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
+    found = tuple(dict.fromkeys(text.strip() for text in options.split(",") if text.strip()))
     if len(found) < 2:
-        raise UsageError(f"--on: found {words!r}, allowed two or more classes of machines: h200,a100")
+        raise UsageError(f"--on: found {options!r}, allowed two or more classes of machines: h200,a100")
     return found

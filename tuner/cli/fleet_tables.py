@@ -20,10 +20,10 @@ SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow termi
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
     """Returns the tables of nodes, devices and queues; letters stand for compiler builds, listed below."""
     compiler_builds = sorted(
-        {seen.node.maker for seen in status.nodes} | {each.maker for each in status.queues}
+        {seen.node.compiler_build for seen in status.nodes} | {each.compiler_build for each in status.queues}
     )
-    letters = {maker: _letters(place) for place, maker in enumerate(compiler_builds)}
-    nodes = [(*_node(each, status), letters[each.node.maker]) for each in status.nodes]
+    letters = {compiler_build: _letters(place) for place, compiler_build in enumerate(compiler_builds)}
+    nodes = [(*_node(each, status), letters[each.node.compiler_build]) for each in status.nodes]
     devices = [_device(each, status) for each in status.devices]
     waiting = [_queue(each, status, letters) for each in status.queues]
     no_node = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_text}"
@@ -31,7 +31,7 @@ def status_text(status: FleetStatus, columns: int | None = None, database_text: 
         table_lines(NODES, nodes, columns, SPARED) if nodes else [no_node],
         table_lines(DEVICES, devices, columns) if devices else ["no device"],
         table_lines(QUEUES, waiting, columns) if waiting else ["no job"],
-        wrapped(f"compiler {letter}: {maker}" for maker, letter in letters.items()),
+        wrapped(f"compiler {letter}: {compiler_build}" for compiler_build, letter in letters.items()),
     )
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
@@ -45,7 +45,7 @@ def _letters(place: int) -> str:
 def check_line(check: NoiseCheck) -> str:
     """Returns the finding of a noise check as one line, with the slowdown that a node causes."""
     low, high = check.longer.interval
-    finding = "does not disturb" if check.is_quiet else "disturbs" if check.is_loud else "unclear"
+    finding = "does not disturb" if check.is_quiet else "disturbs" if check.exceeds_limit else "unclear"
     return (
         f"{check.node}: {finding}: times next to it {check.longer.median:+.2%} (99 % interval {low:+.2%} .. "
         f"{high:+.2%}), allowed {ALLOWED:.1%}; without it twice: {check.longer.noise:.2%} apart; "
@@ -67,7 +67,7 @@ def _node(seen: SeenNode, status: FleetStatus) -> tuple[str, ...]:
         node.name,
         status.state_of(seen),
         node.target,
-        f"{node.seats} at once" if node.seats else "-",
+        f"{node.slots} at once" if node.slots else "-",
         node.device or "-",
         f"{seen.silent_s:.0f} s ago",
         "-" if seen.load is None else f"{seen.load.cpu_share:.1%}, {seen.load.wakeups_per_s:.0f}/s",
@@ -84,6 +84,6 @@ def _work(work: FleetWork, status: FleetStatus) -> str:
 
 
 def _queue(queue: QueueStatus, status: FleetStatus, letters: dict[str, str]) -> tuple[str, ...]:
-    of = f"compiler {letters[queue.maker]}" if queue.stage == COMPILE else queue.device
+    of = f"compiler {letters[queue.compiler_build]}" if queue.stage == COMPILE else queue.device
     runs = ", ".join(map(status.run_text, queue.runs)) or "-"
     return (queue.stage, of, str(queue.done_now), str(queue.waits), runs, queue.why or "-")

@@ -87,7 +87,7 @@ class Commands(click.Group):
         except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
             if "--debug" in arguments:
                 print(_without_secrets(traceback.format_exc(), arguments), end="", file=sys.stderr)
-            code = _told(_sizes_as_option(error, arguments), arguments)
+            code = _reported(_sizes_as_option(error, arguments), arguments)
         except KeyboardInterrupt:
             code = INTERRUPTED
         sys.exit(code)
@@ -124,7 +124,7 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
     """Returns the error for a shape that was read as an option, -5x512x512; other errors unchanged."""
     if not isinstance(error, click.NoSuchOption):
         return error
-    shapes = (word for word in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", word.lower()))
+    shapes = (given for given in arguments if re.fullmatch(r"-[0-9]+(x-?[0-9]+)+", given.lower()))
     found = next((shape for shape in shapes if shape.startswith(error.option_name)), None)
     line = f"shape: found {found!r}, allowed sizes of 1 or more, such as 8x8x8"
     return error if found is None else UsageError(line)
@@ -135,7 +135,7 @@ def _without_secrets(text: str, arguments: Sequence[str]) -> str:
     return without_secrets(text, *arguments, os.environ.get(DATABASE_VARIABLE, ""))
 
 
-def _told(error: Exception, arguments: Sequence[str]) -> int:
+def _reported(error: Exception, arguments: Sequence[str]) -> int:
     """Prints an error and, if there is one, its hint on stderr; returns the exit code."""
     hint = error.hint if isinstance(error, TunerError) else ""
     match error:

@@ -42,11 +42,11 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
     """Adds --db URL; a URL that was given is also added to the commands in hints of errors."""
 
     @functools.wraps(function)
-    def command(*arguments: P.args, **words: P.kwargs) -> R:
+    def command(*arguments: P.args, **options: P.kwargs) -> R:
         from tuner.run_history.which_database import naming_database
 
-        with naming_database(words["database"]):  # type: ignore[arg-type]  # str | None, by the option below
-            return function(*arguments, **words)
+        with naming_database(options["database"]):  # type: ignore[arg-type]  # str | None, by the option below
+            return function(*arguments, **options)
 
     option = click.option(
         "--db",
@@ -134,25 +134,25 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def popped_problem(context: click.Context, words: dict[str, Any], sizes: str) -> Problem:
+def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:
     """Removes the problem's options from ``words`` and returns the problem.
 
     Raises UsageError if the operation or the shape is missing; its hint shows ``sizes`` as an example.
     """
-    if words["operation"] is None or words["shape"] is None:
-        name, batch = context.info_name, words["operation"] == BATCH_MATMUL
+    if options["operation"] is None or options["shape"] is None:
+        name, batch = context.info_name, options["operation"] == BATCH_MATMUL
         example = f"tuner {name} {BATCH_MATMUL if batch else MATMUL} {'8x' * batch}{sizes}"
         line = f"{name}: the operation and the shape are missing"
         raise UsageError(line, f"{example}{typed_options(context)}")
-    return taken_problem(words)
+    return taken_problem(options)
 
 
-def taken_problem(words: dict[str, Any]) -> Problem:
+def taken_problem(options: dict[str, Any]) -> Problem:
     """Removes the problem's options, all of them present, from ``words``; returns the problem.
 
     Raises UsageError for an invalid problem.
     """
-    return problem_of(*(words.pop(name) for name in PROBLEM_OPTIONS))
+    return problem_of(*(options.pop(name) for name in PROBLEM_OPTIONS))
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
@@ -165,7 +165,7 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
             value = context.params[name]
             values = value if option.multiple else [value]
             typed += [[option.opts[0], *([] if option.is_flag else [str(each)])] for each in values]
-    return "".join(f" {shlex.join(words)}" for words in typed)
+    return "".join(f" {shlex.join(options)}" for options in typed)
 
 
 def problem_of(
@@ -178,12 +178,12 @@ def problem_of(
     return Problem(operation, sizes, word, layout, epilogue, output, batch)
 
 
-def run_request(problem: Problem, budget: str | None = None, **words: Any) -> "RunRequest":
+def run_request(problem: Problem, budget: str | None = None, **options: Any) -> "RunRequest":
     """Returns the request of a run; ``words`` are further fields of RunRequest. Raises UsageError."""
     from tuner.core.moments import parse_seconds
     from tuner.tuning.run_request import RunRequest
 
-    return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **words)
+    return RunRequest(problem, budget_s=None if budget is None else parse_seconds(budget), **options)
 
 
 def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":

@@ -82,7 +82,7 @@ def _problem(each: TunedProblem) -> dict[str, Any]:
     tuned, trial = each.tuned, each.trial
     run = None
     if tuned is not None:
-        run = tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds)
+        run = tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds)
     return {
         "problem": problem_document(each.problem),
         "run": run,

@@ -47,9 +47,9 @@ def run_session(
         return resume(resumed, composition, store, interruption, observe, retime=retime, limit=limit)
 
 
-def require_no_arguments(context: click.Context, words: Mapping[str, Any]) -> None:
+def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -> None:
     """Raises UsageError for arguments that --resume excludes, as the run's stored settings determine them."""
-    found = ", ".join(settings_given(context, words)) or words["operation"]
+    found = ", ".join(settings_given(context, arguments)) or arguments["operation"]
     if found is not None:
         raise UsageError(f"--resume cannot be combined with {found}: the run has its stored settings")
 

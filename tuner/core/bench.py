@@ -58,7 +58,7 @@ class AbstractBench(abc.ABC):
         """Waits for the earliest started candidate that is not finished; returns its record and script."""
 
     @abc.abstractmethod
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Final re-measurement: times the top trials again, interleaved, with the baseline where possible.
 
         A script without an artifact is compiled again; a trial that no longer works has None for a time.

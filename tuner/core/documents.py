@@ -22,8 +22,8 @@ class ProblemDocument:
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
         """Returns the document of a problem."""
-        words = (problem.dtype, problem.layout, problem.epilogue, problem.output)
-        return cls(problem.operation, problem.extents, *words)
+        options = (problem.dtype, problem.layout, problem.epilogue, problem.output)
+        return cls(problem.operation, problem.extents, *options)
 
     @property
     def problem(self) -> Problem:

@@ -97,8 +97,8 @@ def code_sha256(program: KernelProgram) -> str:
     """Returns a hash of what runs: the cubin (PTX where there is none), launches and buffers."""
     launches = repr((program.launches, program.buffers))
     maps = [launch.tensor_maps for launch in program.launches if launch.tensor_maps]
-    words = launches + (repr(maps) if maps else "")  # programs without tensor maps hash as they always did
-    return hashlib.sha256((program.cubin or program.ptx.encode()) + words.encode()).hexdigest()
+    options = launches + (repr(maps) if maps else "")  # programs without tensor maps hash as they always did
+    return hashlib.sha256((program.cubin or program.ptx.encode()) + options.encode()).hexdigest()
 
 
 def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:

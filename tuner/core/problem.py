@@ -17,7 +17,7 @@ NARROW_OUTPUTS = {  # dtype -> types of C besides the type of the sums, f32 for 
     "bf16": ("bf16",),
     **dict.fromkeys(FLOAT8S, ("f16", "bf16")),
 }
-OUTPUTS = (*SUM_DTYPES, *dict.fromkeys(word for words in NARROW_OUTPUTS.values() for word in words))
+OUTPUTS = (*SUM_DTYPES, *dict.fromkeys(given for options in NARROW_OUTPUTS.values() for given in options))
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
@@ -220,8 +220,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         >>> problem.key
         'matmul 512x256x128 bf16 nt none'
     """
-    sizes, word = (_plain(m), _plain(n), _plain(k)), dtype_name(dtype)
-    return Problem("matmul", sizes, word, layout, epilogue, narrow_output(word, dtype_name(output)))
+    sizes, given = (_plain(m), _plain(n), _plain(k)), dtype_name(dtype)
+    return Problem("matmul", sizes, given, layout, epilogue, narrow_output(given, dtype_name(output)))
 
 
 def BatchMatmul(  # noqa: N802 - as Matmul
@@ -287,9 +287,9 @@ def natural_output(dtype: str) -> str:
     return {"f64": "f64", "i8": "i32"}.get(dtype, "f32")
 
 
-def narrow_output(dtype: str, word: str) -> str:
+def narrow_output(dtype: str, given: str) -> str:
     """Returns ``Problem.output`` for a type of C: "" for the default type, with or without its name."""
-    return "" if word == natural_output(dtype) else word
+    return "" if given == natural_output(dtype) else given
 
 
 def output_names(dtype: str) -> tuple[str, ...]:

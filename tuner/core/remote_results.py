@@ -75,6 +75,6 @@ class RemoteResults:
 
     provenance: MeasuringProvenance
     trials: tuple[MeasuredTrial, ...]
-    finals: tuple[FinalTime, ...] = ()
+    final_times: tuple[FinalTime, ...] = ()
     noises: tuple[NoiseFloor, ...] = ()
     baselines: tuple[BaselineTime, ...] = ()

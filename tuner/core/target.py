@@ -52,7 +52,9 @@ class Artifact:
 
     host_code: str  # CPU: LLVM-dialect text; "" for a GPU, where ``program`` has the PTX
     sha256: str  # of what runs: ``host_code`` and ``panels``, or machine code and launches
-    panels: tuple[Partition, ...] = ()  # CPU: thread partitions of C; their calls compute the whole problem
+    partitions: tuple[
+        Partition, ...
+    ] = ()  # CPU: thread partitions of C; their calls compute the whole problem
     stage_s: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the compilation
     program: KernelProgram | None = None  # GPU only
     refusal: Failure | None = None  # why the code is not loaded, known from its resources alone

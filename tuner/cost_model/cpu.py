@@ -24,7 +24,7 @@ L3_BYTES_PER_CYCLE = 20.0  # Intel's servers about 10, AMD's since Zen 2 up to 3
 LINE_BYTES = 64  # a vector that is not aligned to a cache line lies in two lines
 L2_WAY_BYTES = 64 * 1024  # addresses this far apart map to one set; Zen 4 and Golden Cove: 128 KiB
 HALF = 0.5  # share of a cache for the data that is reused; the other half is for streamed data
-SHOWING = 0.1  # share of the traffic that arithmetic does not hide
+UNHIDDEN = 0.1  # share of the traffic that arithmetic does not hide
 COPY_BYTES_PER_CYCLE = 32.0  # bytes read and written, both in L2; calibrated
 TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
 PAIR, PAIRED_BYTES = 2, 4  # adjacent elements of A that LLVM loads at once and separates by shuffles
@@ -57,7 +57,7 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)
     traffic = _panel_cycles(tiles, problem, l1, l2) + _result_cycles(tiles, problem, l2)
-    return np.maximum(arithmetic, traffic) + SHOWING * traffic + _packing_cycles(tiles, problem, l2)
+    return np.maximum(arithmetic, traffic) + UNHIDDEN * traffic + _packing_cycles(tiles, problem, l2)
 
 
 def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:

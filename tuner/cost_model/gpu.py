@@ -28,9 +28,9 @@ USUAL_TENSOR_FMA = 256.0  # GeForce accumulates in f32 at half of the rate
 L2_BYTES_PER_CYCLE = 24.0  # per multiprocessor while all of them read: 15 to 30 on A100, H100, AD102, GA102
 WRITE_BYTES_PER_CYCLE = 32.0
 LATENCY = 260.0  # cycles of a load from L2: about the value of arXiv 2208.11174
-OWN_ISSUE_CYCLES = 2.0  # cycles from one instruction of a warp to the next of the same warp
+SAME_WARP_ISSUE_CYCLES = 2.0  # cycles from one instruction of a warp to the next of the same warp
 BARRIER = 50.0  # cycles of the barrier before all warps of a block start the next tile
-SHOWING = 0.1  # share of the other resources' cycles that the most loaded resource does not hide
+UNHIDDEN = 0.1  # share of the other resources' cycles that the most loaded resource does not hide
 LAUNCH = 5000.0  # cycles of an additional kernel launch
 
 
@@ -94,12 +94,12 @@ def _wave(tiles: GpuTiles, problem: Problem, chip: Chip, together: Counts) -> Co
     arithmetic = np.ceil(together * warps / PARTITIONS) * k * step
     loads = together * k * (tiles.block_m + tiles.block_n) * problem.input_bytes / L2_BYTES_PER_CYCLE
     reads = together * warps * k * tiles.memory
-    own = tiles.block_k * (np.maximum(products, OWN_ISSUE_CYCLES * tiles.issued) + tiles.waits)
+    own = tiles.block_k * (np.maximum(products, SAME_WARP_ISSUE_CYCLES * tiles.issued) + tiles.waits)
     turn = np.where(tiles.depth > 0, np.maximum(own, LATENCY / np.maximum(tiles.depth, 1)), own + LATENCY)
     path = np.ceil(k / tiles.block_k) * (turn + BARRIER)
     busiest = np.maximum.reduce([arithmetic, loads, reads, path])
     results = together * tiles.block_m * tiles.block_n * problem.output_bytes / WRITE_BYTES_PER_CYCLE
-    wave: Counts = busiest + SHOWING * (loads + reads + path) + results + LATENCY
+    wave: Counts = busiest + UNHIDDEN * (loads + reads + path) + results + LATENCY
     return wave
 
 

@@ -16,7 +16,7 @@ FMA_LATENCY = 4.5
 WINDOW = 320  # entries of the reorder buffer: Skylake 224, Zen 4 320, Zen 5 448, Golden Cove 512
 STORES_PER_CYCLE = 1.0  # of whole vectors
 STORED_SUM_LATENCY = 17.0  # of an accumulator that is spilled: stored and loaded in each step; calibrated
-LOADS_SHOWING = 0.1  # share of the loads that FMAs do not hide; calibrated
+LOADS_UNHIDDEN = 0.1  # share of the loads that FMAs do not hide; calibrated
 PAIR_SHUFFLES = 1.5  # per row and step, where LLVM loads two elements of A at once and separates them
 WHOLE_ROWS = (1, 2, 4)  # vectors per row of B for which LLVM keeps the whole row in registers
 
@@ -41,7 +41,7 @@ def step_cycles(
     busiest = np.maximum.reduce([sums / FMA_PER_CYCLE, (sums + shuffles) / VECTORS_PER_CYCLE, loads])
     is_spilled = sums + _factors(rows, vectors) > registers
     latency = np.where(is_spilled, STORED_SUM_LATENCY, FMA_LATENCY / tiles_under_way)
-    cycles: Counts = np.maximum(busiest, latency) + LOADS_SHOWING * loads
+    cycles: Counts = np.maximum(busiest, latency) + LOADS_UNHIDDEN * loads
     return cycles
 
 

@@ -9,7 +9,7 @@ from tuner.core.errors import Failure
 from tuner.core.target import Artifact, Effort, Script
 from tuner.fleet.artifacts import hash_of, packed
 from tuner.fleet.driver import Driver
-from tuner.fleet.work import COMPILE, EVALUATE, FINALS, Compiled, FleetWork, Outcome
+from tuner.fleet.work import COMPILE, EVALUATE, REMEASURE, Compiled, FleetWork, Outcome
 from tuner.workers.evaluation import Evaluation, work_seed
 from tuner.workers.group_timing import Group, RemeasurementRounds
 from tuner.workers.in_flight import BenchOrder, Ticket
@@ -66,7 +66,7 @@ class FleetBench(AbstractBench):
         self._flights.popleft()
         return ticket.finished
 
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the top-k candidates interleaved on one device.
 
         Compiles scripts that have no artifact first.
@@ -119,7 +119,7 @@ class FleetBench(AbstractBench):
         pairs = zip(works, scripts, strict=True)
         asked = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
         for work in asked:
-            self._driver.answer(work)
+            self._driver.selected(work)
         return [self._driver.artifacts.pop(work.number, None) for work in asked]
 
     def _timed(
@@ -128,7 +128,7 @@ class FleetBench(AbstractBench):
         blobs = tuple(packed(artifact) for artifact in group.artifacts)
         work = replace(
             self._plain,
-            stage=FINALS,
+            stage=REMEASURE,
             seed=seed,
             blobs=tuple(map(hash_of, blobs)),
             effort=effort,

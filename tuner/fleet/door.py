@@ -21,7 +21,7 @@ from tuner.fleet.work import (
     BASELINE,
     COMPILE,
     EVALUATE,
-    FINALS,
+    REMEASURE,
     ROOFLINE,
     Compiled,
     FleetWork,
@@ -33,7 +33,7 @@ from tuner.workers.evaluation import Evaluation
 KINDS: Final[dict[str, type[Any]]] = {
     COMPILE: Compiled,
     EVALUATE: Evaluation,
-    FINALS: FinalTimes,
+    REMEASURE: FinalTimes,
     BASELINE: Baseline,
     ROOFLINE: Roofline,
 }

@@ -16,7 +16,7 @@ from tuner.fleet.settings import read_settings
 from tuner.fleet.status import why_waiting
 from tuner.fleet.sweep import delete_old, sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, measure_queue
-from tuner.tuning.outcome_source import no_arguments
+from tuner.tuning.outcome_source import ignore_report
 
 LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
 URGENT: Final = 1000  # added to the priority of work that a whole run waits for
@@ -57,7 +57,7 @@ class Driver:
         request: FleetRequest,
         run: str,
         devices: tuple[str, ...],
-        tell: Callable[[str], None] = no_arguments,
+        notify: Callable[[str], None] = ignore_report,
         limit_flop_per_s: float = math.inf,
     ) -> None:
         """Reads all stored outcomes of the run. Raises UsageError while another process drives the run.
@@ -86,7 +86,7 @@ class Driver:
         except BaseException:
             self._connection.close()
             raise
-        self._tell = tell
+        self._tell = notify
         self._swept_s = self._heard_s = time.monotonic()
         # negated: numbers outside of trials; none repeats one of an earlier process
         self._asked = time.time_ns()
@@ -182,7 +182,9 @@ class Driver:
         """Queues a piece of work with its blobs."""
         work = begun.work
         is_compile = work.stage == COMPILE
-        queue = compile_queue(work.maker) if is_compile else self._measure_queue(work, begun.refusals)
+        queue = (
+            compile_queue(work.compiler_build) if is_compile else self._measure_queue(work, begun.refusals)
+        )
         priority = self._priority + (0 if work.number >= 0 else URGENT)
         with plain_errors(), self._connection.transaction():
             for blob in begun.blobs:
@@ -197,7 +199,7 @@ class Driver:
         self.begin(numbered, blobs)
         return numbered
 
-    def answer(self, work: FleetWork) -> Outcome:
+    def selected(self, work: FleetWork) -> Outcome:
         """Waits for work that ``ask`` has begun; deletes its outcome in the database and returns it."""
         key = (work.number, work.stage)
         while key not in self.known:
@@ -208,7 +210,7 @@ class Driver:
 
     def outcome(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> Outcome:
         """Begins a piece of work outside of trials, and waits for its outcome."""
-        return self.answer(self.ask(work, blobs))
+        return self.selected(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:
         """Withdraws work of a trial that is no longer needed, if no node has begun it."""

@@ -85,17 +85,17 @@ def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
     )
 
 
-def named(machines: Mapping[str, Named], words: str) -> dict[str, Named]:
+def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
     """Returns the entry whose name is ``words``, else the entries whose name contains ``words``, in any case.
 
     Every name contains an empty text.
     """
-    if words in machines:
-        return {words: machines[words]}
-    return {name: each for name, each in machines.items() if words.lower() in name.lower()}
+    if phrase in machines:
+        return {phrase: machines[phrase]}
+    return {name: each for name, each in machines.items() if phrase.lower() in name.lower()}
 
 
-def target_on(fleet: FleetRequest, word: str, kind: str) -> TargetName:
+def target_on(fleet: FleetRequest, given: str, kind: str) -> TargetName:
     """Returns the target of one class of machines, named by a part of its name, of one target kind.
 
     ``kind`` "auto" allows every kind. Raises UsageError where no class, or more than one, matches.
@@ -103,10 +103,10 @@ def target_on(fleet: FleetRequest, word: str, kind: str) -> TargetName:
     measuring = [node for node in alive_nodes(fleet) if node.device]
     targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
     classes = {f"{name} ({target.text})": target for name, target in targets if kind in (AUTO, target.kind)}
-    found = named(classes, word)
+    found = named(classes, given)
     if len(found) != 1:
         listed = ", ".join(sorted(found or classes)) or "none"
-        raise UsageError(f"--on: found {word!r}, allowed a part of the name of one of {listed}")
+        raise UsageError(f"--on: found {given!r}, allowed a part of the name of one of {listed}")
     return next(iter(found.values()))
 
 
@@ -128,9 +128,9 @@ class FleetRun:
         wanted = self._fleet.machine
         found = named({node.machine.name: node.machine for node in self._measuring(target)}, wanted)
         if not found:
-            words = f" on {wanted!r}" if wanted else ""
+            phrase = f" on {wanted!r}" if wanted else ""
             raise UsageError(
-                f"fleet: no node measures {target.text}{words}",
+                f"fleet: no node measures {target.text}{phrase}",
                 f"tuner fleet worker --target {shlex.quote(target.text)} --measure",
             )
         if len(found) > 1:
@@ -145,12 +145,15 @@ class FleetRun:
         Raises UsageError unless a node has the same compiler build.
         """
         compiler = self._own.compiler(target)
-        maker = compiler_build_of(compiler)
-        compiler_builds = [node.maker for node in self._alive() if node.seats and node.target == target.text]
-        if maker not in compiler_builds:
+        compiler_build = compiler_build_of(compiler)
+        compiler_builds = [
+            node.compiler_build for node in self._alive() if node.slots and node.target == target.text
+        ]
+        if compiler_build not in compiler_builds:
             found = "; ".join(sorted(set(compiler_builds))) or "none"
             raise UsageError(
-                f"fleet: no node compiles {target.text} as {maker}; compiler builds of the nodes: {found}",
+                f"fleet: no node compiles {target.text} as {compiler_build}; "
+                f"compiler builds of the nodes: {found}",
                 f"tuner fleet worker --target {shlex.quote(target.text)} --compile 4",
             )
         return compiler
@@ -160,7 +163,7 @@ class FleetRun:
         from tuner.fleet.bench import FleetBench
 
         machine = self.machine(order.target)
-        maker = compiler_build_of(self._own.compiler(order.target))
+        compiler_build = compiler_build_of(self._own.compiler(order.target))
         devices = self._devices(order.target, machine)
         limit = most_flop_per_s(order.problem.dtype, machine, how.threads)
         self._driver = Driver(self._fleet, how.run, devices, how.report_fleet, limit)
@@ -168,7 +171,7 @@ class FleetRun:
             run=how.run,
             number=0,
             stage=COMPILE,
-            maker=maker,
+            compiler_build=compiler_build,
             machine=machine.name,
             problem=order.problem,
             target=order.target,

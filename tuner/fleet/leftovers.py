@@ -31,9 +31,15 @@ def cleared(mark: str, folder: Path | None = None) -> Iterator[None]:
 
     A second process does this, so that an exception and a kill of this process have the same effect.
     """
-    words = (sys.executable, "-m", "tuner.fleet.leftovers", mark, *([] if folder is None else [str(folder)]))
+    options = (
+        sys.executable,
+        "-m",
+        "tuner.fleet.leftovers",
+        mark,
+        *([] if folder is None else [str(folder)]),
+    )
     # a process session of its own: a signal to this process group does not reach it
-    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True) as watching:
+    with subprocess.Popen(options, stdin=subprocess.PIPE, start_new_session=True) as watching:
         yield
         assert watching.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # the watching process was killed

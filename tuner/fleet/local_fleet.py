@@ -33,8 +33,8 @@ def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]
         install(url, FleetSettings(LEASE_S))
         with LocalNodes(url, target, folder_of(url)) as nodes:
             names = [name for name, _ in NODES]
-            for name, words in NODES:
-                nodes.start(name, *words)
+            for name, options in NODES:
+                nodes.start(name, *options)
             nodes.wait_until_ready(*names)
             say(f"nodes are at work: {', '.join(names)}")
             yield nodes

@@ -48,26 +48,26 @@ class LocalNodes:
             self.kill(name)
         self._leftovers.__exit__(kind, error, trace)
 
-    def start(self, name: str, *words: str, target: str = "", before: tuple[str, ...] = ()) -> None:
+    def start(self, name: str, *options: str, target: str = "", before: tuple[str, ...] = ()) -> None:
         """Starts a node with options such as ``--compile 2``; it takes work some seconds later.
 
         ``before`` is a command that executes the node's, such as env or unshare with their arguments.
         """
         of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
-        self.start_command(name, ("fleet", "worker", *of_all, *words), before)
+        self.start_command(name, ("fleet", "worker", *of_all, *options), before)
 
-    def start_command(self, name: str, words: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
+    def start_command(self, name: str, options: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
         """Starts any command of tuner, such as a driver, as a process called ``name``."""
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                self.command(*words, before=before), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self.command(*options, before=before), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    def command(self, *words: str, before: tuple[str, ...] = ()) -> list[str]:
+    def command(self, *options: str, before: tuple[str, ...] = ()) -> list[str]:
         """Returns the arguments of a tuner command that carries the mark of these processes."""
         # killed processes leave temporary files
         variables = (f"{MARK}={self._mark}", f"TMPDIR={self.folder}")
-        return ["env", *variables, *before, sys.executable, "-m", "tuner", *words]
+        return ["env", *variables, *before, sys.executable, "-m", "tuner", *options]
 
     def wait_until_ready(self, *names: str) -> None:
         """Returns when all named nodes take work.

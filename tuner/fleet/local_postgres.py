@@ -78,25 +78,25 @@ def _has_user() -> bool:
     return any(user.pw_name == "postgres" for user in pwd.getpwall())
 
 
-def _run(folder: Path, *words: str | Path) -> None:
+def _run(folder: Path, *options: str | Path) -> None:
     # not by runuser: it stops with a stopped child, and stays stopped when both are continued
     user = "postgres" if os.geteuid() == 0 else None
     try:
         done = subprocess.run(
-            ["env", f"{MARK}={folder.name}", *words, "-D", f"{folder}/d"],
+            ["env", f"{MARK}={folder.name}", *options, "-D", f"{folder}/d"],
             cwd="/",
             user=user,
             group=user,
             extra_groups=[] if user else None,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # the server keeps a pipe open
-            stderr=subprocess.PIPE if "start" not in words else subprocess.DEVNULL,
+            stderr=subprocess.PIPE if "start" not in options else subprocess.DEVNULL,
             timeout=LIMIT_S,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        reason = f"{Path(words[0]).name} took more than {LIMIT_S} s"
+        reason = f"{Path(options[0]).name} took more than {LIMIT_S} s"
         raise NoServerError(f"no PostgreSQL server: {reason}") from error
     if done.returncode != 0:
         reason = (done.stderr or b"see its log").decode(errors="replace").strip()
-        raise NoServerError(f"no PostgreSQL server: {Path(words[0]).name} failed: {reason}")
+        raise NoServerError(f"no PostgreSQL server: {Path(options[0]).name} failed: {reason}")

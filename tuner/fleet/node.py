@@ -42,16 +42,16 @@ class NodeRequest:
 
     target: TargetName
     name: str = ""  # "": host and process
-    seats: int = 0  # candidates compiled at once
+    slots: int = 0  # candidates compiled at once
     has_device: bool = False  # measures
     device: str = ""  # that it measures on; "": the host's
     keep_free_bytes: int = KEEP_FREE_BYTES
 
     def __post_init__(self) -> None:
         """Raises UsageError for a negative concurrency, and for a node that neither compiles nor measures."""
-        if self.seats < 0:
-            raise UsageError(f"compile: found {self.seats}, allowed 1 or more candidates at once")
-        if not self.seats and not self.has_device:
+        if self.slots < 0:
+            raise UsageError(f"compile: found {self.slots}, allowed 1 or more candidates at once")
+        if not self.slots and not self.has_device:
             raise UsageError("worker: nothing to do", "--compile N, --measure or both")
 
 
@@ -70,10 +70,10 @@ def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
         host=host,
         process=os.getpid(),
         target=request.target.text,
-        seats=request.seats,
+        slots=request.slots,
         device=(request.device or f"{host} {request.target.kind}") if request.has_device else "",
         machine=source.machine(request.target),
-        maker=compiler_build_of(source.compiler(request.target)),
+        compiler_build=compiler_build_of(source.compiler(request.target)),
         tuner_version=__version__,
     )
 
@@ -113,12 +113,14 @@ class NodeProcess:
         self._request = request
         self._settings = settings
         self._say = say
-        self._children = NodeChildren(source, request.seats)
+        self._children = NodeChildren(source, request.slots)
         self._ending = asyncio.Event()
         self._database = ReconnectingSession(url, self._ending)
         self._trouble = ""  # why the node ends early
         self._reported_s = -REPORT_EVERY_S  # when it last printed that it waits
-        self._reported = {node.maker}  # compiler builds for which it was printed that this node has another
+        self._reported = {
+            node.compiler_build
+        }  # compiler builds for which it was printed that this node has another
 
     async def run(self) -> bool:
         """Serves the node's queues until it is to end; waits for a server that is away.
@@ -131,7 +133,7 @@ class NodeProcess:
         keep_off_timed_processors()
         loop.set_exception_handler(self._report_unheard)
         node = self._node
-        self._say(f"{node.name}: works for {node.target} on {node.machine.name}, {node.maker}")
+        self._say(f"{node.name}: works for {node.target} on {node.machine.name}, {node.compiler_build}")
         beating = asyncio.create_task(self._beat())
         try:
             while not self._ending.is_set():
@@ -207,11 +209,13 @@ class NodeProcess:
     def _require_fit(self, work: FleetWork) -> None:
         """Raises TunerError for work of another compiler, machine or target, and for too little free disk."""
         node = self._node
-        fits = work.maker == node.maker and (work.stage == COMPILE or work.machine == node.machine.name)
+        fits = work.compiler_build == node.compiler_build and (
+            work.stage == COMPILE or work.machine == node.machine.name
+        )
         if not fits or work.target.text != node.target:
             raise TunerError(
-                f"work: found {work.target.text} by {work.maker} on {work.machine}, "
-                f"allowed {node.target} by {node.maker} on {node.machine.name}"
+                f"work: found {work.target.text} by {work.compiler_build} on {work.machine}, "
+                f"allowed {node.target} by {node.compiler_build} on {node.machine.name}"
             )
         require_disk_space(self._request.keep_free_bytes)
 
@@ -238,10 +242,12 @@ class NodeProcess:
     async def _report_foreign_work(self) -> None:
         """Prints, once for each other compiler build, why this node gets none of the jobs for its target."""
         node = self._node
-        for maker, count in await self._database.ask(queues.compiler_builds, TargetName.parse(node.target)):
-            if maker not in self._reported:
-                self._reported.add(maker)
-                theirs, own = _differing(maker, node.maker)
+        for compiler_build, count in await self._database.ask(
+            queues.compiler_builds, TargetName.parse(node.target)
+        ):
+            if compiler_build not in self._reported:
+                self._reported.add(compiler_build)
+                theirs, own = _differing(compiler_build, node.compiler_build)
                 self._say(f"{node.name}: {count} jobs wait for {theirs}; this node has {own}")
 
 
@@ -255,15 +261,15 @@ def require_disk_space(least_bytes: int) -> None:
         )
 
 
-def _differing(maker: str, other: str) -> tuple[str, str]:
+def _differing(compiler_build: str, other: str) -> tuple[str, str]:
     """Returns for each of two compiler builds the parts that the other lacks.
 
     All parts where none is left.
     """
-    words, others = maker.split(), other.split()
-    left = " ".join(word for word in words if word not in others)
-    right = " ".join(word for word in others if word not in words)
-    return left or maker, right or other
+    options, others = compiler_build.split(), other.split()
+    left = " ".join(given for given in options if given not in others)
+    right = " ".join(given for given in others if given not in options)
+    return left or compiler_build, right or other
 
 
 def _required_blob(connection: "Connection", sha256: str) -> bytes:
@@ -277,9 +283,9 @@ def _settled(connection: "Connection", work: FleetWork, done: Done, execution: t
     """Stores artifact, outcome and times of a piece of work in one transaction, and wakes the driver."""
     with connection.pipeline(), connection.transaction():  # one round trip to the server
         value = done.value
-        told = _stored(connection, value) if isinstance(value, Artifact) else value
+        given = _stored(connection, value) if isinstance(value, Artifact) else value
         tables.note_work(connection, work, execution)
-        tables.tell(connection, work.key, Outcome(told, done.seconds), execution.node)
+        tables.tell(connection, work.key, Outcome(given, done.seconds), execution.node)
 
 
 def _stored(connection: "Connection", artifact: Artifact) -> Compiled | Failure:

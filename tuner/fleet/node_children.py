@@ -30,7 +30,7 @@ from tuner.workers.evaluation import Evaluation
 from tuner.workers.group_timing import Group
 from tuner.workers.measurement_worker import MeasurementWorker
 from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.timing_lock import TimingLock, words_of
+from tuner.workers.timing_lock import TimingLock, holder_text
 
 IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once
 MEASUREMENT_WORKERS_KEPT: Final = 4  # each holds the arrays of its problem
@@ -69,11 +69,11 @@ class NodeChildren:
     Any thread may submit and drop orders.
     """
 
-    def __init__(self, source: OutcomeSource, seats: int) -> None:
+    def __init__(self, source: OutcomeSource, slots: int) -> None:
         assert source.children is not None
         self._source = source
         self._children: Callable[..., BenchChildren] = source.children
-        self._slots = seats
+        self._slots = slots
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._to_measure: collections.deque[Order] = collections.deque()
         self._compiling: dict[int, Order] = {}  # by slot of the pool
@@ -256,13 +256,13 @@ class NodeChildren:
         key = (work.problem, work.threads)
         if key not in self._measurement_workers:
             children = self._children_of(work)
-            lock = TimingLock(children.device, words_of(work.problem))
+            lock = TimingLock(children.device, holder_text(work.problem))
             self._measurement_workers[key] = MeasurementWorker(
                 evaluation_spec(children.evaluator, children.environment),
                 children.limits.memory_bytes,
                 meanwhile=self._meanwhile,
                 quiet=self._quiet,
-                turn=lambda: self._turn(lock),
+                exclusive=lambda: self._turn(lock),
             )
         self._measurement_workers.move_to_end(key)
         for idle in tuple(

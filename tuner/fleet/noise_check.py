@@ -26,7 +26,7 @@ SLICE_S: Final = 1.0  # of work without a pause
 SLICES_OF_LEASE: Final = 4  # a node is stopped for two at most: it must not count as lost
 ELEMENTS: Final = 1 << 15  # of f32: three arrays fit into the second level of cache
 PROCESSES: Final = Path("/proc")
-TURNS: Final = ("stopped", "stopped again", "beside")
+TURNS: Final = ("stopped", "stopped again", "alongside")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class NoiseCheck:
         return self.longer.interval[1] <= ALLOWED
 
     @property
-    def is_loud(self) -> bool:
+    def exceeds_limit(self) -> bool:
         """True if the whole interval of the slowdown is above ALLOWED and above the noise.
 
         False: the node was shown to be quiet (see ``is_quiet``), or the check is inconclusive.
@@ -81,14 +81,14 @@ def check_noise(
     """
     slice_s = min(slice_s, lease_s / SLICES_OF_LEASE)
     work = _work(rng)
-    found: dict[str, list[float]] = {turn: [] for turn in TURNS}
+    found: dict[str, list[float]] = {exclusive: [] for exclusive in TURNS}
     with TimingLock("cpu", f"process {os.getpid()}, check of {node.name}").held(), _alone_on_processor():
         for _ in range(rounds):
             for place in rng.permutation(len(TURNS)):
-                turn = TURNS[place]
-                with _stopped(node.process) if turn != "beside" else contextlib.nullcontext():
-                    found[turn].append(_call_s(work, slice_s))
-    then, again, now = (tuple(found[turn]) for turn in TURNS)
+                exclusive = TURNS[place]
+                with _stopped(node.process) if exclusive != "alongside" else contextlib.nullcontext():
+                    found[exclusive].append(_call_s(work, slice_s))
+    then, again, now = (tuple(found[exclusive]) for exclusive in TURNS)
     return NoiseCheck(node.name, rounds, paired_slowdown((InterleavedSession(then, again, now),)))
 
 
@@ -145,7 +145,7 @@ def _send(process: int, number: signal.Signals) -> None:
 def _is_node(process: int) -> bool:
     """Returns whether a process of this machine is a node that this process may stop."""
     with contextlib.suppress(OSError):
-        words = (PROCESSES / str(process) / "cmdline").read_bytes().split(b"\0")
+        options = (PROCESSES / str(process) / "cmdline").read_bytes().split(b"\0")
         os.kill(process, 0)
-        return b"fleet" in words and b"worker" in words
+        return b"fleet" in options and b"worker" in options
     return False

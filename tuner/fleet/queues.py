@@ -180,7 +180,7 @@ def runs(connection: "Connection") -> list[str]:
 def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
     """Returns the compiler builds that the jobs for a target require, with the number of jobs of each."""
     found = (job.task_kwargs for job in _under_way(connection))
-    wanted = [str(args.get("maker")) for args in found if args.get("target") == encode(target)]
+    wanted = [str(args.get("compiler_build")) for args in found if args.get("target") == encode(target)]
     return tuple(sorted(collections.Counter(wanted).items()))
 
 

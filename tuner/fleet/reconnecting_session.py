@@ -56,8 +56,8 @@ class ReconnectingSession:
         Raises TunerError where the server stays away too long.
         """
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
-        answer: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        return answer
+        selected: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return selected
 
     def close(self) -> None:
         """Ends the thread and closes the connection."""

@@ -32,7 +32,7 @@ class QueueStatus:
     """The jobs of one queue, which the same nodes can do."""
 
     stage: str  # "compile" or "measure"
-    maker: str  # of the code
+    compiler_build: str  # of the code
     device: str  # "" for jobs that need no device
     waits: int
     done_now: int
@@ -98,7 +98,7 @@ def _queue(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> Q
     is_compile = work.stage == COMPILE
     return QueueStatus(
         stage=COMPILE if is_compile else "measure",
-        maker=work.maker,
+        compiler_build=work.compiler_build,
         device="" if is_compile else _device_of(waiting, nodes),
         waits=waiting.todo,
         done_now=waiting.doing_count,
@@ -127,7 +127,7 @@ def _why(waiting: "Waiting", nodes: tuple[SeenNode, ...], lease_s: float) -> str
     if silent and len(silent) == len(alive):
         left_s = lease_s - min(seen.silent_s for seen in silent)
         return f"{_names(silent)}: silent; its work is given to another in {left_s:.0f} s"
-    at_once = sum(seen.node.seats for seen in alive) if waiting.example.stage == COMPILE else 1
+    at_once = sum(seen.node.slots for seen in alive) if waiting.example.stage == COMPILE else 1
     if waiting.doing_count >= at_once:
         return f"{_names(alive)}: busy with {waiting.doing_count} of {at_once} at once"
     return "a node is about to take it"
@@ -138,8 +138,8 @@ def _nobody(work: FleetWork, nodes: tuple[SeenNode, ...], lease_s: float) -> str
     here = [seen.node for seen in nodes if not seen.is_lost(lease_s)]
     alive = [node for node in here if node.target == work.target.text]
     if work.stage == COMPILE:
-        found = sorted({node.maker for node in alive if node.seats})
-        return f"no node compiles {work.target.text} as {work.maker}; found {'; '.join(found) or 'none'}"
+        builds = "; ".join(sorted({node.compiler_build for node in alive if node.slots})) or "none"
+        return f"no node compiles {work.target.text} as {work.compiler_build}; found {builds}"
     found = sorted({f"{node.device} of {node.machine.name}" for node in alive if node.device})
     return f"no node measures on its device of {work.machine}; found {'; '.join(found) or 'none'}"
 

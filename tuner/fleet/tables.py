@@ -37,18 +37,18 @@ class FleetNode:
     host: str
     process: int
     target: str
-    seats: int  # candidates compiled at once; 0: it compiles nothing
+    slots: int  # candidates compiled at once; 0: it compiles nothing
     device: str  # that it alone measures on; "": it measures nothing
     machine: Machine
-    maker: str  # compiler build: compiler_build_of
+    compiler_build: str  # compiler build: compiler_build_of
     tuner_version: str
 
     @property
     def services(self) -> tuple[Service, ...]:
         """Returns the queues that the node serves."""
-        compiles = Service(compile_queue(self.maker), self.seats)
+        compiles = Service(compile_queue(self.compiler_build), self.slots)
         measures = Service(measure_queue(self.machine.name, self.device), 1)
-        return (*[compiles] * bool(self.seats), *[measures] * bool(self.device))
+        return (*[compiles] * bool(self.slots), *[measures] * bool(self.device))
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def join(connection: "Connection", node: FleetNode) -> None:
     connection.execute(
         "INSERT INTO fleet_node (name, host, process, target, seats, device, machine, fingerprint, "
         "tuner_version, started, seen, drains) VALUES (%(name)s, %(host)s, %(process)s, %(target)s, "
-        "%(seats)s, %(device)s, %(machine)s, %(maker)s, %(tuner_version)s, now(), now(), false) "
+        "%(slots)s, %(device)s, %(machine)s, %(compiler_build)s, %(tuner_version)s, now(), now(), false) "
         "ON CONFLICT (name) DO UPDATE SET host = excluded.host, process = excluded.process, "
         "target = excluded.target, seats = excluded.seats, "
         "device = excluded.device, machine = excluded.machine, fingerprint = excluded.fingerprint, "
@@ -265,9 +265,9 @@ def nodes(connection: "Connection") -> tuple[SeenNode, ...]:
 
 
 def _seen(row: tuple[Any, ...]) -> SeenNode:
-    name, host, process, target, seats, device, machine, maker, version, *seen = row
+    name, host, process, target, slots, device, machine, compiler_build, version, *seen = row
     age_s, silent_s, drains, cpu_share, wakeups_per_s = seen
     described = decode(Machine, machine, f"node {name}: machine")
-    node = FleetNode(name, host, process, target, seats, device, described, maker, version)
+    node = FleetNode(name, host, process, target, slots, device, described, compiler_build, version)
     load = None if cpu_share is None else QueueLoad(cpu_share, wakeups_per_s)
     return SeenNode(node, age_s, silent_s, drains, load)

@@ -17,7 +17,7 @@ from tuner.workers.evaluation import Evaluation
 
 COMPILE: Final = "compile"  # stages of work
 EVALUATE: Final = "evaluate"
-FINALS: Final = "finals"
+REMEASURE: Final = "remeasure"
 BASELINE: Final = "baseline"
 ROOFLINE: Final = "roofline"
 HASH_DIGITS: Final = 12  # of the hashes in names of queues
@@ -32,7 +32,7 @@ class FleetWork:
     run: str  # uuid
     number: int  # of the trial; negative: work outside of trials
     stage: str
-    maker: str  # compiler build of the run: compiler_build_of
+    compiler_build: str  # compiler build of the run: compiler_build_of
     machine: str  # Machine.name
     problem: Problem
     target: TargetName
@@ -103,9 +103,9 @@ class Service:
     at_once: int  # jobs
 
 
-def compile_queue(maker: str) -> str:
+def compile_queue(compiler_build: str) -> str:
     """Returns the queue of all nodes with one compiler build."""
-    return f"compile:{_digits(maker)}"
+    return f"compile:{_digits(compiler_build)}"
 
 
 def measure_queue(machine: str, device: str) -> str:

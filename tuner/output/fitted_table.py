@@ -43,11 +43,11 @@ def varying_columns(
         for name, column in zip(header, zip(*rows, strict=True), strict=True)
     ]
     kept = [number for number, shared in enumerate(is_shared) if not shared]
-    words = [f"{header[number]} {rows[0][number]}" for number, shared in enumerate(is_shared) if shared]
+    options = [f"{header[number]} {rows[0][number]}" for number, shared in enumerate(is_shared) if shared]
     return (
         tuple(header[number] for number in kept),
         [tuple(row[number] for number in kept) for row in rows],
-        [f"all of {', '.join(words)}"] if words else [],
+        [f"all of {', '.join(options)}"] if options else [],
     )
 
 

@@ -54,10 +54,10 @@ def speed_text(gflop_per_s: float | None) -> str:
 
 def problem_text(problem: Problem) -> str:
     """Returns a problem without the parts that have default values: 'matmul 64x64x64 f16 -> f16 nt'."""
-    words = [problem.operation, problem.shape, problem.dtype]
-    words += [f"-> {problem.output}"] * bool(problem.output)
-    words += [word for word in (problem.layout, problem.epilogue) if word not in ("nn", "none")]
-    return " ".join(words)
+    options = [problem.operation, problem.shape, problem.dtype]
+    options += [f"-> {problem.output}"] * bool(problem.output)
+    options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
+    return " ".join(options)
 
 
 def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:

@@ -20,8 +20,8 @@ def gpu_lines(measurement: Measurement) -> list[str]:
 def slowdown_lines(measurement: Measurement) -> list[str]:
     """Returns a warning if the GPU throttled its clocks during the measurement, else []."""
     slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
-    words = "throttled by {}: the GPU can be faster than this time"
-    return [words.format(", ".join(slowdowns))] * bool(slowdowns)
+    text = "throttled by {}: the GPU can be faster than this time"
+    return [text.format(", ".join(slowdowns))] * bool(slowdowns)
 
 
 def _span_lines(span: Span | None) -> list[str]:
@@ -38,9 +38,9 @@ def _state_text(state: GpuState) -> str:
         ("", state.temperature_c, 1.0, "C"),
         ("", state.power_w, 1.0, "W"),
     )
-    told = (
+    given = (
         f"{name} {value / scale:.0f} {unit}".strip()
         for name, value, scale, unit in readings
         if value is not None
     )
-    return ", ".join(told) or "nothing reported"
+    return ", ".join(given) or "nothing reported"

@@ -35,7 +35,7 @@ CSV_COLUMNS = (
 )
 
 
-def tune_document(run: Run, counts: Counts, answer: SelectedResult | None, seconds: float) -> Document:
+def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
     """Returns the JSON document of ``tuner tune --json``."""
     return {
         "run": run.id,
@@ -46,10 +46,12 @@ def tune_document(run: Run, counts: Counts, answer: SelectedResult | None, secon
         "machine": run.machine.name,
         "counts": counts_document(counts),
         "noise": run.noise,
-        "best": None if answer is None else _best_document(answer, run),
-        "can_separate": None if answer is None else answer.can_separate and not distrust(run, answer.best),
-        "tied": [] if answer is None else [trial.id for trial in answer.tied],
-        "tied_set": [] if answer is None else [tied_document(tie, answer, run) for tie in answer.ties],
+        "best": None if selected is None else _best_document(selected, run),
+        "can_separate": None
+        if selected is None
+        else selected.can_separate and not distrust(run, selected.best),
+        "tied": [] if selected is None else [trial.id for trial in selected.tied],
+        "tied_set": [] if selected is None else [tied_document(tie, selected, run) for tie in selected.ties],
         "roofline": encode(run.roofline),
         "idle_share": run.idle_share,
         "first": first_document(run.settings.first or ()),
@@ -57,10 +59,10 @@ def tune_document(run: Run, counts: Counts, answer: SelectedResult | None, secon
     }
 
 
-def tied_document(tie: Tied, answer: SelectedResult, run: Run) -> Document:
+def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
     """Returns one trial of the tied set; ``slowdown`` is relative to the fastest trial of the set."""
     record, measurement = tie.trial.record, timed(tie.trial)
-    compared = between_trials(run, tie.trial, answer.tied[0])
+    compared = between_trials(run, tie.trial, selected.tied[0])
     return {
         "trial": tie.trial.id,
         **candidate_document(record.candidate),
@@ -204,12 +206,12 @@ def round_document(stored: StoredRound) -> Document:
 
 
 def run_document(
-    run: Run, counts: Counts, answer: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
+    run: Run, counts: Counts, selected: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
 ) -> Document:
     """Returns the complete document of one run, as ``tuner show run:ID --json`` prints it."""
     settings = run.settings
     return {
-        **tune_document(run, counts, answer, run.seconds or 0.0),
+        **tune_document(run, counts, selected, run.seconds or 0.0),
         "rounds": [round_document(each) for each in rounds],
         "strategies": [each.text for each in settings.strategies],
         "sampler": settings.sampler,
@@ -235,7 +237,7 @@ def listed_run_document(tuned: "TunedRun") -> Document:
     """Returns one element of ``tuner runs --json``."""
     run = tuned.run
     return {
-        **tune_document(run, tuned.counts, tuned.answer, tuned.seconds),
+        **tune_document(run, tuned.counts, tuned.selected, tuned.seconds),
         "sampler": run.settings.sampler,
         "unreliable": run.unreliable or None,
         "created": utc_text(run.created),
@@ -265,19 +267,19 @@ def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
     return problem.flop / median_s / 1e9 if median_s else None
 
 
-def _best_document(answer: SelectedResult, run: Run) -> Document:
-    record, measurement = answer.best.record, answer.measurement
+def _best_document(selected: SelectedResult, run: Run) -> Document:
+    record, measurement = selected.best.record, selected.measurement
     return {
-        "trial": answer.best.id,
+        "trial": selected.best.id,
         **candidate_document(record.candidate),
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s),
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
-        "gflop_per_s": gflop_per_s(record.problem, timed(answer.best).median_s),
-        "unreliable": distrust(run, answer.best) or None,
-        "baseline": baseline_document(run, answer.best),
-        "custom_ops": list(custom_ops(answer.best.script_text)),  # empty: stock mlir-opt runs the script
+        "gflop_per_s": gflop_per_s(record.problem, timed(selected.best).median_s),
+        "unreliable": distrust(run, selected.best) or None,
+        "baseline": baseline_document(run, selected.best),
+        "custom_ops": list(custom_ops(selected.best.script_text)),  # empty: stock mlir-opt runs the script
     }
 
 

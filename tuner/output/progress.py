@@ -116,13 +116,13 @@ def event_line(event: Event, settings: RunSettings | None = None) -> str:
     """
     match event:
         case RunStarted():
-            words = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
-            words += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
-            words += f"{event.feasible} of {event.cartesian} combinations are feasible"
+            text = f"run {event.run}: {event.settings.problem.key}, {event.settings.target}, "
+            text += f"{count_text(event.settings.threads, 'thread')} on {event.machine.name}; "
+            text += f"{event.feasible} of {event.cartesian} combinations are feasible"
             if event.proposed_before:
-                return f"{words}; going on after {event.proposed_before} trials"
+                return f"{text}; going on after {event.proposed_before} trials"
             first = first_points_text(event.settings.first or ())
-            return f"{words}; {first}" if first else words
+            return f"{text}; {first}" if first else text
         case MachineBusy():
             return _busy_line(event)
         case BaselineMeasured(baseline):
@@ -167,15 +167,15 @@ def trial_line(event: TrialDone, settings: RunSettings) -> str:
     """Returns one line: the number of finished trials, the best time so far, the estimated time left."""
     counts, total = event.counts, settings.trials
     done = event.number + 1
-    words = f"{done}{'' if total is None else f'/{total}'} trials: "
-    words += f"{measured_text(counts)}, {counts.failed} failed"
+    text = f"{done}{'' if total is None else f'/{total}'} trials: "
+    text += f"{measured_text(counts)}, {counts.failed} failed"
     if counts.reused:
-        words += f", {counts.reused} reused"
+        text += f", {counts.reused} reused"
     if event.best is not None:
         assert event.best.median_s is not None
-        words += f"; best {_pace(event.best.problem, event.best.median_s)}"
+        text += f"; best {_pace(event.best.problem, event.best.median_s)}"
     left_s = time_left_s(event, settings)
-    return words + (f"; {left_s:.0f} s left" if left_s else "")
+    return text + (f"; {left_s:.0f} s left" if left_s else "")
 
 
 def _pace(problem: Problem, median_s: float) -> str:

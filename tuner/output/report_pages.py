@@ -24,7 +24,7 @@ from tuner.tuning.composition import Composition
 Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # pass timings of compiling a trial again
 
 
-def no_passes(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
+def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
     """Default provider: no pass timings."""
     return ()
 
@@ -41,7 +41,7 @@ def timed_passes(composition: Composition, store: Store) -> Passes:
 
 
 def gathered(
-    store: Store, run: int | None = None, limit: int = RUNS_SHOWN, passes: Passes = no_passes
+    store: Store, run: int | None = None, limit: int = RUNS_SHOWN, passes: Passes = no_pass_timings
 ) -> Report:
     """Returns the report of the latest ``limit`` runs and of every problem, or of one run and its problem.
 
@@ -51,7 +51,7 @@ def gathered(
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
     runs, left_out = _runs(store, run, limit)
     found = _best(store, runs[0] if run is not None else None)
-    best = tuple(replace(each, passes=passes(each.answer.best)) for each in found)
+    best = tuple(replace(each, passes=passes(each.selected.best)) for each in found)
     return Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC))
 
 
@@ -87,7 +87,7 @@ def report(
     from tuner.tuning.parts.real import real_composition
 
     with naming_database(db), open_known(db) as store:
-        passes = timed_passes(real_composition(), store) if compile_time else no_passes
+        passes = timed_passes(real_composition(), store) if compile_time else no_pass_timings
         found = gathered(store, run, limit, passes)
     page = page_html(replace(found, database_text=database_text(db)))
     if file is not None:
@@ -112,7 +112,7 @@ def _best(store: Store, only: ReportedRun | None) -> tuple[BestKnown, ...]:
     """
     found = best_results(store, TrialQuery(), any_group if only is None else _group(only).__eq__)
     ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
-    return tuple(BestKnown(each.answer, each.run) for each in ordered)
+    return tuple(BestKnown(each.selected, each.run) for each in ordered)
 
 
 def _group(reported: ReportedRun) -> BestGroup:

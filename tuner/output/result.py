@@ -28,50 +28,50 @@ if TYPE_CHECKING:
 TIED_SHOWN = 8  # trials
 
 
-def result_lines(tuned: "TunedRun", answer: SelectedResult, database_text: str = "") -> list[str]:
+def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
     """Returns the best trial, the reliability of its time, and the command to type next.
 
     ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for
     the default database.
     """
-    run, record, measurement = tuned.run, answer.best.record, answer.measurement
+    run, record, measurement = tuned.run, selected.best.record, selected.measurement
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
     interval = f"(95 % interval {interval_text(measurement.interval_s)}{noise})"
     speed = speed_text(gflop_per_s(record.problem, measurement.median_s))
     lines = [
-        f"best      trial {answer.best.id} of run {run.id}: {record.candidate.strategy}",
+        f"best      trial {selected.best.id} of run {run.id}: {record.candidate.strategy}",
         knobs_line(record.candidate.choices),
         f"time      {seconds_text(measurement.median_s)} {interval}",
-        f"speed     {speed}{baseline_text(run, answer.best)}",
+        f"speed     {speed}{baseline_text(run, selected.best)}",
     ]
     lines += gpu_lines(measurement)
     if run.roofline is not None:
-        lines.append(f"roofline  {roofline_text(run, run.roofline, answer.best)}")
-    lines += unreliable_lines(run, answer.best, database_text) + tied_lines(answer, run, database_text)
-    lines += portable_lines(answer.best, database_text)
+        lines.append(f"roofline  {roofline_text(run, run.roofline, selected.best)}")
+    lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)
+    lines += portable_lines(selected.best, database_text)
     lines.append(f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}")
-    lines.append(f"next      {_next_text(answer.best)}{database_text}")
+    lines.append(f"next      {_next_text(selected.best)}{database_text}")
     return lines
 
 
-def tied_lines(answer: SelectedResult, run: Run, database_text: str = "") -> list[str]:
+def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns the other trials of the tied set, each with the difference of its time from the best trial's.
 
     The trials are called tied only where the round was quiet enough to separate trials.
     """
-    others = [trial for trial in answer.tied if trial is not answer.best]
+    others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:
         return []
-    words = [_tied_text(run, trial, answer.best) for trial in others[:TIED_SHOWN]]
+    text = [_tied_text(run, trial, selected.best) for trial in others[:TIED_SHOWN]]
     more = f" and {len(others) - TIED_SHOWN} more" if len(others) > TIED_SHOWN else ""
-    badge = unreliable_lines(run, answer.best)
-    if badge or not answer.can_separate:
+    badge = unreliable_lines(run, selected.best)
+    if badge or not selected.can_separate:
         return [
-            f"unclear   this round of timing cannot separate it from {', '.join(words)}{more}",
+            f"unclear   this round of timing cannot separate it from {', '.join(text)}{more}",
             *([] if badge else [_again_line(run, database_text)]),  # the badge has the command
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
-    return [f"tied      with {', '.join(words)}{more}: {why}"]
+    return [f"tied      with {', '.join(text)}{more}: {why}"]
 
 
 def _tied_text(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
@@ -181,8 +181,8 @@ def idle_text(run: Run) -> str:
 
 def counts_text(counts: Counts) -> str:
     """Returns the numbers of a run's trials by status."""
-    words = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
-    return words + (f", {counts.reused} of them reused" if counts.reused else "")
+    text = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
+    return text + (f", {counts.reused} of them reused" if counts.reused else "")
 
 
 def measured_text(counts: Counts) -> str:

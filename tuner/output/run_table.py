@@ -22,7 +22,7 @@ def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list
 
 def _row(tuned: "TunedRun") -> tuple[str, ...]:
     run = tuned.run
-    best_s = None if tuned.answer is None else tuned.answer.measurement.median_s
+    best_s = None if tuned.selected is None else tuned.selected.measurement.median_s
     speed = gflop_per_s(run.settings.problem, best_s)
     return (
         str(run.id),

@@ -156,10 +156,10 @@ def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
         *([f"first     {first_points_text(settings.first)}"] if settings.first else []),
         *([f"remote    {remote_text(run.elsewhere)}"] if run.elsewhere else []),
     ]
-    if tuned.answer is None:
+    if tuned.selected is None:
         nothing = "best      none" if not tuned.has_worked else "best      none: nothing was timed"
         return [*lines, f"trials    {counts_text(tuned.counts)}{idle_text(run)}", nothing]
-    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.answer, database_text)
+    return lines + _round_lines(tuned.rounds) + result_lines(tuned, tuned.selected, database_text)
 
 
 def _round_lines(rounds: tuple[StoredRound, ...]) -> list[str]:
@@ -212,10 +212,10 @@ def _status_text(trial: StoredTrial) -> str:
     if trial.stale:
         return "stale"
     is_reused = record.reused_from is not None and record.status == "measured"
-    words = "reused" if is_reused else record.status
+    phrase = "reused" if is_reused else record.status
     if trial.early_stopped is not None:
-        return f"{words}, early-stopped"
-    return words + (", unreliable" if trial.unreliable else "")
+        return f"{phrase}, early-stopped"
+    return phrase + (", unreliable" if trial.unreliable else "")
 
 
 def _table_time(trial: StoredTrial) -> str:
@@ -252,8 +252,8 @@ def _measurement_text(measurement: Measurement) -> str:
     calls = count_text(measurement.inner_calls, "call")
     if not measurement.is_complete:
         return f"{early_stopped_text(measurement)} of {calls}"
-    words = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
-    return words + f"{len(measurement.samples_s)} samples of {calls})"
+    phrase = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)}; "
+    return phrase + f"{len(measurement.samples_s)} samples of {calls})"
 
 
 def _reused_text(trial: StoredTrial) -> str:

@@ -97,8 +97,8 @@ def _no_times(found: TrialDifference) -> str:
 
 
 def _stage_lines(found: TrialDifference) -> list[str]:
-    words = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
-    return [f"differ    {words}", *map(_stage_line, found.stages)] if found.stages else []
+    phrase = "at no stage" if found.first_stage is None else f"first at stage {found.first_stage}"
+    return [f"differ    {phrase}", *map(_stage_line, found.stages)] if found.stages else []
 
 
 def _stage_line(stage: StageDifference) -> str:

@@ -39,13 +39,13 @@ def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[
     sizes = [min(step, extent - start) for start in starts]
     places = zip(starts, sizes, strict=True)
     if split == "n":
-        return tuple(_panel(problem, 0, start, m, size) for start, size in places)
-    return tuple(_panel(problem, start, 0, size, n) for start, size in places)
+        return tuple(_partition(problem, 0, start, m, size) for start, size in places)
+    return tuple(_partition(problem, start, 0, size, n) for start, size in places)
 
 
-def partitions_comment(panels: tuple[Partition, ...]) -> str:
+def partitions_comment(partitions: tuple[Partition, ...]) -> str:
     """Returns the comment line of a script that lists its partitions, which ``partitions_in`` parses."""
-    return PARTITIONS_COMMENT + "; ".join(map(_partition_text, panels))
+    return PARTITIONS_COMMENT + "; ".join(map(_partition_text, partitions))
 
 
 def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
@@ -56,25 +56,25 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
     line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:
         return partition(problem, 1, "none", 1)
-    panels = []
+    partitions = []
     for part in line.removeprefix(PARTITIONS_COMMENT).split("; "):
         match = re.fullmatch(r"(\w+)((?: \d{1,18}){4}(?: \d{1,18} \d{1,18})?)", part.strip())
         if match is None:
-            words = "entry row column m n" + (" [first matrices]" if problem.lead else "")
-            raise UsageError(f"script: panels: found {part!r}, allowed '{words}'")
-        panels.append(Partition(match[1], *(int(number) for number in match[2].split())))
-    _require_cover(problem, tuple(panels))
-    return tuple(panels)
+            text = "entry row column m n" + (" [first matrices]" if problem.lead else "")
+            raise UsageError(f"script: panels: found {part!r}, allowed '{text}'")
+        partitions.append(Partition(match[1], *(int(number) for number in match[2].split())))
+    _require_cover(problem, tuple(partitions))
+    return tuple(partitions)
 
 
-def payload_mlir(problem: Problem, panels: tuple[Partition, ...]) -> str:
+def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
     """Returns a module with one function per entry: (A, B[, bias], C) as memrefs; only C is written.
 
     For a batch, a function takes one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each pair.
 
     A partition's function takes pointers to its first elements; strides are those of the whole matrices.
     """
-    functions = {panel.entry: _function(problem, panel) for panel in panels}
+    functions = {panel.entry: _function(problem, panel) for panel in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
 
 
@@ -105,37 +105,37 @@ def zero(element: str) -> str:
     return f"0 : {element}" if element.startswith("i") else f"0.0 : {element}"
 
 
-def scalar_op(word: str, element: str) -> str:
+def scalar_op(text: str, element: str) -> str:
     """Returns the arith op of "add" or "max" for an element type: ``arith.addf``."""
-    integer, floating = {"add": ("addi", "addf"), "max": ("maxsi", "maximumf")}[word]
+    integer, floating = {"add": ("addi", "addf"), "max": ("maxsi", "maximumf")}[text]
     return "arith." + (integer if element.startswith("i") else floating)
 
 
-def _panel(problem: Problem, row: int, column: int, m: int, n: int) -> Partition:
+def _partition(problem: Problem, row: int, column: int, m: int, n: int) -> Partition:
     return Partition(f"{ENTRY}_{m}x{n}", row, column, m, n, 0, problem.batch)
 
 
 def _partition_text(panel: Partition) -> str:
-    words = f"{panel.entry} {panel.row} {panel.column} {panel.m} {panel.n}"
+    text = f"{panel.entry} {panel.row} {panel.column} {panel.m} {panel.n}"
     is_whole = (panel.first, panel.matrices) == (0, 1)
-    return words if is_whole else f"{words} {panel.first} {panel.matrices}"
+    return text if is_whole else f"{text} {panel.first} {panel.matrices}"
 
 
-def _require_cover(problem: Problem, panels: tuple[Partition, ...]) -> None:
+def _require_cover(problem: Problem, partitions: tuple[Partition, ...]) -> None:
     m, n, _ = problem.sizes
-    if len(panels) > PARTITIONS_LIMIT:
-        raise UsageError(f"script: panels: found {len(panels)}, allowed {PARTITIONS_LIMIT}")
+    if len(partitions) > PARTITIONS_LIMIT:
+        raise UsageError(f"script: panels: found {len(partitions)}, allowed {PARTITIONS_LIMIT}")
     extents: dict[str, tuple[int, int]] = {}
-    for panel in panels:
+    for panel in partitions:
         if min(panel.m, panel.n) < 1 or panel.row + panel.m > m or panel.column + panel.n > n:
             raise UsageError(f"script: panels: found {panel}, allowed within C, {m} x {n}")
         if panel.matrices < 1 or panel.first + panel.matrices > problem.batch:
             raise UsageError(f"script: panels: found {panel}, allowed within a batch of {problem.batch}")
         if extents.setdefault(panel.entry, (panel.m, panel.n)) != (panel.m, panel.n):
             raise UsageError(f"script: panels: found {panel.entry!r} with two sizes, allowed one")
-    if any(_overlap(one, other) for one, other in itertools.combinations(panels, 2)):
+    if any(_overlap(one, other) for one, other in itertools.combinations(partitions, 2)):
         raise UsageError("script: panels: two overlap")
-    covered = sum(panel.m * panel.n * panel.matrices for panel in panels)
+    covered = sum(panel.m * panel.n * panel.matrices for panel in partitions)
     size = m * n * problem.batch
     if covered != size:
         raise UsageError(f"script: panels: found {covered} elements covered, allowed all {size} of C")

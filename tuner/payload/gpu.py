@@ -89,9 +89,9 @@ class _View:
         bounds = ", ".join(map(str, self.true))
         return f"%{self.name}: {self.memref} {{tuner.bounds = array<i64: {bounds}>{named}}}"
 
-    def as_tensor(self, words: str = "restrict") -> str:
+    def as_tensor(self, options: str = "restrict") -> str:
         return (
-            f"    %{self.name.upper()} = bufferization.to_tensor %{self.name} {words}"
+            f"    %{self.name.upper()} = bufferization.to_tensor %{self.name} {options}"
             f" : {self.memref} to {self.tensor}\n"
         )
 
@@ -266,7 +266,7 @@ def _up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
-def _numbers(what: str, words: list[str], count: int) -> list[int]:
-    if len(words) != count or not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
-        raise UsageError(f"script: {what}: found {' '.join(words)!r}, allowed {count} numbers")
-    return [int(word) for word in words]
+def _numbers(what: str, options: list[str], count: int) -> list[int]:
+    if len(options) != count or not all(re.fullmatch("[0-9]{1,18}", text) for text in options):
+        raise UsageError(f"script: {what}: found {' '.join(options)!r}, allowed {count} numbers")
+    return [int(text) for text in options]

@@ -20,7 +20,7 @@ ELEMENTS_LIMIT = 1 << 31  # of one argument
 
 
 def make_arguments(
-    types: tuple[ValueType, ...], words: tuple[str, ...], rng: np.random.Generator
+    types: tuple[ValueType, ...], options: tuple[str, ...], rng: np.random.Generator
 ) -> tuple[Any, ...]:
     """Returns one array or number per type in ``types``; an argument without an ``--arg`` option is random.
 
@@ -32,7 +32,7 @@ def make_arguments(
     Raises UsageError for an option that does not fit its type, and for a dynamic size or an integer without
     an option.
     """
-    given = _given(types, words)
+    given = _given(types, options)
     return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
 
 
@@ -43,17 +43,17 @@ def spelled(kind: ValueType) -> str:
     return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])
 
 
-def _given(types: tuple[ValueType, ...], words: tuple[str, ...]) -> dict[int, tuple[tuple[int, ...], str]]:
+def _given(types: tuple[ValueType, ...], options: tuple[str, ...]) -> dict[int, tuple[tuple[int, ...], str]]:
     given: dict[int, tuple[tuple[int, ...], str]] = {}
-    for word in words:
-        match = WORD.fullmatch(word)
+    for typed in options:
+        match = WORD.fullmatch(typed)
         if match is None or not int(match[1]) < len(types):
             numbers = f" with NUMBER below {len(types)}" if match else ""
-            raise UsageError(f"argument: found {word!r}, allowed NUMBER=[SIZES]CONTENT{numbers}, {EXAMPLE}")
+            raise UsageError(f"argument: found {typed!r}, allowed NUMBER=[SIZES]CONTENT{numbers}, {EXAMPLE}")
         if match[3].startswith("["):
-            raise UsageError(f"argument {int(match[1])}: found {word!r}, allowed sizes such as [64,64]")
+            raise UsageError(f"argument {int(match[1])}: found {typed!r}, allowed sizes such as [64,64]")
         if int(match[1]) in given:
-            raise UsageError(f"argument {int(match[1])}: {word!r} cannot be combined with an earlier one")
+            raise UsageError(f"argument {int(match[1])}: {typed!r} cannot be combined with an earlier one")
         sizes = tuple(int(size) for size in match[2].split(",")) if match[2] else ()
         given[int(match[1])] = (sizes, match[3])
     return given

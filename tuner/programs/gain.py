@@ -58,10 +58,10 @@ def timed_on_host(
     watch = HostWatch(ThreadTeam(1))
     stopwatches = [timing.led_by_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
     before = watch.read()
-    *times, anchor = timing.measure_together_by(
-        (*stopwatches, timing.led_by_calls(watch.anchor)), FINAL_EFFORT, np.random.default_rng(seed)
+    *times, reference_kernel = timing.measure_together_by(
+        (*stopwatches, timing.led_by_calls(watch.reference_kernel)), FINAL_EFFORT, np.random.default_rng(seed)
     )
-    host = watch.conditions(before, watch.read(), anchor.samples_s)
+    host = watch.conditions(before, watch.read(), reference_kernel.samples_s)
     return TimedPair(*(replace(each, host=host) for each in times))
 
 

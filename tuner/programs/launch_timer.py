@@ -34,20 +34,20 @@ class LaunchTimer:
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
         """Enqueues a kernel between two timed events."""
-        before, behind = (self._device.create_event(is_timed=True) for _ in range(2))
+        before, after = (self._device.create_event(is_timed=True) for _ in range(2))
         self._device.record_event(before, stream)
         self._device.launch(launch, stream)
-        self._device.record_event(behind, stream)
-        self._timed.append((self._names.get(launch.function, "kernel"), before, behind))
+        self._device.record_event(after, stream)
+        self._timed.append((self._names.get(launch.function, "kernel"), before, after))
 
     def take(self) -> tuple[KernelTime, ...]:
         """Waits for the launches since the last call and returns their times."""
         times = []
-        for name, before, behind in self._timed:
-            self._device.synchronize_event(behind)
+        for name, before, after in self._timed:
+            self._device.synchronize_event(after)
             start_s = self._device.elapsed_s(self._start, before)
-            times.append(KernelTime(name, start_s, start_s + self._device.elapsed_s(before, behind)))
-            for event in (before, behind):
+            times.append(KernelTime(name, start_s, start_s + self._device.elapsed_s(before, after)))
+            for event in (before, after):
                 self._device.destroy_event(event)
         self._timed.clear()
         return tuple(times)

@@ -172,7 +172,7 @@ class ProgramTuning:
         from tuner.run_history.best_known import best_result
 
         run = tuned.run
-        if tuned.answer is not None:
+        if tuned.selected is not None:
             settings = run.settings
             known = best_result(
                 self.store, settings.problem, run.machine.name, settings.target.text, settings.threads

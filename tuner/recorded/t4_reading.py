@@ -113,8 +113,8 @@ def _outcome(one: Result, unit_s: float) -> RecordedTime | Failure:
 
 
 def _stage(invalidity: object) -> Stage:
-    if invalidity not in (words := tuple(STAGES)):
-        allowed = ", ".join((CORRECT, FORBIDDEN, *words))
+    if invalidity not in (options := tuple(STAGES)):
+        allowed = ", ".join((CORRECT, FORBIDDEN, *options))
         raise UsageError(f"invalidity: found {quoted(invalidity)}, allowed {allowed}")
     return STAGES[str(invalidity)]
 
@@ -142,10 +142,10 @@ def _time_s(one: Result, unit_s: float) -> float | None:
     return value * (UNITS_S[unit] if unit else unit_s) if is_time(value) else None
 
 
-def _unit_s(word: str) -> float:
-    if not isinstance(word, str) or word not in UNITS_S:
-        raise UsageError(f"timeunit: found {quoted(word)}, allowed {', '.join(filter(None, UNITS_S))}")
-    return UNITS_S[word]
+def _unit_s(text: str) -> float:
+    if not isinstance(text, str) or text not in UNITS_S:
+        raise UsageError(f"timeunit: found {quoted(text)}, allowed {', '.join(filter(None, UNITS_S))}")
+    return UNITS_S[text]
 
 
 def _code(one: Result, otherwise: int) -> int:

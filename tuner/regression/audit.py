@@ -68,10 +68,12 @@ def audit(
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):
-        next_bests = [trial for trial in best_trials_here(store, composition, query) if trial.id not in done]
-        if not next_bests:
+        next_best_trials = [
+            trial for trial in best_trials_here(store, composition, query) if trial.id not in done
+        ]
+        if not next_best_trials:
             return
-        for trial in next_bests:
+        for trial in next_best_trials:
             done.add(trial.id)
             audited = _audited(composition, store, trial, tolerated, seed)
             if audited.run is not None:

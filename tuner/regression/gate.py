@@ -134,7 +134,7 @@ def turns(
 ) -> Iterator[InterleavedSession | None]:
     """Yields interleaved sessions, each of code loaded anew; then None where the old or new code fails."""
     for _ in range(SESSIONS_LIMIT):
-        first, again, now = bench.finals((then, then, current), SESSION_EFFORT).times
+        first, again, now = bench.remeasure((then, then, current), SESSION_EFFORT).times
         if first is None or again is None or now is None:
             yield None
             return
@@ -198,7 +198,7 @@ def _why_no_time(record: Record) -> str:
 
 
 def _missing_text(bench: AbstractBench, then: BoundRecord) -> str:
-    alone = bench.finals((then,), SESSION_EFFORT).times[0]
+    alone = bench.remeasure((then,), SESSION_EFFORT).times[0]
     if alone is None:
         return "the code of then does not run here: record it anew"
     return "the current code ran alone, and fails interleaved with the recorded code"

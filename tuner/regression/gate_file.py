@@ -33,7 +33,7 @@ class _Code:
 
     artifact_sha256: str
     code: bytes
-    panels: tuple[Partition, ...]
+    partitions: tuple[Partition, ...]
     program: KernelProgram | None  # its cubin compressed; its PTX is ``code``
 
 
@@ -41,7 +41,7 @@ def _packed_code(artifact: Artifact) -> _Code:
     program = artifact.program
     if program is not None:
         program = replace(program, ptx="", cubin=_packed(program.cubin))
-    return _Code(artifact.sha256, _packed(artifact.code.encode()), artifact.panels, program)
+    return _Code(artifact.sha256, _packed(artifact.code.encode()), artifact.partitions, program)
 
 
 def _artifact(stored: _Code) -> Artifact:
@@ -52,7 +52,7 @@ def _artifact(stored: _Code) -> Artifact:
     program = stored.program
     if program is not None:
         program = replace(program, ptx=code, cubin=_unpacked(program.cubin, "program.cubin"))
-    return Artifact("" if program else code, stored.artifact_sha256, stored.panels, program=program)
+    return Artifact("" if program else code, stored.artifact_sha256, stored.partitions, program=program)
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def _sessions(
     """Yields timed sessions without end."""
     quietest_s = math.inf
     while True:
-        found = bench.finals((current, current), SESSION_EFFORT)
+        found = bench.remeasure((current, current), SESSION_EFFORT)
         kernel, again = found.times
         if kernel is None or again is None:
             yield _Session(None, None, BROKEN)

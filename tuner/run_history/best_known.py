@@ -32,14 +32,14 @@ def best_result(
     found = best_results(store, TrialQuery(task), is_measured_there)
     if not found:
         raise _nothing_known(store, problem, task)
-    return min(found.values(), key=lambda each: each.rank).answer
+    return min(found.values(), key=lambda each: each.rank).selected
 
 
 def best_here(
     store: "Store",
     composition: Composition,
     problem: Problem,
-    word: str = AUTO,  # for a target
+    text: str = AUTO,  # for a target
     threads: int | None = None,
 ) -> SelectedResult:
     """Returns the best selected result for a target on this machine.
@@ -47,26 +47,26 @@ def best_here(
     "auto" is the first target that can time here and has a result. Raises UsageError when nothing was
     measured, or the target does not work on this machine.
     """
-    timed = tuple(timed_here(composition)) if word == AUTO else ()
+    timed = tuple(timed_here(composition)) if text == AUTO else ()
     for target in timed[:-1]:
         with contextlib.suppress(UsageError):
             return _best_of(store, composition, problem, target, target.kind, threads)
-    last = timed[-1] if timed else resolve_target(word, composition)
-    return _best_of(store, composition, problem, last, last.kind if word == AUTO else word, threads)
+    last = timed[-1] if timed else resolve_target(text, composition)
+    return _best_of(store, composition, problem, last, last.kind if text == AUTO else text, threads)
 
 
 def best_known(
     store: "Store",
     composition: Composition,
     problem: Problem,
-    word: str = AUTO,  # for a target
+    text: str = AUTO,  # for a target
     threads: int | None = None,
     machine: str | None = None,  # Machine.name; None: this one
 ) -> SelectedResult:
     """Returns the best selected result for a target, on ``machine`` or on this one. Raises UsageError."""
     if machine is None:
-        return best_here(store, composition, problem, word, threads)
-    return best_result(store, problem, machine, None if word == AUTO else word, threads)
+        return best_here(store, composition, problem, text, threads)
+    return best_result(store, problem, machine, None if text == AUTO else text, threads)
 
 
 def best_trials_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
@@ -99,8 +99,8 @@ def is_measured_there(group: BestGroup) -> bool:
 
 
 def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageError:
-    words = [task.operation, task.shape, task.dtype, task.layout, task.epilogue, task.target]
-    what = " ".join(word for word in words if word is not None)
+    options = [task.operation, task.shape, task.dtype, task.layout, task.epilogue, task.target]
+    what = " ".join(text for text in options if text is not None)
     if task.threads is not None:
         what += f" with threads={task.threads}"
     elsewhere = {

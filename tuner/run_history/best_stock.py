@@ -32,11 +32,11 @@ def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")
-    trial = winner if not custom_ops(winner.script_text) else _answer(store, winner).best
+    trial = winner if not custom_ops(winner.script_text) else _selected(store, winner).best
     return BestStock(trial, winner, between_trials(store.run(winner.run), trial, winner))
 
 
-def _answer(store: "Store", winner: StoredTrial) -> SelectedResult:
+def _selected(store: "Store", winner: StoredTrial) -> SelectedResult:
     record, group = winner.record, group_of(winner)
     query = TrialQuery.measured(record.problem, record.target, winner.machine, winner.threads)
     found = best_results(store, query, group.__eq__, lambda trial: not custom_ops(trial.script_text))
@@ -47,4 +47,4 @@ def _answer(store: "Store", winner: StoredTrial) -> SelectedResult:
             f"--stock: {record.problem.key}: all {len(trials)} timed scripts call custom ops ({ops})",
             "more trials, or another --strategy, may time one without",
         )
-    return found[group].answer
+    return found[group].selected

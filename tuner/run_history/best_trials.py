@@ -24,18 +24,18 @@ class RunResult:
     """A run and its selected result."""
 
     run: Run
-    answer: SelectedResult
+    selected: SelectedResult
 
     @property
     def best(self) -> StoredTrial:
         """Returns the selected trial, the one to use."""
-        return self.answer.best
+        return self.selected.best
 
     @property
     def rank(self) -> tuple[bool, float, datetime.datetime, str]:
         """Returns the sort key of runs: the least is the best."""
         run = self.run
-        return bool(run.unreliable), self.answer.measurement.median_s, run.created, run.uuid
+        return bool(run.unreliable), self.selected.measurement.median_s, run.created, run.uuid
 
 
 def group_of(trial: StoredTrial) -> BestGroup:
@@ -93,5 +93,5 @@ def _run_result(
     status = query.status or MEASURED
     trials = store.trials(replace(query, run=run_id, best=False, status=status, limit=None, sort="number"))
     run = store.run(run_id)
-    answer = select_result(tuple(filter(is_selectable, trials)), run.noise)
-    return None if answer is None else RunResult(run, answer)
+    selected = select_result(tuple(filter(is_selectable, trials)), run.noise)
+    return None if selected is None else RunResult(run, selected)

@@ -68,16 +68,16 @@ def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises UsageError for a value that no problem has.
     """
-    words = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
-    for name in {"dtype", "output"} & words.keys():
-        words[name] = dtype_name(words[name])
-    if words.get("output") in SUM_DTYPES:
-        words["output"] = ""  # as a Problem says it
-    for name, word in words.items():
-        require_choice(name, word, PROBLEM_OPTIONS[name])
+    options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
+    for name in {"dtype", "output"} & options.keys():
+        options[name] = dtype_name(options[name])
+    if options.get("output") in SUM_DTYPES:
+        options["output"] = ""  # as a Problem says it
+    for name, given in options.items():
+        require_choice(name, given, PROBLEM_OPTIONS[name])
     if conditions.get("shape") is not None:
-        words["shape"] = shape_text(words.get("operation"), conditions["shape"])
-    return words
+        options["shape"] = shape_text(options.get("operation"), conditions["shape"])
+    return options
 
 
 def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:

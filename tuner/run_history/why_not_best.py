@@ -21,15 +21,15 @@ def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
     run = tuned_run(store, trial.run)
     if run.run.unreliable and not best.run.unreliable:
         return f"the timing of run {trial.run} is unreliable ({run.run.unreliable})"
-    if run.answer is not None and run.answer.best.id != trial.id:
-        return f"in run {trial.run} {_why_in_its_run(trial, RunResult(run.run, run.answer))}"
+    if run.selected is not None and run.selected.best.id != trial.id:
+        return f"in run {trial.run} {_why_in_its_run(trial, RunResult(run.run, run.selected))}"
     return f"trial {best.best.id} is as fast, and its run is earlier"
 
 
 def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
     if trial.final is None and best.best.final is not None:
         return "it did not take part in the final re-measurement"
-    return f"trial {best.best.id} is simpler, and as fast within the noise of {best.answer.floor:.1%}"
+    return f"trial {best.best.id} is simpler, and as fast within the noise of {best.selected.floor:.1%}"
 
 
 def first_is_not_best(

@@ -42,7 +42,7 @@ class DemotedLast(AbstractMethod):
             _Search(np.flatnonzero(is_in), made(task.part(is_in)))
             for is_in in (task.feasible.is_preferred, ~task.feasible.is_preferred)
         )
-        self._proposed = self._told = 0  # how much of this pool was copied to the pools of both searches
+        self._proposed = self._reported = 0  # how much of this pool was copied to the pools of both searches
 
     def choose(self, rng: np.random.Generator) -> int:
         self._catch_up()
@@ -55,10 +55,10 @@ class DemotedLast(AbstractMethod):
         for row in pool.order[self._proposed :]:
             search = self._search_of(row)
             search.pool.propose(search.number_of(row))
-        for row, value in islice(pool.outcomes.items(), self._told, None):
+        for row, value in islice(pool.outcomes.items(), self._reported, None):
             search = self._search_of(row)
             search.pool.tell(search.number_of(row), value)
-        self._proposed, self._told = len(pool.order), len(pool.outcomes)
+        self._proposed, self._reported = len(pool.order), len(pool.outcomes)
 
     def _search_of(self, row: int) -> _Search:
         return self._preferred if self.task.feasible.is_preferred[row] else self._demoted

@@ -23,9 +23,9 @@ class Local(AbstractMethod):
         if not fastest or rng.random() < EXPLORE:
             return int(pool.draw(rng, 1)[0])
         for row in fastest[:CLIMBED]:
-            beside = [near for near in self.task.neighbours.of(row) if pool.unseen[near]]
-            if beside:
-                return int(rng.choice(beside))
+            surrounding = [near for near in self.task.neighbours.of(row) if pool.unseen[near]]
+            if surrounding:
+                return int(rng.choice(surrounding))
         scope = self.task.scope(rng)
         changed = (scope.table.codes != self.task.table.codes[fastest[0]]).sum(axis=1)
         return self.task.best_unseen(scope, -changed.astype(np.float32), rng)

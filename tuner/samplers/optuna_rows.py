@@ -71,8 +71,8 @@ class OptunaRows(AbstractMethod):
         """
         pool = self.task.pool
         slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
-        told = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
-        return [self._trial(row, value, slowest) for row, value in told]
+        given = [(row, pool.outcomes[row]) for row in pool.order if row in pool.outcomes]
+        return [self._trial(row, value, slowest) for row, value in given]
 
     def _trial(self, row: int, value: float | None, slowest: float) -> FrozenTrial:
         codes = self.task.table.codes[row].tolist()

@@ -82,12 +82,12 @@ class RowTable:
 
         -1 where the knob is missing.
         """
-        told = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
-        if not told:
+        given = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
+        if not given:
             return self
-        added = [np.append(column.alignments, -1)[self.codes[:, place]] for place, column in told]
+        added = [np.append(column.alignments, -1)[self.codes[:, place]] for place, column in given]
         codes = np.concatenate([self.codes.T, np.array(added, self.codes.dtype)]).T
-        further = (Column(max(column.alignments) + 1, True, False) for _, column in told)
+        further = (Column(max(column.alignments) + 1, True, False) for _, column in given)
         return RowTable(codes, (*self.columns, *further))
 
     def differences(self, codes: Codes) -> Floats:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
-def choose(words: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
+def choose(options: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
     """Reads the values of --strategy, names in the search space file or paths of scripts; () means all names.
 
     Raises UsageError for a value that is neither.
     """
-    if not words:
+    if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
-    return tuple(_of_name(word, space_file) for word in dict.fromkeys(words))
+    return tuple(_of_name(given, space_file) for given in dict.fromkeys(options))
 
 
 def spaces(
@@ -47,19 +47,19 @@ def spaces(
     return (*asserting, *(_custom_space(name, schedules[name], variables) for name in own))
 
 
-def _of_name(word: str, space_file: SpaceFile) -> ChosenStrategy:
-    if any(entry.name == word for entry in space_file.strategies):
-        return _named(word, space_file)
-    if not word.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
+def _of_name(given: str, space_file: SpaceFile) -> ChosenStrategy:
+    if any(entry.name == given for entry in space_file.strategies):
+        return _named(given, space_file)
+    if not given.endswith((PLAIN_SUFFIX, TEMPLATE_SUFFIX)):
         known = [entry.name for entry in space_file.strategies]
-        error = unknown_value("strategy", word, known)
+        error = unknown_value("strategy", given, known)
         raise UsageError(f"{error.message}, or the path of a .mlir script", error.hint)
-    path = Path(word).absolute()
+    path = Path(given).absolute()
     name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
     chosen = ChosenStrategy(name, path)
     if not _is_plain(chosen) and all(entry.name != name for entry in space_file.strategies):
         raise UsageError(
-            f"strategy {word!r}: its knobs are missing in {space_file.name}",
+            f"strategy {given!r}: its knobs are missing in {space_file.name}",
             f"describe strategies.{name} there",
         )
     load_strategy(name, path)

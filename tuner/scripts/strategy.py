@@ -81,22 +81,22 @@ class Binder:
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
         """Returns the variables of a template, by name; docs/reference/templates.md lists the names."""
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
-        panels = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
+        partitions = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)
-        words = _element_names(self.problem, variables)
-        return variables | words | dict(candidate.choices) | {"panels": panels}
+        options = _element_names(self.problem, variables)
+        return variables | options | dict(candidate.choices) | {"panels": partitions}
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
         knobs = dict(candidate.choices)
         return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
 
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
-        panels = self._partitions(candidate)
+        partitions = self._partitions(candidate)
         try:
             body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error
-        header = partitions_comment(panels) + "\n" if len(panels) > 1 else ""
+        header = partitions_comment(partitions) + "\n" if len(partitions) > 1 else ""
         return header + body.strip() + "\n"
 
 

@@ -20,8 +20,8 @@ def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
             return partial_arithmetic.arithmetic(name, evaluate(left, values), evaluate(right, values))
         case ast.UnaryOp(sign, operand):
             return _signed(sign, evaluate(operand, values))
-        case ast.BoolOp(word, operands):
-            joined = partial_arithmetic.all_of if isinstance(word, ast.And) else partial_arithmetic.any_of
+        case ast.BoolOp(text, operands):
+            joined = partial_arithmetic.all_of if isinstance(text, ast.And) else partial_arithmetic.any_of
             return joined([evaluate(operand, values) for operand in operands])
         case ast.IfExp(test, then, other):
             return partial_arithmetic.choose(*(evaluate(part, values) for part in (test, then, other)))

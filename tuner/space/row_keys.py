@@ -22,10 +22,10 @@ class RowKeys:
 
     def __init__(self, space: SearchSpace) -> None:
         self.sizes = tuple(len(knob.choices) for knob in space.knobs)
-        self._words = _words(self.sizes)
+        self._words = _text(self.sizes)
         self._places = {
-            knob: (word, math.prod(self.sizes[knob + 1 : stop]))
-            for word, (start, stop) in enumerate(self._words)
+            knob: (text, math.prod(self.sizes[knob + 1 : stop]))
+            for text, (start, stop) in enumerate(self._words)
             for knob in range(start, stop)
         }
 
@@ -44,8 +44,8 @@ class RowKeys:
 
         Returns the keys.
         """
-        word, stride = self._places[knob]
-        keys[word] += picks.astype(np.uint64) * np.uint64(stride)
+        text, stride = self._places[knob]
+        keys[text] += picks.astype(np.uint64) * np.uint64(stride)
         return keys
 
     def encode(self, index: Indices) -> Keys:
@@ -60,8 +60,8 @@ class RowKeys:
         columns = np.empty((len(self.sizes), keys.shape[1]), self.dtype)
         for start in range(0, keys.shape[1], DECODED_ROWS):
             part = slice(start, start + DECODED_ROWS)
-            for word, (first, last) in enumerate(self._words):
-                rest = keys[word, part]
+            for text, (first, last) in enumerate(self._words):
+                rest = keys[text, part]
                 for knob in reversed(range(first, last)):
                     quotient = rest // np.uint64(self.sizes[knob])
                     columns[knob, part] = rest - quotient * np.uint64(self.sizes[knob])
@@ -77,12 +77,12 @@ def sort_keys(keys: Keys) -> Keys:
     return keys[:, np.lexsort(keys[::-1])]  # lexsort takes the most significant word last
 
 
-def _words(sizes: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+def _text(sizes: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     """Returns (first knob, end) of each word: as many knobs as one word can number. At least one word."""
-    words: list[tuple[int, int]] = []
+    options: list[tuple[int, int]] = []
     start = 0
     for stop in range(1, len(sizes) + 1):
         if math.prod(sizes[start:stop]) >= WORD_LIMIT:
-            words.append((start, stop - 1))
+            options.append((start, stop - 1))
             start = stop - 1
-    return (*words, (start, len(sizes)))
+    return (*options, (start, len(sizes)))

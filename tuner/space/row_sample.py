@@ -126,8 +126,8 @@ def _cut(block: Block, limit: int, level: int) -> Block:
 def _hashes(keys: Keys, level: int) -> npt.NDArray[np.uint64]:
     """Returns splitmix64 of the keys, a different hash at each level (Steele et al., 2014)."""
     state = np.full(keys.shape[1], level + 1, np.uint64)
-    for word in keys:
-        state = (state * np.uint64(0x9E3779B97F4A7C15)) ^ word
+    for text in keys:
+        state = (state * np.uint64(0x9E3779B97F4A7C15)) ^ text
         state += np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

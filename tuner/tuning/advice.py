@@ -21,14 +21,14 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     """Returns ``tuner tune matmul 64x64x64 --dtype f64``, with an option for each value but the default."""
     operation = task.operation or "matmul"
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
-    words = ["tuner", "tune", operation, task.shape or example]
+    options = ["tuner", "tune", operation, task.shape or example]
     for name, plain in PLAIN.items():
         value = getattr(task, name)
         if value is not None and value != plain:
-            words += [FLAGS.get(name, f"--{name}"), str(value)]
+            options += [FLAGS.get(name, f"--{name}"), str(value)]
     if strategy is not None:
-        words += ["--strategy", strategy]
-    return shlex.join(words)
+        options += ["--strategy", strategy]
+    return shlex.join(options)
 
 
 def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:

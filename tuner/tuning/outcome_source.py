@@ -44,7 +44,7 @@ class Plan:
     seeds: Seeds = no_seeds  # returns rows that a cost model prefers, to propose after ``first``
 
 
-def no_arguments(_who: str) -> None:
+def ignore_report(_who: str) -> None:
     """Default of the ``report_*`` callbacks: reports nothing."""
 
 
@@ -55,9 +55,11 @@ class BenchSettings:
     threads: int
     workers: int  # candidates compiled at once
     seed: int
-    report_waiting: Callable[[str], None] = no_arguments  # called with another, timing tuner's description
+    report_waiting: Callable[[str], None] = ignore_report  # called with another, timing tuner's description
     run: str = ""  # uuid of the run that the bench is for; "": not in a database
-    report_fleet: Callable[[str], None] = no_arguments  # called with the reason why the bench waits for nodes
+    report_fleet: Callable[[str], None] = (
+        ignore_report  # called with the reason why the bench waits for nodes
+    )
 
 
 @dataclass(frozen=True)

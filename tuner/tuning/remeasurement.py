@@ -43,7 +43,7 @@ def remeasure_top_trials(
 ) -> Remeasurement:
     """Times the top-k trials interleaved; the fastest trial is timed twice (A/A) for the noise floor."""
     bound = tuple(bound_record(trial) for trial in top_trials)
-    found = bench.finals((*bound, bound[0]), effort)
+    found = bench.remeasure((*bound, bound[0]), effort)
     *measurements, again = found.times
     times = tuple(
         (trial, measurement)

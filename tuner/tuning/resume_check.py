@@ -75,7 +75,7 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
         "--seed": str(settings.seed),
         "--workers": str(settings.workers),
     }
-    return (problem.operation, problem.shape, *(word for pair in options.items() for word in pair))
+    return (problem.operation, problem.shape, *(given for pair in options.items() for given in pair))
 
 
 def uninterrupted_trials(
@@ -84,7 +84,7 @@ def uninterrupted_trials(
     """Returns the trials of an uninterrupted run in this process. Raises KeyboardInterrupt for Ctrl-C."""
     from tuner.db.store import Store
 
-    with Store.open(str(folder / f"unbroken_{settings.sampler}.db")) as store:
+    with Store.open(str(folder / f"uninterrupted_{settings.sampler}.db")) as store:
         tuned = begin(settings, composition, store, Interruption())
         if tuned.is_interrupted:
             raise KeyboardInterrupt
@@ -149,9 +149,9 @@ def _child(
     settings: RunSettings, file: Path, database: Path, run: int | None
 ) -> "Iterator[subprocess.Popen[str]]":
     """Starts ``tuner tune ...`` or ``tuner tune --resume`` as a process, which is killed at the end."""
-    words = ("--resume", str(run)) if run is not None else tune_arguments(settings, file)
+    phrase = ("--resume", str(run)) if run is not None else tune_arguments(settings, file)
     with subprocess.Popen(
-        [sys.executable, "-m", "tuner", "tune", *words, "--db", str(database), "--json"],
+        [sys.executable, "-m", "tuner", "tune", *phrase, "--db", str(database), "--json"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

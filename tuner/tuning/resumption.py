@@ -64,9 +64,9 @@ class ReplayingBench(AbstractBench):
         with self._interruption.waiting():
             return self._bench.finish()
 
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         with self._interruption.waiting():
-            return self._bench.finals(top_trials, effort)
+            return self._bench.remeasure(top_trials, effort)
 
     def close(self) -> None:
         self._bench.close()

@@ -47,8 +47,8 @@ class RunRequest:
         require_budget(self.budget_s)
         for name in WORDS:
             _require_choice(name, getattr(self, name))
-        for name, word in LISTS.items():
-            _require_list(word, getattr(self, name))
+        for name, text in LISTS.items():
+            _require_list(text, getattr(self, name))
 
     @property
     def trials_limit(self) -> int | None:
@@ -80,10 +80,10 @@ def require_number(name: str, number: int | None, low: int) -> None:
         raise UsageError(f"{name}: found {number}, allowed {low} to {NUMBER_MAX}")
 
 
-def _require_choice(name: str, word: object) -> None:
+def _require_choice(name: str, text: object) -> None:
     """Raises UsageError unless ``word`` is a string; None is allowed for the sampler."""
-    if not isinstance(word, str) and not (word is None and name == "sampler"):
-        raise UsageError(f"{name}: found {word!r}, allowed a word")
+    if not isinstance(text, str) and not (text is None and name == "sampler"):
+        raise UsageError(f"{name}: found {text!r}, allowed a word")
 
 
 def _require_list(name: str, found: object) -> None:

@@ -180,14 +180,14 @@ class TuningSession:
         if not top_trials:
             return
         self._observe(RemeasurementStarted(len(top_trials)))
-        finals = remeasure_top_trials(bench, top_trials)
-        if not finals.times:
-            self._lose_round(finals.reason)
+        final_times = remeasure_top_trials(bench, top_trials)
+        if not final_times.times:
+            self._lose_round(final_times.reason)
             return
-        baseline = finals.baseline or self._timed_baseline()  # or alone, in the same minute
-        if finals.baseline is not None:
-            self._observe(BaselineMeasured(finals.baseline))
-        self._keep_round(finals, baseline, quietest_anchor_s(trials))
+        baseline = final_times.baseline or self._timed_baseline()  # or alone, in the same minute
+        if final_times.baseline is not None:
+            self._observe(BaselineMeasured(final_times.baseline))
+        self._keep_round(final_times, baseline, quietest_anchor_s(trials))
         self._measure_roofline()
 
     def _lose_round(self, reason: str) -> None:
@@ -195,18 +195,20 @@ class TuningSession:
         self._observe(RoundLost(reason))
         self._store.add_round(self._run.id, TimedRound(RoundQuality.lost(reason), (), None))
 
-    def _keep_round(self, finals: Remeasurement, baseline: Baseline | None, anchor_s: float | None) -> None:
+    def _keep_round(
+        self, final_times: Remeasurement, baseline: Baseline | None, anchor_s: float | None
+    ) -> None:
         quality = round_quality(
-            finals.noise,
+            final_times.noise,
             None if baseline is None else baseline.measurement,
-            finals.host,
+            final_times.host,
             quietest_anchor_s=anchor_s,
             spare_cores=self._run.machine.physical_cores - self._settings.threads,
         )
-        times = tuple((trial.id, measurement) for trial, measurement in finals.times)
+        times = tuple((trial.id, measurement) for trial, measurement in final_times.times)
         self._store.add_round(self._run.id, TimedRound(quality, times, baseline))
-        if finals.noise is not None:
-            self._observe(NoiseMeasured(finals.noise))
+        if final_times.noise is not None:
+            self._observe(NoiseMeasured(final_times.noise))
 
     def _measure_baseline(self) -> None:
         baseline = self._timed_baseline()

@@ -53,16 +53,16 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
     )
 
 
-def _sampler(word: str | None, is_timed: bool, target: TargetName) -> str:
+def _sampler(name: str | None, is_timed: bool, target: TargetName) -> str:
     """Returns the sampler's name, by default a suitable one.
 
     Raises UsageError for a sampler that needs times on an untimed target.
     """
     if is_timed:
-        return TIMED_SAMPLER if word is None else word
-    if word is not None and word not in UNTIMED_SAMPLERS:
+        return TIMED_SAMPLER if name is None else name
+    if name is not None and name not in UNTIMED_SAMPLERS:
         raise UsageError(
-            f"sampler: found {word!r}, allowed {', '.join(UNTIMED_SAMPLERS)}: "
+            f"sampler: found {name!r}, allowed {', '.join(UNTIMED_SAMPLERS)}: "
             f"target {target.kind} gives no times to learn from"
         )
-    return UNTIMED_SAMPLERS[0] if word is None else word
+    return UNTIMED_SAMPLERS[0] if name is None else name

@@ -11,18 +11,18 @@ from tuner.tuning.target_kind import TargetStatus
 AUTO = "auto"  # the first target that times candidates here
 
 
-def resolve_target(word: str, composition: Composition, chip: str = "") -> TargetName:
+def resolve_target(text: str, composition: Composition, chip: str = "") -> TargetName:
     """Returns the target to use; ``auto``: the first that times candidates here.
 
     Raises UsageError for an unknown or unavailable target.
     """
-    if word == AUTO:
+    if text == AUTO:
         return _first_timed(composition, chip)
-    target = named_target(word, composition, chip)
+    target = named_target(text, composition, chip)
     status = composition.status(target)
     if not (status.is_available or status.can_compile):
-        raise UsageError(f"target {word}: not available here: {status.reason}")
-    return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in word)
+        raise UsageError(f"target {text}: not available here: {status.reason}")
+    return _on_this_gpu(target, status, has_chip=bool(chip) or ":" in text)
 
 
 def require_runs_here(target: TargetName, composition: Composition, command: str) -> None:
@@ -37,17 +37,17 @@ def require_runs_here(target: TargetName, composition: Composition, command: str
         raise UsageError(line, f"{verify}{command} --target {TargetName(SIMULATOR, target.detail).text}")
 
 
-def named_target(word: str, composition: Composition, chip: str = "") -> TargetName:
+def named_target(text: str, composition: Composition, chip: str = "") -> TargetName:
     """Parses ``kind``, ``kind:chip`` or ``replay:recording``; ``chip``: given separately, "" if not.
 
     Raises UsageError for an unknown kind or chip. Does not check whether the target works here.
     """
-    name, colon, detail = word.partition(":")
+    name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
-        raise UsageError(f"chip {chip!r} cannot be combined with target {word!r}", "name the chip once")
+        raise UsageError(f"chip {chip!r} cannot be combined with target {text!r}", "name the chip once")
     names = (*composition.kinds, composition.recordings.status.name)
     if name not in names:
-        raise unknown_value("target", word, (AUTO, *names))
+        raise unknown_value("target", text, (AUTO, *names))
     kind = composition.kinds.get(name)
     if kind is None and not chip:
         return TargetName(name, detail)  # of a recording

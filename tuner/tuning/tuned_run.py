@@ -17,7 +17,7 @@ class TunedRun:
 
     run: Run
     counts: Counts
-    answer: SelectedResult | None  # None: no candidate has a time
+    selected: SelectedResult | None  # None: no candidate has a time
     seconds: float  # wall time of all sessions
     rounds: tuple[StoredRound, ...] = ()  # timing rounds, the earliest first
 
@@ -32,12 +32,12 @@ class TunedRun:
     @property
     def best(self) -> StoredTrial | None:
         """Returns the selected trial, the one to use; None where no candidate has a time."""
-        return None if self.answer is None else self.answer.best
+        return None if self.selected is None else self.selected.best
 
     @property
     def has_worked(self) -> bool:
         """True if a candidate was correct: timed, or verified on a target that times nothing."""
-        return self.answer is not None or self.counts.verified > 0
+        return self.selected is not None or self.counts.verified > 0
 
     @property
     def lost(self) -> str:
@@ -54,5 +54,5 @@ class TunedRun:
 def tuned_run(store: "Store", run_id: int) -> TunedRun:
     """Returns a stored run with its selected result. Raises UsageError for an unknown run."""
     run = store.run(run_id)
-    answer = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
-    return TunedRun(run, store.counts(run_id), answer, run.seconds or 0.0, store.rounds(run_id))
+    selected = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
+    return TunedRun(run, store.counts(run_id), selected, run.seconds or 0.0, store.rounds(run_id))

@@ -60,8 +60,8 @@ class Channel:
     def announce(self, name: str) -> None:
         """Sends an Event and waits for the parent's GoAhead."""
         self.send(Event(name))
-        if not isinstance(answer := self.receive(), GoAhead):
-            raise TypeError(f"parent answered {type(answer).__name__} to an Event, allowed GoAhead")
+        if not isinstance(selected := self.receive(), GoAhead):
+            raise TypeError(f"parent answered {type(selected).__name__} to an Event, allowed GoAhead")
 
 
 def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
@@ -92,10 +92,10 @@ def serve(channel: Channel, service: object, token: str) -> None:
         except EOFError:
             return
         assert isinstance(request, CallRequest)
-        _answer(channel, service, request, token)
+        _selected(channel, service, request, token)
 
 
-def _answer(channel: Channel, service: object, request: CallRequest, token: str) -> None:
+def _selected(channel: Channel, service: object, request: CallRequest, token: str) -> None:
     try:
         value = getattr(service, request.method)(*request.args)
         channel.send(Reply(_left_over(token) or value))

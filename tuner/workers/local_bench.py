@@ -51,7 +51,7 @@ class LocalBench(AbstractBench):
             )
         return ticket.finished
 
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
         return self._finals.times(top_trials, effort)
 

@@ -34,12 +34,12 @@ class MeasurementWorker:
         *,
         meanwhile: Callable[[], None],  # called repeatedly while the child works; waits a little
         quiet: LockContext = quiet_already,  # held while timing: stops the tuner's other work
-        turn: LockContext = quiet_already,  # held while timing: excludes other tuners
+        exclusive: LockContext = quiet_already,  # held while timing: excludes other tuners
     ) -> None:
         self._worker = Worker(spec, memory_bytes)
         self._meanwhile = meanwhile
         self._quiet = quiet
-        self._turn = turn
+        self._turn = exclusive
         self._worker.start()
 
     @property

@@ -37,7 +37,7 @@ class EvaluationService:
         rng = np.random.default_rng(seed)
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
-    def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
+    def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
         """Returns interleaved times of a group; None for an artifact that does not load."""
         return time_together(
             self._evaluator,

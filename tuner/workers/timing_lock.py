@@ -15,7 +15,7 @@ LOOK_AGAIN_S = 0.02
 LINE_LIMIT = 200  # bytes of the text that describes the holder
 
 
-def words_of(problem: Problem) -> str:
+def holder_text(problem: Problem) -> str:
     """Returns the text by which a tuner that times a problem describes itself to waiting tuners."""
     return f"process {os.getpid()}, {problem.key}"
 
@@ -34,7 +34,7 @@ class TimingLock:
         self._path = folder / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
         self._who = who
         self._tell = tell
-        self._told = ""  # the holder last reported
+        self._reported_holder = ""  # the holder last reported
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -70,6 +70,6 @@ class TimingLock:
 
     def _report(self, holder: str) -> None:
         """Reports a holder unless it was reported last: two tuners wait for each other all the time."""
-        if holder and holder != self._told:
-            self._told = holder
+        if holder and holder != self._reported_holder:
+            self._reported_holder = holder
             self._tell("".join(c if c.isprintable() else "?" for c in holder))

@@ -40,7 +40,7 @@ class WorkerBench(AbstractBench):
         workers: int,
         limits: Limits,
         seed: int,
-        turn: LockContext = quiet_already,  # held while timing: excludes other tuners
+        exclusive: LockContext = quiet_already,  # held while timing: excludes other tuners
     ) -> None:
         self._order = order
         self._limits = limits
@@ -53,7 +53,7 @@ class WorkerBench(AbstractBench):
             limits.memory_bytes,
             meanwhile=self._meanwhile,
             quiet=self._pool.paused,
-            turn=turn,
+            exclusive=exclusive,
         )
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
@@ -84,7 +84,7 @@ class WorkerBench(AbstractBench):
             ticket.take_evaluation(evaluated.value, evaluated.seconds)
         return ticket.finished
 
-    def finals(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
         return self._finals.times(top_trials, effort)
 
@@ -111,7 +111,7 @@ class WorkerBench(AbstractBench):
         problem = self._order.problem
         within_s = self._limits.remeasurement_limit_s(problem, effort, slowest_s, group.size)
         found: FinalTimes | Failure = self._evaluate.ask(
-            "finals", problem, group, effort, seed, within_s
+            "remeasure", problem, group, effort, seed, within_s
         ).value
         return found
 

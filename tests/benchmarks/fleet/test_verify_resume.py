@@ -26,7 +26,7 @@ def test_what_became_of_runs_on_a_fleet_is_reported(
     check = FleetCheck("tpe", ("driver killed", "database killed"), 2, (), repeated, 0, 0, 0, "")
     url = new_database(postgres_server)
     monkeypatch.setattr(verify_resume, "server", lambda: contextlib.nullcontext(url))
-    monkeypatch.setattr(verify_resume, "check_fleet", lambda *_words: check)
+    monkeypatch.setattr(verify_resume, "check_fleet", lambda *_text: check)
     assert main(WORDS) == code
     out, err = capsys.readouterr()
     assert "1/1 tpe: driver killed, database killed, 2 trials, 0 differences" in err

@@ -59,7 +59,7 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
     monkeypatch.setattr(gpu_points, "LARGEST", 5)
     for points, output in ((2, whole), (1, parts), (2, parts)):
-        words = [
+        options = [
             "fuzz_gpu",
             "--strategy",
             "matmul_gpu_naive",
@@ -68,10 +68,10 @@ def test_a_fuzz_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyP
             "--output",
             str(output),
         ]
-        monkeypatch.setattr(sys, "argv", words)
+        monkeypatch.setattr(sys, "argv", options)
         assert main() == 0
     assert json.loads(parts.read_text())["rows"] == json.loads(whole.read_text())["rows"]
-    monkeypatch.setattr(sys, "argv", [*words, "--seed", "1"])
+    monkeypatch.setattr(sys, "argv", [*options, "--seed", "1"])
     with pytest.raises(
         SystemExit, match=r"^--output: found a fuzz of .*'seed': 0.*, allowed one of .*'seed': 1"
     ):

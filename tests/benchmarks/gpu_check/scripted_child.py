@@ -51,13 +51,13 @@ def main() -> None:
     parser.add_argument("--start", type=int)
     parser.add_argument("--limit", type=float)
     parser.add_argument("--pipe", type=int)
-    words, _ = parser.parse_known_args()
-    if words.checks == "none":
+    options, _ = parser.parse_known_args()
+    if options.checks == "none":
         raise SystemExit("no checks here")
-    if words.checks == "nothing":
+    if options.checks == "nothing":
         time.sleep(LONG_S)
-    with os.fdopen(words.pipe, "w") as pipe:
-        ask(CHECKS[words.checks], words.start, words.limit, pipe)
+    with os.fdopen(options.pipe, "w") as pipe:
+        ask(CHECKS[options.checks], options.start, options.limit, pipe)
 
 
 if __name__ == "__main__":

@@ -34,5 +34,5 @@ def test_failures_come_first_and_equal_reasons_once() -> None:
 
 def test_a_row_is_reported_with_its_facts() -> None:
     row = Row("naive", evaluated(False, "wrong", elements=3), 0.12345)
-    told = {"status": "failed", "words": "wrong", "seconds": 0.123, "elements": 3}
-    assert row.document("strategies") == {"part": "strategies", "check": "naive", **told}
+    given = {"status": "failed", "words": "wrong", "seconds": 0.123, "elements": 3}
+    assert row.document("strategies") == {"part": "strategies", "check": "naive", **given}

@@ -18,8 +18,8 @@ from tests.cuda_driver import has_driver
 ROOT = Path(__file__).parents[3]
 
 
-def command(*words: str) -> "subprocess.CompletedProcess[str]":
-    call = [sys.executable, "-m", "benchmarks.gpu_check", *words]
+def command(*options: str) -> "subprocess.CompletedProcess[str]":
+    call = [sys.executable, "-m", "benchmarks.gpu_check", *options]
     return subprocess.run(call, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -26,7 +26,7 @@ NOTHING = """========= COMPUTE-SANITIZER
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "status", "words"),
+    ("code", "text", "status", "options"),
     [
         (0, CLEAN, "passed", "tool: 0 errors, exit code 0"),
         (1, CLEAN, "failed", "tool: 0 errors, exit code 1"),
@@ -36,10 +36,10 @@ NOTHING = """========= COMPUTE-SANITIZER
         (1, "", "failed", "tool: no summary, exit code 1: no output"),
     ],
 )
-def test_only_a_summary_of_nothing_passes(code: int, text: str, status: str, words: str) -> None:
+def test_only_a_summary_of_nothing_passes(code: int, text: str, status: str, options: str) -> None:
     outcome = verdict("tool", code, text)
     assert outcome.status == status
-    assert outcome.words.startswith(words)
+    assert outcome.words.startswith(options)
 
 
 def test_without_a_gpu_there_is_nothing_to_watch() -> None:

@@ -8,8 +8,8 @@ from benchmarks.search.sampler_variants import Variant
 from tuner.samplers import initial_rows
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
-    monkeypatch.setattr("sys.argv", ["sampler_variants", *words])
+def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    monkeypatch.setattr("sys.argv", ["sampler_variants", *options])
     sampler_variants.main()
 
 
@@ -35,7 +35,7 @@ def test_constants_are_as_before_after_a_variant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("guess",), "sampler: found 'guess', allowed tpe, "),
         (
@@ -51,8 +51,11 @@ def test_constants_are_as_before_after_a_variant() -> None:
     ],
 )
 def test_wrong_arguments_are_reported_in_a_line(
-    words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    options: tuple[str, ...],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
-        run(monkeypatch, *words)
+        run(monkeypatch, *options)
     assert message in capsys.readouterr().err

@@ -23,8 +23,8 @@ def write(path: Path, scores: Mapping[str, tuple[float, ...]]) -> Path:
 
 def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *files: Path) -> list[dict[str, Any]]:
     output = tmp_path / "out.json"
-    words = ["search_ranks", *map(str, files), "--output", str(output)]
-    monkeypatch.setattr(sys, "argv", words)
+    options = ["search_ranks", *map(str, files), "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", options)
     search_ranks.main()
     rows: list[dict[str, Any]] = json.loads(output.read_text())["rows"]
     return rows

@@ -10,8 +10,8 @@ from tests.benchmarks.search.test_replay_space import SHIPPED
 RUN = ("--evaluations", "30", "--seeds", "2", "--json")
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
-    monkeypatch.setattr("sys.argv", ["search_replay", *words])
+def run(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    monkeypatch.setattr("sys.argv", ["search_replay", *options])
     monkeypatch.setattr(kernel_tuner, "is_installed", lambda: False)
     monkeypatch.setattr(search_replay, "is_installed", lambda: False)
     search_replay.main()
@@ -36,7 +36,7 @@ def test_searches_are_compared_on_a_recording(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ((), "found no space, allowed files and --synthetic N"),
         (("none.json",), "none.json: cannot be read"),
@@ -51,12 +51,12 @@ def test_searches_are_compared_on_a_recording(
     ],
 )
 def test_wrong_arguments_are_reported_in_a_line(
-    words: tuple[str, ...],
+    options: tuple[str, ...],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        run(monkeypatch, *words)
+        run(monkeypatch, *options)
     assert message in f"{ended.value.code} {capsys.readouterr().err}"
     assert ended.value.code not in (0, None)

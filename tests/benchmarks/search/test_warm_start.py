@@ -13,9 +13,9 @@ BEST_ROW, WORST_ROW = int(np.nanargmin(SPACE.times_s)), int(np.nanargmax(SPACE.t
 
 
 def trials(first: tuple[int, ...], limit: int) -> int:
-    words = argparse.Namespace(sampler="random", trials=limit)
+    options = argparse.Namespace(sampler="random", trials=limit)
     points = tuple(FirstPoint(SPACE.feasible.candidate(row), SEED) for row in first)
-    return _trials(_settings(SHIPPED, SPACE, words), points, SPACE, 0, 1.0)
+    return _trials(_settings(SHIPPED, SPACE, options), points, SPACE, 0, 1.0)
 
 
 @pytest.mark.parametrize("first", [(BEST_ROW,), (WORST_ROW, BEST_ROW)])

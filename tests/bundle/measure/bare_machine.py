@@ -22,7 +22,7 @@ if {{driver}}:
 """
 
 
-def measure(folder: Path, *words: str, has_driver: bool = True) -> "subprocess.CompletedProcess[str]":
+def measure(folder: Path, *options: str, has_driver: bool = True) -> "subprocess.CompletedProcess[str]":
     """Runs the command in a folder. Skips without a C compiler."""
     site = folder / "site"
     site.mkdir(exist_ok=True)
@@ -33,7 +33,7 @@ def measure(folder: Path, *words: str, has_driver: bool = True) -> "subprocess.C
         "LD_LIBRARY_PATH": str(stub_library().parent) if has_driver else "",
     }
     return subprocess.run(
-        [sys.executable, "-m", "tuner", "measure", *words],
+        [sys.executable, "-m", "tuner", "measure", *options],
         cwd=folder,
         env=environment,
         capture_output=True,

@@ -39,9 +39,9 @@ def here(baseline: Any) -> Here:
     library = str(stub_library())
     facts = describe_gpu(library).facts
 
-    def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
+    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
         return TimingLock(
-            "stub", "a test", tell, Path("/nowhere")
+            "stub", "a test", report, Path("/nowhere")
         )  # a folder that takes no file locks nothing
 
     def factory(chip: str) -> Factory:

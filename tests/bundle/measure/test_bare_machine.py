@@ -51,7 +51,7 @@ def test_candidates_are_verified_and_timed_and_no_bad_one_takes_another_with_it(
     assert "SIGABRT" in failures[3].reason
     assert found[0].verdict is not None
     assert found[0].verdict.elements == 48 * 32
-    assert {final.origin.number for final in results.finals} == {0, 4}
+    assert {final.origin.number for final in results.final_times} == {0, 4}
     assert [floor.problem for floor in results.noises] == [F32]
     assert "no baseline" in done.stderr
 
@@ -90,7 +90,7 @@ def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("--pending",), "measure: found no --bundle FILE, allowed without one where the whole of tuner is"),
         (("--bundle", "none"), "none: cannot be read: No such file or directory"),
@@ -99,9 +99,9 @@ def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_arguments_are_one_line_and_exit_2(
-    tmp_path: Path, words: tuple[str, ...], message: str
+    tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
-    done = measure(tmp_path, *words, has_driver=False)
+    done = measure(tmp_path, *options, has_driver=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: {message}")
     assert done.stderr.count("\n") == 1

@@ -27,8 +27,8 @@ def no_evaluator(chip: str) -> Factory:
     raise AssertionError("nothing is to be judged")
 
 
-def alone(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
-    return TimingLock("test", "a test", tell, Path("/nowhere"))  # a folder that takes no file locks nothing
+def alone(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+    return TimingLock("test", "a test", report, Path("/nowhere"))  # a folder that takes no file locks nothing
 
 
 def here() -> Gpu:

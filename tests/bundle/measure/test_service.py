@@ -94,7 +94,7 @@ def test_what_failed_later_is_not_tried_again_as_ptx(stage: Stage) -> None:
 def test_remeasurement_leave_out_what_does_not_load() -> None:
     refusing = service([], cubin=Stage.LOAD)
     bare = replace(artifact(), program=program())
-    assert refusing.finals(PROBLEM, Group((artifact(), bare)), Effort(), 0) == FinalTimes((None, timed()))
+    assert refusing.remeasure(PROBLEM, Group((artifact(), bare)), Effort(), 0) == FinalTimes((None, timed()))
 
 
 LARGE = Matmul(4096, 4096, 4096)

@@ -66,17 +66,17 @@ class Child:
         world, number = self.world, trial.origin.number
         world.asked.append((number, effort.stop_above_s, within_s))
         world.now_s += world.takes_s
-        answer = world.answers.get(number, 1e-3)
-        if answer == CUT:
+        selected = world.answers.get(number, 1e-3)
+        if selected == CUT:
             return None
-        if isinstance(answer, Failure):
-            return answer
-        assert isinstance(answer, float)
-        is_complete = effort.stop_above_s is None or answer <= effort.stop_above_s
-        time = replace(timed(answer), is_complete=is_complete)
+        if isinstance(selected, Failure):
+            return selected
+        assert isinstance(selected, float)
+        is_complete = effort.stop_above_s is None or selected <= effort.stop_above_s
+        time = replace(timed(selected), is_complete=is_complete)
         return EvaluatedCode(Evaluation(Verdict(0.1, 128), time, (("load", 0.1),)), "ptx")
 
-    def finals(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
+    def remeasure(self, artifacts: Any, effort: Effort, seed: int, within_s: float) -> Any:
         times = tuple(timed(1e-3 * (1 + number)) for number in range(len(artifacts)))
         return FinalTimes(times, self.world.library)
 
@@ -146,9 +146,9 @@ def test_a_gpu_that_another_tuner_times_on_is_waited_for(world: World, tmp_path:
             is_free.set()
             told_of.wait()
 
-    def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
+    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
         def told(who: str) -> None:
-            tell(who)
+            report(who)
             told_of.set()
 
         return TimingLock("gpu", "me", told, tmp_path)
@@ -219,7 +219,7 @@ def test_the_baseline_is_timed_once_for_a_problem_and_only_where_something_is_ri
 
 
 def test_the_process_is_ended_whatever_happens(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*words: Any) -> None:
+    def interrupted(*options: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Child, "evaluate", interrupted)

@@ -15,9 +15,9 @@ def test_the_ablation_of_a_run_in_tables(tuned: Tuner) -> None:
     assert lines[-1].split()[:3] == ["fake", "20", "0"]
 
 
-@pytest.mark.parametrize("words", [("run:1",), ("1",), ("--run", "1")])
-def test_the_ablation_as_json(tuned: Tuner, words: tuple[str, ...]) -> None:
-    document = tuned("show", *words, "--ablation", "--json").json
+@pytest.mark.parametrize("options", [("run:1",), ("1",), ("--run", "1")])
+def test_the_ablation_as_json(tuned: Tuner, options: tuple[str, ...]) -> None:
+    document = tuned("show", *options, "--ablation", "--json").json
     assert (document["run"], document["strategy"], document["measured"]) == (1, "fake", 20)
     knob = next(each for each in document["knobs"] if each["knob"] == "x")
     assert (knob["best"], knob["held"]) == (7, 0)

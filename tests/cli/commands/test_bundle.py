@@ -128,8 +128,8 @@ def test_results_come_back_and_every_command_sees_them(
     assert [row["status"] for row in rows] == ["measured"] * CANDIDATES
     (best,) = tuner("history", "--best", "--json").json
     assert best["target"] == "cuda:sm_90"
-    words = ("export", "matmul", SHAPE, "--dtype", "f16", "--target", "cuda:sm_90", "--machine", MACHINE)
-    script = tuner(*words)
+    text = ("export", "matmul", SHAPE, "--dtype", "f16", "--target", "cuda:sm_90", "--machine", MACHINE)
+    script = tuner(*text)
     assert script.code == 0, script.err
     assert MACHINE in script.out
     assert "@__transform_main" in script.out
@@ -184,7 +184,7 @@ def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("text", "message"),
     [
         (("export", "-o", "x", "--limit", "0"), "limit: found 0, allowed 1 or more"),
         (("export", "-o", "x", "--seed", "-1"), "seed: found -1, allowed 0 or more"),
@@ -196,8 +196,8 @@ def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
         (("import", "/none"), "/none: cannot be read: No such file or directory"),
     ],
 )
-def test_wrong_arguments_are_one_line_and_exit_2(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert tuner.refused("bundle", *words).startswith(f"error: {message}")
+def test_wrong_arguments_are_one_line_and_exit_2(tuner: Tuner, text: tuple[str, ...], message: str) -> None:
+    assert tuner.refused("bundle", *text).startswith(f"error: {message}")
 
 
 def test_a_bundle_is_no_results_file(measured: Measured, tuner: Tuner) -> None:

@@ -51,8 +51,8 @@ def test_space_counts_what_nothing_breaks(tuner: Tuner, space: str) -> None:
 
 
 def test_a_combination_of_ones_own_space_is_explained(tuner: Tuner, space: str) -> None:
-    words = ("explain", "matmul", "64x64x64", "matmul_cpu_packed(tile_m=16, tile_n=16)", "--space", space)
-    assert tuner(*words, "--json").json["constraint"] == "tile_m < 16"
+    phrase = ("explain", "matmul", "64x64x64", "matmul_cpu_packed(tile_m=16, tile_n=16)", "--space", space)
+    assert tuner(*phrase, "--json").json["constraint"] == "tile_m < 16"
 
 
 def test_space_reports_what_comes_last(tuner: Tuner, space: str) -> None:

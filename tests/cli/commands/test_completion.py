@@ -18,8 +18,12 @@ from tuner.tuning.parts.kinds import KINDS
 
 def completed(line: str) -> list[str]:
     """Returns what bash would be offered for the last word of a line."""
-    words = line.split(" ")
-    environment = {"_TUNER_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    options = line.split(" ")
+    environment = {
+        "_TUNER_COMPLETE": "bash_complete",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(options) - 1),
+    }
     done = CliRunner().invoke(main, [], env=environment)
     assert done.exit_code == 0
     return [offer.partition(",")[2] for offer in done.stdout.split()]
@@ -81,8 +85,8 @@ def test_words_are_offered_the_latest_first(
 
 
 def offered(line: str) -> list[CompletionItem]:
-    *words, incomplete = line.split(" ")
-    return ShellComplete(main, {}, "tuner", "_TUNER_COMPLETE").get_completions(words, incomplete)
+    *options, incomplete = line.split(" ")
+    return ShellComplete(main, {}, "tuner", "_TUNER_COMPLETE").get_completions(options, incomplete)
 
 
 def test_what_is_offered_says_what_it_is(tuned_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,14 +139,14 @@ def test_a_script_asks_the_command_by_its_variable(tuner: Tuner, shell: str) -> 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="asks bash")
 @pytest.mark.parametrize(
-    ("words", "offers"),
+    ("options", "offers"),
     [("explai", ["explain"]), ("export --trial 2", ["20", "2"]), ("tune --sampler en", ["ensemble"])],
 )
-def test_bash_completes_with_the_script(tuned: Tuner, words: str, offers: list[str]) -> None:
+def test_bash_completes_with_the_script(tuned: Tuner, options: str, offers: list[str]) -> None:
     tuner = tuned
     script = tuner("completion", "bash").out
     asking = (
-        f"{script}\nCOMP_WORDS=(tuner {words}); COMP_CWORD={len(words.split())}\n"
+        f"{script}\nCOMP_WORDS=(tuner {options}); COMP_CWORD={len(options.split())}\n"
         '_tuner_completion "$TUNER_COMMAND"\n'
         'echo "${COMPREPLY[@]}"'
     )

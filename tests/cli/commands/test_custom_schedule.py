@@ -23,9 +23,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     text = EXAMPLE.read_text().replace("{min = 2, max = 16, divides = 16}", "[8, 24]")
     script.write_text(text.replace("[1, 2, 4]", "[2]"))
     tuner = Tuner(folder / "results.db", real_candidates())
-    words = ("--strategy", str(script), "--sampler", "exhaustive", "--trials", "20", "--workers", "1")
+    phrase = ("--strategy", str(script), "--sampler", "exhaustive", "--trials", "20", "--workers", "1")
     with brief_remeasurement():
-        done = tuner("tune", "matmul", "128x128x128", *words)
+        done = tuner("tune", "matmul", "128x128x128", *phrase)
     assert done.code == 0, done.err
     return tuner
 
@@ -62,8 +62,8 @@ def test_the_exported_script_is_decided_and_applies_wherever_it_is_run(real: Tun
     if MLIR_OPT is None:
         pytest.skip("mlir-opt-22 is not installed (Debian: mlir-22-tools)")
     preload = f"--transform-preload-library=transform-library-paths={path}"
-    words = [MLIR_OPT, str(tmp_path / "best.source.mlir"), preload, "--transform-interpreter"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    phrase = [MLIR_OPT, str(tmp_path / "best.source.mlir"), preload, "--transform-interpreter"]
+    done = subprocess.run(phrase, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "linalg.matmul" not in done.stdout
 

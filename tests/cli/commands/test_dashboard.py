@@ -60,9 +60,9 @@ def names_of_studies(storage: BaseStorage) -> WSGIApplication:
     return application
 
 
-@pytest.mark.parametrize("words", PRINTED, ids=" ".join)
+@pytest.mark.parametrize("options", PRINTED, ids=" ".join)
 def test_an_example_shows_the_studies_at_its_port(
-    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    tuned: Tuner, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
     """At an address of this process alone, where no other has taken the port."""
     pages = []
@@ -77,16 +77,16 @@ def test_an_example_shows_the_studies_at_its_port(
     monkeypatch.setattr(local_server, "HOST", own)
     monkeypatch.setattr(local_server, "serve", serve_once)
     monkeypatch.setattr(sys.modules["tuner.cli.commands.dashboard"], "_installed", lambda: names_of_studies)
-    done = tuned(*words)
+    done = tuned(*options)
     assert (done.code, done.err) == (0, "")
     assert done.out == f"1 run at http://{own}:8080/ (Ctrl-C ends)\n"
     assert pages == [b"run 1: matmul 8x8x8 f32 nn none on fake"]
 
 
 @contextmanager
-def serving(tuned: Tuner, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(tuned: Tuner, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Starts the command in a process of its own; gives it and what it printed first."""
-    command = [sys.executable, "-m", "tuner", "dashboard", "--port", "0", *words]
+    command = [sys.executable, "-m", "tuner", "dashboard", "--port", "0", *options]
     environment = {**os.environ, "TUNER_DB": str(tuned.database)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -99,8 +99,8 @@ def serving(tuned: Tuner, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
 
 
 def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=WAIT_S) as answer:
-        return answer.read()
+    with urllib.request.urlopen(url, timeout=WAIT_S) as selected:
+        return selected.read()
 
 
 def test_runs_are_studies_of_the_real_dashboard_for_this_machine_alone(tuned: Tuner) -> None:

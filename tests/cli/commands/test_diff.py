@@ -38,8 +38,10 @@ def test_a_trial_does_not_differ_from_itself(tuned: Tuner) -> None:
 
 
 def test_first_times_are_not_compared(tuned: Tuner) -> None:
-    finals = retimed(tuned)
-    first = next(each["trial"] for each in tuned("history", "--json").json if each["trial"] not in finals)
+    final_times = retimed(tuned)
+    first = next(
+        each["trial"] for each in tuned("history", "--json").json if each["trial"] not in final_times
+    )
     done = tuned("diff", str(first), "run:1")
     assert "change    unknown: not timed interleaved in one round" in done.out
     document = tuned("diff", str(first), "run:1", "--json").json
@@ -57,8 +59,8 @@ def test_texts_are_shown_of_the_stages_asked_for(tuned: Tuner) -> None:
 @pytest.mark.mlir
 def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> None:
     tuner = Tuner(tmp_path / "results.db", real_composition())
-    words = ("--target", "simulator", "--strategy", "matmul_gpu_simt", "--sampler", "random")
-    assert tuner("tune", "matmul", "16x16x16", *words, "--trials", "2", "--workers", "1").code == 0
+    text = ("--target", "simulator", "--strategy", "matmul_gpu_simt", "--sampler", "random")
+    assert tuner("tune", "matmul", "16x16x16", *text, "--trials", "2", "--workers", "1").code == 0
     document = tuner("diff", "1", "2", "--json").json
     stages = [stage["stage"] for stage in document["stages"]]
     assert stages == ["script", "payload", "kernels", "nvvm", "code"]

@@ -31,8 +31,8 @@ def test_a_script_has_its_source_next_to_it(tuned: Tuner, tmp_path: Path) -> Non
     path = tmp_path / "out.mlir"
     done = tuned("export", "matmul", "8x8x8", "-o", str(path))
     assert (done.code, done.out) == (0, "")
-    *wrote, told = done.err.splitlines()
-    assert told == f"note: the best is trial {best(tuned)} of run 1: 1 ms (95 % interval 1 ms .. 1 ms)"
+    *wrote, given = done.err.splitlines()
+    assert given == f"note: the best is trial {best(tuned)} of run 1: 1 ms (95 % interval 1 ms .. 1 ms)"
     assert wrote == [f"wrote {tmp_path / 'out.source.mlir'}", f"wrote {path}"]
     assert (tmp_path / "out.source.mlir").read_text() == "// source of 8x8x8\n"
     assert "// payload   out.source.mlir" in path.read_text()
@@ -54,24 +54,24 @@ def test_json_is_the_trial(tuned: Tuner) -> None:
 
 @pytest.mark.parametrize("form", ["script", "source", "payload"])
 def test_json_holds_the_text_of_the_format(tuned: Tuner, form: str) -> None:
-    words = ("export", "--trial", "3", "--format", form)
-    text = tuned(*words).out
+    phrase = ("export", "--trial", "3", "--format", form)
+    text = tuned(*phrase).out
     assert form != "script" or read_provenance(text, "stdout").trial == 3
-    assert tuned(*words, "--json").json == {"trial": 3, "format": form, "text": text}
+    assert tuned(*phrase, "--json").json == {"trial": 3, "format": form, "text": text}
 
 
 def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
     script, source = tmp_path / "out.mlir", tmp_path / "out.source.mlir"
-    words = ("export", "--trial", "3", "--json", "-o", str(script))
-    done = tuned(*words, "--format", "script")
+    phrase = ("export", "--trial", "3", "--json", "-o", str(script))
+    done = tuned(*phrase, "--format", "script")
     assert done.json == {"trial": 3, "format": "script", "files": [str(source), str(script)]}
     assert read_provenance(script.read_text(), "out.mlir").trial == 3
-    assert tuned(*words).json == {"trial": 3, "format": "json", "files": [str(script)]}
+    assert tuned(*phrase).json == {"trial": 3, "format": "json", "files": [str(script)]}
     assert json.loads(script.read_text())["trial"] == 3
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("phrase", "message"),
     [
         ((), "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
         (("matmul",), "export: the problem is missing\nhint: give matmul 512x512x512, or --trial ID\n"),
@@ -91,8 +91,8 @@ def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
         (("matmul", "8x8x8", "--format", "sass"), "'sass' is not one of"),
     ],
 )
-def test_what_cannot_be_exported_is_one_line(tuned: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuned.refused("export", *words)
+def test_what_cannot_be_exported_is_one_line(tuned: Tuner, phrase: tuple[str, ...], message: str) -> None:
+    assert message in tuned.refused("export", *phrase)
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +119,8 @@ def test_the_best_for_stock_mlir_opt_is_exported_with_its_slowdown(own: Tuner) -
 
 
 def test_the_command_that_tune_prints_for_stock_mlir_opt_runs(own: Tuner, tmp_path: Path) -> None:
-    (words,) = re.findall(r"tuner (export --trial \d+ --stock -o) stock\.mlir", own("show", "run:1").out)
-    assert own(*words.split(), str(tmp_path / "stock.mlir")).code == 0
+    (phrase,) = re.findall(r"tuner (export --trial \d+ --stock -o) stock\.mlir", own("show", "run:1").out)
+    assert own(*phrase.split(), str(tmp_path / "stock.mlir")).code == 0
     assert "tuner.fast" not in (tmp_path / "stock.mlir").read_text()
 
 

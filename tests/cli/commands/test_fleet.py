@@ -29,10 +29,10 @@ def test_a_fleet_is_set_up_and_reports_of_itself(tuner: Tuner, url: str) -> None
     assert done.code == 0
     assert "a node that says nothing for 20 s has lost its work" in done.out
     start = "no node; start one with: tuner fleet worker --compile 4 --measure"
-    words = database_text(url)
-    assert tuner(*FLEET, url).out == f"{start}{words}\n\nno device\n\nno job\n"
+    options = database_text(url)
+    assert tuner(*FLEET, url).out == f"{start}{options}\n\nno device\n\nno job\n"
     with session(url) as connection:
-        tables.join(connection, node("a", maker="tuner 1, fake 2.0"))
+        tables.join(connection, node("a", compiler_build="tuner 1, fake 2.0"))
         queues.defer(connection, compile_queue(COMPILER_BUILD), work("0123456789"), 0, alone=False)
     found = tuner(*FLEET, url).out
     assert "a     works  fake    2 at once  here fake" in found
@@ -52,7 +52,7 @@ def test_a_wait_of_no_time_is_refused(tuner: Tuner, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "options",
     [
         ("fleet", "status"),
         ("fleet", "up"),
@@ -61,15 +61,15 @@ def test_a_wait_of_no_time_is_refused(tuner: Tuner, url: str) -> None:
         ("tune", "matmul", "8x8x8", "--fleet"),
     ],
 )
-def test_a_file_is_no_place_to_meet(tuner: Tuner, words: tuple[str, ...]) -> None:
-    done = tuner(*words)
+def test_a_file_is_no_place_to_meet(tuner: Tuner, options: tuple[str, ...]) -> None:
+    done = tuner(*options)
     assert (done.code, done.out) == (2, "")
     assert "allowed postgresql://USER@HOST/DATABASE" in done.err
     assert len(done.err.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("options", "complaint"),
     [
         (("--priority", "3"), "--priority needs --fleet"),
         (("--fleet", "--on", "h200", "--db", URL), "--on: found 'h200', allowed two or more classes"),
@@ -80,9 +80,9 @@ def test_a_file_is_no_place_to_meet(tuner: Tuner, words: tuple[str, ...]) -> Non
     ],
 )
 def test_words_of_a_fleet_that_do_not_go_together(
-    tuner: Tuner, words: tuple[str, ...], complaint: str
+    tuner: Tuner, options: tuple[str, ...], complaint: str
 ) -> None:
-    assert complaint in tuner.refused("tune", "matmul", "8x8x8", *words)
+    assert complaint in tuner.refused("tune", "matmul", "8x8x8", *options)
 
 
 def test_a_run_on_a_fleet_without_nodes_is_refused_before_it_is_stored(tuner: Tuner, url: str) -> None:

@@ -7,7 +7,7 @@ URL = "postgresql://tuner@db.example.org/tuner"
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("text", "found"),
     [
         (("ssh", "build1", "build2"), "ssh -n build2 'TUNER_DB="),
         (("slurm", "--nodes", "4", "--sbatch=--partition=gpu"), "#SBATCH --array=0-3\n"),
@@ -17,18 +17,18 @@ URL = "postgresql://tuner@db.example.org/tuner"
     ],
 )
 def test_what_starts_nodes_is_printed_and_nothing_else(
-    tuner: Tuner, words: tuple[str, ...], found: str
+    tuner: Tuner, text: tuple[str, ...], found: str
 ) -> None:
-    asked = ("fleet", "script", *words, "--compile", "6", "--db", URL)
+    asked = ("fleet", "script", *text, "--compile", "6", "--db", URL)
     done = tuner(*asked)
     assert (done.code, done.err) == (0, "")
     assert found in done.out
-    assert tuner(*asked, "--json").json == {"kind": words[0], "text": done.out}
+    assert tuner(*asked, "--json").json == {"kind": text[0], "text": done.out}
 
 
 def test_a_secret_gives_pods_certificates(tuner: Tuner) -> None:
-    words = ("fleet", "script", "kubernetes", "--image", "tuner:1", "--compile", "1", "--db", URL)
-    (container,) = yaml.safe_load(tuner(*words, "--secret", "tls").out)["spec"]["template"]["spec"][
+    text = ("fleet", "script", "kubernetes", "--image", "tuner:1", "--compile", "1", "--db", URL)
+    (container,) = yaml.safe_load(tuner(*text, "--secret", "tls").out)["spec"]["template"]["spec"][
         "containers"
     ]
     assert {"name": "PGSSLCERT", "value": "/etc/tuner-fleet/tls.crt"} in container["env"]

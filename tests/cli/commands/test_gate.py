@@ -69,24 +69,24 @@ def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -
     assert "record: nothing was timed on this machine\nhint: tuner tune" in done.err
     assert "cannot be read" in tuner.refused("gate", "--baseline", str(tmp_path / "gate.json"))
     recording = files("tuner") / "recorded" / "matmul_48x64x40.t4.json.gz"
-    words = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
-    assert tuner("tune", *words).code == 0
+    text = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
+    assert tuner("tune", *text).code == 0
     assert "trial 1: is a replay: nothing was timed" in tuner.refused(
         "gate", "--baseline", str(tmp_path / "gate.json"), "--record", "1"
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("text", "message"),
     [
         (("--record", "first"), "ID: found 'first', allowed a number"),
         (("--max-slowdown", "much"), "share: found 'much', allowed a percentage"),
     ],
 )
 def test_wrong_arguments_exit_with_2(
-    tuned: Tuner, baseline: Path, words: tuple[str, ...], message: str
+    tuned: Tuner, baseline: Path, text: tuple[str, ...], message: str
 ) -> None:
-    assert message in tuned.refused("gate", "--baseline", str(baseline), *words)
+    assert message in tuned.refused("gate", "--baseline", str(baseline), *text)
 
 
 def test_a_trial_of_another_machine_is_not_recorded(tuned: Tuner) -> None:

@@ -19,10 +19,10 @@ ROOT = Path(__file__).parents[3]
 NEEDS_PTXAS = pytest.mark.skipif(find_ptxas() is None, reason="needs ptxas")
 
 
-def run(database: Path, *words: str, **variables: str) -> Done:
+def run(database: Path, *phrase: str, **variables: str) -> Done:
     """Runs a command in a process of its own, which looks for a driver anew."""
     environment = os.environ | {"TUNER_DB": str(database)} | variables
-    command = [sys.executable, "-m", "tuner", *words]
+    command = [sys.executable, "-m", "tuner", *phrase]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return Done(done.returncode, done.stdout, done.stderr)
 
@@ -31,8 +31,8 @@ def run(database: Path, *words: str, **variables: str) -> Done:
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives commands a database with a run of two verified trials."""
     tuner = Tuner(tmp_path_factory.mktemp("gpu") / "results.db", real_composition())
-    words = ("--dtype", "f16", "--target", "simulator", "--chip", "sm_90", "--trials", "2", "--workers", "1")
-    done = tuner("tune", "matmul", "64x48x32", *words, "--json")
+    phrase = ("--dtype", "f16", "--target", "simulator", "--chip", "sm_90", "--trials", "2", "--workers", "1")
+    done = tuner("tune", "matmul", "64x48x32", *phrase, "--json")
     assert done.code == 0, done.err
     assert done.json["counts"] == {"proposed": 2, "measured": 0, "verified": 2, "failed": 0, "reused": 0}
     return tuner
@@ -68,7 +68,7 @@ def test_an_exported_script_is_verified_again_and_applied(tuned: Tuner, tmp_path
 
 @pytest.mark.skipif(KINDS["cuda"].status().is_available, reason="there is a GPU")
 @pytest.mark.parametrize(
-    ("words", "command"),
+    ("phrase", "command"),
     [
         (("matmul", "64x48x32", "--dtype", "f16"), "tune matmul 64x48x32 --dtype f16"),
         (("program.mlir",), "tune program.mlir"),
@@ -76,10 +76,10 @@ def test_an_exported_script_is_verified_again_and_applied(tuned: Tuner, tmp_path
     ids=["operation", "program"],
 )
 def test_cuda_without_a_driver_is_refused_before_anything_is_compiled(
-    tmp_path: Path, words: tuple[str, ...], command: str
+    tmp_path: Path, phrase: tuple[str, ...], command: str
 ) -> None:
     tuner = Tuner(tmp_path / "results.db", real_composition())
-    done = tuner("tune", *words, "--target", "cuda:sm_80")
+    done = tuner("tune", *phrase, "--target", "cuda:sm_80")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 2)
     assert done.err.startswith("error: target cuda:sm_80: nothing runs here: no CUDA driver: libcuda.so.1 ")
     assert done.err.endswith(
@@ -111,7 +111,7 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("phrase", "message"),
     [
         (
             ("--dtype", "f16", "--target", "simulator", "--chip", "sm_70"),
@@ -124,6 +124,6 @@ def test_a_gpu_is_tuned_for_by_default_and_one_that_does_nothing_is_found_out(tm
         ),
     ],
 )
-def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_words_that_fit_no_target_exit_with_2(tmp_path: Path, phrase: tuple[str, ...], message: str) -> None:
     tuner = Tuner(tmp_path / "results.db", real_composition())
-    assert message in tuner.refused("tune", "matmul", "64x48x32", *words)
+    assert message in tuner.refused("tune", "matmul", "64x48x32", *phrase)

@@ -30,9 +30,9 @@ def test_json_is_a_list(tuned: Tuner) -> None:
     assert {trial["status"] for trial in by_flag.json} == {"measured"}
 
 
-@pytest.mark.parametrize("words", [("history",), ("export", "matmul", "8x8x8")])
-def test_t4_is_json_already(tuned: Tuner, words: tuple[str, ...]) -> None:
-    assert tuned(*words, "--format", "t4", "--json").json == tuned(*words, "--format", "t4").json
+@pytest.mark.parametrize("text", [("history",), ("export", "matmul", "8x8x8")])
+def test_t4_is_json_already(tuned: Tuner, text: tuple[str, ...]) -> None:
+    assert tuned(*text, "--format", "t4", "--json").json == tuned(*text, "--format", "t4").json
 
 
 def test_csv_has_a_header_and_a_line_per_trial(tuned: Tuner) -> None:
@@ -55,7 +55,7 @@ def test_best_is_one_per_problem(tuned: Tuner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "count"),
+    ("text", "count"),
     [
         (("--op", "matmul", "--shape", "8x8x8", "--dtype", "f32", "--target", "fake"), 20),
         (("--layout", "nn", "--epilogue", "none", "--threads", "1", "--machine", "fake"), 20),
@@ -65,8 +65,8 @@ def test_best_is_one_per_problem(tuned: Tuner) -> None:
         (("--since", "2999-12-31T23:59"), 0),
     ],
 )
-def test_conditions_choose(tuned: Tuner, words: tuple[str, ...], count: int) -> None:
-    assert len(tuned("history", *words, "--json").json) == count
+def test_conditions_choose(tuned: Tuner, text: tuple[str, ...], count: int) -> None:
+    assert len(tuned("history", *text, "--json").json) == count
 
 
 def test_show_reports_a_trial(tuned: Tuner) -> None:
@@ -80,12 +80,12 @@ def test_show_reports_a_trial(tuned: Tuner) -> None:
     assert document["script"]
 
 
-@pytest.mark.parametrize("words", [("run:1",), ("--run", "1")])
-def test_show_reports_a_run(tuned: Tuner, words: tuple[str, ...]) -> None:
-    done = tuned("show", *words)
+@pytest.mark.parametrize("text", [("run:1",), ("--run", "1")])
+def test_show_reports_a_run(tuned: Tuner, text: tuple[str, ...]) -> None:
+    done = tuned("show", *text)
     assert "run       1: done" in done.out
     assert "exhaustive, seed 0, budget 20 trials" in done.out
-    document = tuned("show", *words, "--json").json
+    document = tuned("show", *text, "--json").json
     assert document["counts"]["measured"] == 20
     assert document["roofline"] == {"flop_per_s": 2e9, "bytes_per_s": 1e9, "flop_source": "measured"}
 
@@ -111,19 +111,19 @@ def constrained(_settings: RunSettings, _machine: Machine) -> Plan:
 
 def test_explain_names_the_constraint_that_rejects_a_point(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(plan=constrained)
-    words = ("explain", "matmul", "8x8x8")
+    text = ("explain", "matmul", "8x8x8")
     why = "fake(x=4) is not feasible for matmul 8x8x8 f32 nn none: space.yaml: fake.constraints[0]: x < 3"
-    assert why in tuner(*words, "fake(x=4)").out
-    assert tuner(*words, "fake(x=4)", "--json").json["constraint"] == "x < 3"
-    assert "is feasible" in tuner(*words, "fake(x=2)").out
+    assert why in tuner(*text, "fake(x=4)").out
+    assert tuner(*text, "fake(x=4)", "--json").json["constraint"] == "x < 3"
+    assert "is feasible" in tuner(*text, "fake(x=2)").out
 
 
 def test_explain_takes_some_of_the_knobs(tuner: Tuner) -> None:
-    words = ("explain", "matmul", "8x8x8", "fake(x=7)")
-    done = tuner(*words)
+    text = ("explain", "matmul", "8x8x8", "fake(x=7)")
+    done = tuner(*text)
     assert "fake(x=7) is in 2 feasible combinations for matmul 8x8x8 f32 nn none\n" in done.out
     assert "it leaves out comment: with these" in done.out
-    document = tuner(*words, "--json").json
+    document = tuner(*text, "--json").json
     assert (document["missing"], document["feasible_combinations"]) == (["comment"], 2)
     assert (
         "knob of fake: found 'y', allowed x, comment" in tuner("explain", "matmul", "8x8x8", "fake(y=7)").err
@@ -132,11 +132,11 @@ def test_explain_takes_some_of_the_knobs(tuner: Tuner) -> None:
 
 def test_explain_names_the_preference_by_which_a_point_comes_last(tuner: Tuner) -> None:
     tuner.composition = fakes.composition(plan=constrained)
-    words = ("explain", "matmul", "8x8x8")
+    text = ("explain", "matmul", "8x8x8")
     why = "feasible for matmul 8x8x8 f32 nn none, and comes last: space.yaml: fake.preferences[0]: x != 1\n"
-    assert f"fake(x=1) is {why}" in tuner(*words, "fake(x=1)").out
-    assert tuner(*words, "fake(x=1)", "--json").json["preference"] == "x != 1"
-    assert tuner(*words, "fake(x=2)", "--json").json["preference"] is None
+    assert f"fake(x=1) is {why}" in tuner(*text, "fake(x=1)").out
+    assert tuner(*text, "fake(x=1)", "--json").json["preference"] == "x != 1"
+    assert tuner(*text, "fake(x=2)", "--json").json["preference"] is None
 
 
 def test_a_failure_to_bind_is_reported_without_a_script(tuner: Tuner) -> None:
@@ -188,11 +188,11 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
     (trial, *_) = [each for each in listed if each["early_stopped_after"]]
     least_ms, samples = trial["median_s"] * 1e3, trial["early_stopped_after"]
     number, bound = str(trial["trial"]), f"> {least_ms:.4g} ms"
-    words = f"{bound}, early-stopped after {samples} samples"
+    text = f"{bound}, early-stopped after {samples} samples"
     (row,) = [line for line in tuned("history").out.splitlines() if line.split()[0] == number]
     assert re.search(rf"early-stopped +{bound} +-", row)
     shown = tuned("show", number)
-    assert f"time      {words} of 1 call" in shown.out
+    assert f"time      {text} of 1 call" in shown.out
     assert "interval" not in shown.out
     assert "speed" not in shown.out
     document = tuned("show", number, "--json").json
@@ -200,15 +200,15 @@ def test_early_stopped_trials_look_like_no_result(tuned: Tuner) -> None:
     assert document["early_stopped_after"] == samples
     best = tuned("history", "--best", "--json").json[0]["trial"]
     compared = tuned("diff", number, str(best), "--show", "none").out
-    assert words in " ".join(compared.split())
+    assert text in " ".join(compared.split())
     document = tuned("diff", number, str(best), "--show", "none", "--json").json
     assert document["first"]["early_stopped_after"] == samples
     rows = csv.DictReader(io.StringIO(tuned("history", "--format", "csv").out))
     assert {row["trial"]: row["early_stopped_after"] for row in rows}[number] == str(samples)
-    assert words in tuned("explain", number).out
+    assert text in tuned("explain", number).out
     page = tuned.database.with_suffix(".html")
     tuned("report", "-o", str(page))
-    assert words.replace(">", "&gt;") in page.read_text()
+    assert text.replace(">", "&gt;") in page.read_text()
     assert "95 % interval" not in tuned("export", "--trial", number).out
 
 

@@ -56,7 +56,7 @@ def test_a_document_holds_the_text(run: Tuner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("options", "line"),
     [
         (
             ("--to", "async", "--form", "sync"),
@@ -68,8 +68,8 @@ def test_a_document_holds_the_text(run: Tuner) -> None:
         (("--to", "async", "--entry", "g"), "entry: found 'g', allowed f"),
     ],
 )
-def test_a_wrong_word_is_one_line(run: Tuner, words: tuple[str, ...], line: str) -> None:
-    done = run("lower", "-", *words, stdin=COPY)
+def test_a_wrong_word_is_one_line(run: Tuner, options: tuple[str, ...], line: str) -> None:
+    done = run("lower", "-", *options, stdin=COPY)
     assert done.code == 2
     assert line in done.err
     assert re.fullmatch(r"error: .+\n(hint: .+\n)?", done.err)

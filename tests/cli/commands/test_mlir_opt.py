@@ -22,8 +22,8 @@ pytestmark = [
 def real(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     """Gives a database with a real run."""
     tuner = Tuner(tmp_path_factory.mktemp("real") / "results.db", real_composition())
-    words = ("--sampler", "random", "--trials", "6", "--workers", "1")
-    done = tuner("tune", "matmul", "64x96x33", *words)
+    phrase = ("--sampler", "random", "--trials", "6", "--workers", "1")
+    done = tuner("tune", "matmul", "64x96x33", *phrase)
     assert done.code == 0, done.err
     return tuner
 
@@ -37,9 +37,9 @@ def stock_trial(tuner: Tuner) -> int:
     raise AssertionError("every script calls own ops")
 
 
-def run_mlir_opt(*words: str, folder: Path) -> str:
+def run_mlir_opt(*phrase: str, folder: Path) -> str:
     assert MLIR_OPT is not None
-    done = subprocess.run([MLIR_OPT, *words], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([MLIR_OPT, *phrase], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -48,9 +48,9 @@ def test_the_command_in_the_header_runs(real: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "best.mlir"
     assert real("export", "--trial", str(stock_trial(real)), "-o", str(path)).code == 0
     (line,) = [line for line in path.read_text().splitlines() if line.startswith("// apply ")]
-    program, *words = shlex.split(line.removeprefix("// apply "))
+    program, *phrase = shlex.split(line.removeprefix("// apply "))
     assert program == "mlir-opt"
-    transformed = run_mlir_opt(*words, folder=tmp_path)
+    transformed = run_mlir_opt(*phrase, folder=tmp_path)
     assert "linalg.matmul" not in transformed
     assert "vector." in transformed
 
@@ -65,6 +65,6 @@ def test_a_real_export_passes_its_own_check(real: Tuner, tmp_path: Path) -> None
     path = tmp_path / "best.mlir"
     assert real("export", "matmul", "64x96x33", "-o", str(path)).code == 0
     done = real("check", str(path), "--max-slowdown", "900%", "--json")  # only a crash is that slow
-    answers = {0: "not slower", 3: "cannot tell"}  # 3: while something else runs
-    assert answers.get(done.code) == done.json["finding"], done.out
+    results = {0: "not slower", 3: "cannot tell"}  # 3: while something else runs
+    assert results.get(done.code) == done.json["finding"], done.out
     assert done.json["correct"]

@@ -40,8 +40,8 @@ def square(tmp_path: Path) -> str:
 
 def test_run_writes_the_arrays_after_the_kernel(tuner: Tuner, square: str, tmp_path: Path) -> None:
     saved = tmp_path / "out.npz"
-    words = ("--block", "64", "--arg", "f32[50]=range", "--arg", "u32=50", "--save", str(saved))
-    done = tuner("ptx", "run", square, *words)
+    text = ("--block", "64", "--arg", "f32[50]=range", "--arg", "u32=50", "--save", str(saved))
+    done = tuner("ptx", "run", square, *text)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("square: 1 block, 22 warp instructions\n")  # (5 + 5 + 1) * 2
     with np.load(saved) as arrays:
@@ -51,16 +51,16 @@ def test_run_writes_the_arrays_after_the_kernel(tuner: Tuner, square: str, tmp_p
 def test_run_reads_an_array_from_a_file(tuner: Tuner, square: str, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.full((2, 2), 3.0))
     saved = tmp_path / "out.npz"
-    words = ("--block", "4", "--arg", f"f32[4]=@{tmp_path / 'x.npy'}", "--arg", "u32=4", "--save", str(saved))
-    assert tuner("ptx", "run", square, *words).code == 0
+    text = ("--block", "4", "--arg", f"f32[4]=@{tmp_path / 'x.npy'}", "--arg", "u32=4", "--save", str(saved))
+    assert tuner("ptx", "run", square, *text).code == 0
     with np.load(saved) as arrays:
         assert arrays["arg0"].tolist() == [9.0] * 4
 
 
 def test_run_reports_conflicts_and_races_as_json(tuner: Tuner) -> None:
-    words = ("--grid", "2,2,1", "--block", "64,2", "--shared", "24576", "--only", "1,1")
+    text = ("--grid", "2,2,1", "--block", "64,2", "--shared", "24576", "--only", "1,1")
     arrays = ("--arg", "f16[128,64]=random", "--arg", "f16[64,128]=random", "--arg", "f32[128,128]=nan")
-    done = tuner("ptx", "run", str(DATA / "mma_f16.ptx"), *words, *arrays, "--json")
+    done = tuner("ptx", "run", str(DATA / "mma_f16.ptx"), *text, *arrays, "--json")
     document = done.json
     assert done.code == 0
     assert (document["kernel"], document["blocks"], document["conflict_ratio"]) == ("matmul_kernel", 1, 1.0)
@@ -72,8 +72,8 @@ def test_run_reports_conflicts_and_races_as_json(tuner: Tuner) -> None:
 def test_a_race_fails(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "racy.ptx"
     path.write_text((DATA / "transpose.ptx").read_text().replace("bar.sync \t0;", ""))
-    words = ("--grid", "2,2", "--block", "32,8", "--arg", "f32[64,64]=random", "--arg", "f32[64,64]=zeros")
-    done = tuner("ptx", "run", str(path), *words)
+    text = ("--grid", "2,2", "--block", "32,8", "--arg", "f32[64,64]=random", "--arg", "f32[64,64]=zeros")
+    done = tuner("ptx", "run", str(path), *text)
     assert done.code == 1
     assert "race in shared memory" in done.out
 
@@ -85,7 +85,7 @@ def test_a_fault_is_one_line(tuner: Tuner, square: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("text", "message"),
     [
         (("--arg", "f32[4]"), "allowed TYPE[SIZES]=CONTENT"),
         (("--arg", "f33[4]=zeros"), "argument: type: found 'f33', allowed f16"),
@@ -100,10 +100,8 @@ def test_a_fault_is_one_line(tuner: Tuner, square: str) -> None:
         (("--arg", "f32[4]=ones", "--arg", "u32=1", "--only", "1"), "blocks: found (1, 0, 0), allowed"),
     ],
 )
-def test_wrong_arguments_are_reported(
-    tuner: Tuner, square: str, words: tuple[str, ...], message: str
-) -> None:
-    assert message in tuner.refused("ptx", "run", square, *words)
+def test_wrong_arguments_are_reported(tuner: Tuner, square: str, text: tuple[str, ...], message: str) -> None:
+    assert message in tuner.refused("ptx", "run", square, *text)
 
 
 def test_a_file_that_is_no_ptx_is_misuse(tuner: Tuner, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("text", "message"),
     [
         ((), "record-space: the operation and the shape are missing\nhint: tuner record-space matmul"),
         (("matmul", "8x8x8", "--resume", "1"), f"{GOES_ON} matmul"),
@@ -129,20 +129,20 @@ def test_an_interrupted_recording_goes_on(tuner: Tuner, file: Path) -> None:
         (("matmul", "8x8"), "shape: found '8x8', allowed MxNxK"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused("record-space", *words, "-o", str(tuner.database.with_name("space.json")))
+def test_wrong_arguments_are_refused_in_one_line(tuner: Tuner, text: tuple[str, ...], message: str) -> None:
+    assert message in tuner.refused("record-space", *text, "-o", str(tuner.database.with_name("space.json")))
 
 
 def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: Tuner) -> None:
-    words = ("record-space", "matmul", "8x8x8", "-o")
-    refused = tuner.refused(*words, "/nowhere/at/all.json")
+    text = ("record-space", "matmul", "8x8x8", "-o")
+    refused = tuner.refused(*text, "/nowhere/at/all.json")
     assert "no such folder: /nowhere/at" in refused
-    assert "is a folder, not a file to write" in tuner.refused(*words, str(tuner.database.parent))
+    assert "is a folder, not a file to write" in tuner.refused(*text, str(tuner.database.parent))
     assert not tuner.database.exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("text", "found"),
     [
         ((), "a search by tpe on fake"),
         (("--sampler", "exhaustive"), "a search by exhaustive on fake"),  # may reuse times of other sessions
@@ -150,10 +150,10 @@ def test_a_folder_that_is_not_there_is_found_before_anything_is_measured(tuner: 
     ],
 )
 def test_a_search_is_no_recording_to_go_on_with(
-    tuner: Tuner, file: Path, words: tuple[str, ...], found: str
+    tuner: Tuner, file: Path, text: tuple[str, ...], found: str
 ) -> None:
     tuner("record-space", "matmul", "8x8x8", "-o", str(file))
-    tuner("tune", "matmul", "8x8x8", "--trials", "5", *(word.replace("FILE", str(file)) for word in words))
+    tuner("tune", "matmul", "8x8x8", "--trials", "5", *(text.replace("FILE", str(file)) for text in text))
     other = file.with_name("other.json")
     assert f"run 2 is {found}, not one that record-space began" in tuner.refused(
         "record-space", "--resume", "2", "-o", str(other)

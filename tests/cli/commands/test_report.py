@@ -25,12 +25,12 @@ def test_what_was_written_as_json(tuned: Tuner, tmp_path: Path) -> None:
 
 def test_one_run_with_its_problem_alone(tuned: Tuner, tmp_path: Path) -> None:
     assert tuned("tune", "matmul", "9x8x8", "--trials", "3").code == 0
-    words = ("report", "-o", str(tmp_path / "r.html"), "--json")
-    assert tuned(*words).json["runs"] == [2, 1]
-    assert tuned(*words).json["problems"] == 2
-    assert tuned(*words, "--limit", "1").json["runs"] == [2]
+    text = ("report", "-o", str(tmp_path / "r.html"), "--json")
+    assert tuned(*text).json["runs"] == [2, 1]
+    assert tuned(*text).json["problems"] == 2
+    assert tuned(*text, "--limit", "1").json["runs"] == [2]
     assert "1 earlier run left out" in (tmp_path / "r.html").read_text()
-    one = tuned(*words, "--run", "1").json
+    one = tuned(*text, "--run", "1").json
     assert (one["runs"], one["problems"]) == ([1], 1)
     assert "9x8x8" not in (tmp_path / "r.html").read_text()
 

@@ -33,9 +33,9 @@ def run(tmp_path: Path) -> Tuner:
     return Tuner(tmp_path / "results.db", real_composition())
 
 
-def on(run: Tuner, target: str, name: str, *words: str, stdin: str = "") -> Done:
+def on(run: Tuner, target: str, name: str, *options: str, stdin: str = "") -> Done:
     path = "-" if stdin else str(EXAMPLES / f"{name}.mlir")
-    return run("run", path, "--target", target, *words, stdin=stdin)
+    return run("run", path, "--target", target, *options, stdin=stdin)
 
 
 def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -> None:
@@ -138,7 +138,7 @@ def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("--form", "async"), "form: found 'async', allowed streams, tokens, sync"),
         (("--order", "best"), "order: found 'best', allowed fifo, lifo, random"),
@@ -153,8 +153,8 @@ def test_what_an_interpreted_kernel_prints_comes_first(run: Tuner) -> None:
         (("--order", "lifo"), "order='lifo' cannot be combined with target cpu, only with simulator"),
     ],
 )
-def test_words_that_are_wrong_end_with_2(run: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in run.refused("run", str(EXAMPLES / "two_matmuls.mlir"), "--target", "cpu", *words)
+def test_words_that_are_wrong_end_with_2(run: Tuner, options: tuple[str, ...], message: str) -> None:
+    assert message in run.refused("run", str(EXAMPLES / "two_matmuls.mlir"), "--target", "cpu", *options)
 
 
 def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:

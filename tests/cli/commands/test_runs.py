@@ -43,7 +43,7 @@ def test_the_best_of_a_run_is_its_answer(several: Tuner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "runs"),
+    ("options", "runs"),
     [
         (("--shape", "8x8x8"), [1]),
         (("--op", "matmul", "--dtype", "f32", "--layout", "nn", "--output-dtype", "f32"), [2, 1]),
@@ -56,5 +56,5 @@ def test_the_best_of_a_run_is_its_answer(several: Tuner) -> None:
         (("--since", "2999-01-01"), []),
     ],
 )
-def test_conditions_choose(several: Tuner, words: tuple[str, ...], runs: list[int]) -> None:
-    assert [run["run"] for run in several("runs", *words, "--json").json] == runs
+def test_conditions_choose(several: Tuner, options: tuple[str, ...], runs: list[int]) -> None:
+    assert [run["run"] for run in several("runs", *options, "--json").json] == runs

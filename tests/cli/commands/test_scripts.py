@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_checked_exits_with_2(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("check", "none.mlir"), "none.mlir: cannot be read (No such file"),
         (("check", "/"), "/: cannot be read (Is a directory)"),
@@ -109,8 +109,8 @@ def test_a_file_that_cannot_be_checked_exits_with_2(
         (("apply", "x.mlir"), "Missing argument 'PAYLOAD'"),
     ],
 )
-def test_files_that_cannot_be_read_exit_with_2(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused(*words)
+def test_files_that_cannot_be_read_exit_with_2(tuner: Tuner, options: tuple[str, ...], message: str) -> None:
+    assert message in tuner.refused(*options)
 
 
 def test_bytes_that_are_no_text_are_refused(tuner: Tuner, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_nothing_is_suggested_for_another_problem_or_for_too_few_failures(tuner:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("--suggest", "--min-support", "0"), "min-support: found 0, allowed 1 or more"),
         (("--min-support", "5"), "space: --min-support needs --suggest"),
@@ -71,5 +71,7 @@ def test_nothing_is_suggested_for_another_problem_or_for_too_few_failures(tuner:
         (("--suggest", "--target", "replay:f.json"), "target replay:f.json runs no candidates"),
     ],
 )
-def test_words_that_would_do_nothing_are_refused(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused("space", *PROBLEM, *words)
+def test_words_that_would_do_nothing_are_refused(
+    tuner: Tuner, options: tuple[str, ...], message: str
+) -> None:
+    assert message in tuner.refused("space", *PROBLEM, *options)

@@ -61,19 +61,19 @@ def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "text",
     [("--workers", "2"), ("--dtype", "f64"), ("--seed", "0"), ("--fresh",), ("matmul", "8x8x8")],
     ids=" ".join,
 )
-def test_resume_takes_no_settings_next_to_it(tuned: Tuner, words: tuple[str, ...]) -> None:
-    refused = tuned.refused("tune", *words, "--resume", "1")
-    assert f"--resume cannot be combined with {words[0]}" in refused
+def test_resume_takes_no_settings_next_to_it(tuned: Tuner, text: tuple[str, ...]) -> None:
+    refused = tuned.refused("tune", *text, "--resume", "1")
+    assert f"--resume cannot be combined with {text[0]}" in refused
 
 
 def test_settings_reach_the_run(tuner: Tuner) -> None:
-    words = ("--layout", "nt", "--epilogue", "bias_relu", "--dtype", "f64", "--seed", "3", "--threads", "2")
+    text = ("--layout", "nt", "--epilogue", "bias_relu", "--dtype", "f64", "--seed", "3", "--threads", "2")
     limits = ("--trials", "1", "--budget", "5m", "--workers", "2")
-    assert tuner("tune", "matmul", "4x5x6", *words, *limits).code == 0
+    assert tuner("tune", "matmul", "4x5x6", *text, *limits).code == 0
     run = tuner("show", "run:1", "--json").json
     types = {"dtype": "f64", "layout": "nt", "epilogue": "bias_relu", "output": "f64"}
     assert run["problem"] == {"op": "matmul", "shape": [4, 5, 6], **types}
@@ -81,11 +81,11 @@ def test_settings_reach_the_run(tuner: Tuner) -> None:
     assert found == [3, 2, 1, 300.0, 2]
 
 
-@pytest.mark.parametrize(("words", "trials"), [((), 100), (("--budget", "60s"), None)])  # ends with the set
+@pytest.mark.parametrize(("text", "trials"), [((), 100), (("--budget", "60s"), None)])  # ends with the set
 def test_100_trials_are_the_default_and_a_budget_alone_limits_none(
-    tuner: Tuner, words: tuple[str, ...], trials: int | None
+    tuner: Tuner, text: tuple[str, ...], trials: int | None
 ) -> None:
-    assert tuner("tune", "matmul", "8x8x8", *words).code == 0
+    assert tuner("tune", "matmul", "8x8x8", *text).code == 0
     assert tuner("show", "run:1", "--json").json["trials"] == trials
 
 
@@ -106,8 +106,8 @@ def test_a_retiming_that_gains_no_round_says_so(tuner: Tuner) -> None:
 
 
 def test_a_finished_run_goes_on_to_another_limit(tuner: Tuner) -> None:
-    words = ("tune", "matmul", "8x8x8", "--target", "fake", "--sampler", "exhaustive")
-    assert tuner(*words, "--trials", "3").code == 0
+    text = ("tune", "matmul", "8x8x8", "--target", "fake", "--sampler", "exhaustive")
+    assert tuner(*text, "--trials", "3").code == 0
     done = tuner("tune", "--resume", "1", "--trials", "20", "--json")
     assert (done.code, done.json["run"], done.json["counts"]["proposed"]) == (0, 1, 20)
     assert done.json["best"]["knobs"]["x"] == 7

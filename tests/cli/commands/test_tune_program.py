@@ -63,7 +63,7 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("8x8x8",), "tune: 8x8x8 cannot be combined with a program: its types come from the file"),
         (("--dtype", "f64"), "tune: --dtype cannot be combined with a program"),
@@ -73,10 +73,10 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
     ],
 )
 def test_words_that_do_not_suit_a_payload_are_refused(
-    tune: Tuner, words: tuple[str, ...], message: str
+    tune: Tuner, options: tuple[str, ...], message: str
 ) -> None:
     assert message in tune.refused(
-        "tune", str(tune.database.parent / "payload.mlir"), "--target", "cpu", *words
+        "tune", str(tune.database.parent / "payload.mlir"), "--target", "cpu", *options
     )
 
 

@@ -59,7 +59,7 @@ def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("--chip", "sm_1"), "chip: found 'sm_1', allowed sm_80, sm_86, sm_89, sm_90, "),
         (("--sampler", "tpe"), "sampler: found 'tpe', allowed random, exhaustive: target simulator gives no"),
@@ -67,8 +67,8 @@ def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:
         (("--target", "cpu"), "target: found 'cpu', allowed auto, simulator"),
     ],
 )
-def test_words_that_do_not_fit_are_reported(untimed: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in untimed.refused(*WORDS, "--trials", "1", *words)
+def test_words_that_do_not_fit_are_reported(untimed: Tuner, options: tuple[str, ...], message: str) -> None:
+    assert message in untimed.refused(*WORDS, "--trials", "1", *options)
 
 
 def test_verified_trials_are_found_by_status_target_and_output(verified: Tuner) -> None:

@@ -59,7 +59,7 @@ def test_a_recording_of_ones_own_can_be_used(
 def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     found = differences((trial(0, measurement(1.0)),), (trial(0, measurement(2.0)),))
     check = ResumeCheck("tpe", 1, 1, found)
-    monkeypatch.setattr(resume_check, "check_resume", lambda *_words: check)
+    monkeypatch.setattr(resume_check, "check_resume", lambda *_text: check)
     done = tuner("verify-resume", "--runs", "1", "--sampler", "tpe", "--trials", "2")
     assert done.code == 1
     assert "differences  1" in done.out
@@ -69,7 +69,7 @@ def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         (("--runs", "0"), "runs: found 0, allowed 1 or more"),
         (("--trials", "-3"), "trials: found -3, allowed 1 or more"),
@@ -78,8 +78,10 @@ def test_any_difference_is_reported_and_exits_with_1(tuner: Tuner, monkeypatch: 
         (("--file", "nowhere.json"), "nowhere.json: cannot be read"),
     ],
 )
-def test_wrong_arguments_are_refused_in_one_line(tuner: Tuner, words: tuple[str, ...], message: str) -> None:
-    assert message in tuner.refused("verify-resume", *words)
+def test_wrong_arguments_are_refused_in_one_line(
+    tuner: Tuner, options: tuple[str, ...], message: str
+) -> None:
+    assert message in tuner.refused("verify-resume", *options)
 
 
 def test_the_fault_injection_test_of_a_fleet_is_run_in_a_clone(
@@ -112,8 +114,8 @@ def test_a_fleet_without_a_clone_is_refused(
 
 
 def test_a_child_that_fails_is_reported_with_its_last_words() -> None:
-    words = ["sh", "-c", "echo tuner: disk is full >&2; exit 1"]
-    child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    options = ["sh", "-c", "echo tuner: disk is full >&2; exit 1"]
+    child = subprocess.Popen(options, stderr=subprocess.PIPE, text=True)
     with pytest.raises(TunerError, match=r"exited with 1 after .* s: tuner: disk is full"):
         resume_check._finish(child)  # noqa: SLF001 - nothing else can make a child fail on purpose
 
@@ -123,7 +125,7 @@ def test_ctrl_c_in_the_run_that_nobody_kills_is_no_difference(
 ) -> None:
     """A session takes Ctrl-C for the end of its run, which must not be compared with whole ones."""
 
-    def interrupted(*_words: object) -> None:
+    def interrupted(*_text: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ReplayEvaluator, "measure", interrupted)

@@ -48,10 +48,10 @@ def test_no_warm_start_begins_with_nothing_known(tuner: Tuner) -> None:
 
 def test_a_replay_learns_from_the_recordings_that_are_named(tuner: Tuner, tmp_path: Path) -> None:
     file = values.write_recording(tmp_path)
-    words = ("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--trials", "3", "--json")
+    text = ("tune", "matmul", "8x8x8", "--target", f"replay:{file}", "--trials", "3", "--json")
     best = min(values.outcome_of(n).median_s for n in range(120) if n % 7 != 3)  # type: ignore[union-attr]
-    assert tuner(*words).json["first"] == []
-    warm = tuner(*words, "--warm-start", str(file)).json
+    assert tuner(*text).json["first"] == []
+    warm = tuner(*text, "--warm-start", str(file)).json
     assert len(warm["first"]) == 8
     assert warm["best"]["median_s"] == best
 
@@ -74,6 +74,6 @@ def test_first_points_are_reported_by_where_they_come_from() -> None:
     listed, seed = FirstPoint(candidate, SPACE_FILE), FirstPoint(candidate, SEED)
     assert first_points_text(()) == ""
     assert first_points_text((listed, seed, seed)) == "1 of the space file, then 2 seed configurations"
-    told = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
-    assert first_points_text(tuple(warm)) == told
-    assert first_points_text((*warm, listed)) == f"{told}, interleaved with 1 of the space file"
+    given = "warm start from 8x8x8 (run 1), 8x8x16 (run 1): 3 points"
+    assert first_points_text(tuple(warm)) == given
+    assert first_points_text((*warm, listed)) == f"{given}, interleaved with 1 of the space file"

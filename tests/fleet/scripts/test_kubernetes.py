@@ -19,7 +19,7 @@ def node_of(document: Any) -> Any:
 
 
 def test_a_deployment_has_a_pod_for_each_node() -> None:
-    command = NodeCommand(URL, seats=8)
+    command = NodeCommand(URL, slots=8)
     document = manifest(command)
     labels = {"app.kubernetes.io/name": "tuner: yes"}
     assert (document["apiVersion"], document["kind"]) == ("apps/v1", "Deployment")
@@ -34,7 +34,7 @@ def test_a_deployment_has_a_pod_for_each_node() -> None:
 
 
 def test_certificates_are_those_of_a_secret_that_nobody_else_may_read() -> None:
-    document = manifest(NodeCommand(URL, seats=8, certificates=MOUNTED), secret="fleet-tls")
+    document = manifest(NodeCommand(URL, slots=8, certificates=MOUNTED), secret="fleet-tls")
     (volume,) = [each for each in document["spec"]["template"]["spec"]["volumes"] if "secret" in each]
     assert volume["secret"] == {"secretName": "fleet-tls", "defaultMode": 0o440}
     node = node_of(document)
@@ -43,7 +43,7 @@ def test_certificates_are_those_of_a_secret_that_nobody_else_may_read() -> None:
 
 
 def test_every_mount_is_a_volume_and_the_node_writes_to_none_but_its_own() -> None:
-    document = manifest(NodeCommand(URL, seats=8, certificates=MOUNTED), secret="fleet-tls")
+    document = manifest(NodeCommand(URL, slots=8, certificates=MOUNTED), secret="fleet-tls")
     pod, node = document["spec"]["template"]["spec"], node_of(document)
     assert {each["name"] for each in node["volumeMounts"]} == {each["name"] for each in pod["volumes"]}
     assert node["securityContext"]["readOnlyRootFilesystem"] is True
@@ -61,6 +61,6 @@ def test_a_gpu_is_asked_for_where_one_is_measured_on_and_never_shared_by_two_pod
 
 def test_no_nodes_and_no_processors_are_refused() -> None:
     with pytest.raises(UsageError, match="nodes: found 0, allowed 1 or more"):
-        manifest(NodeCommand(URL, seats=8), nodes=0)
+        manifest(NodeCommand(URL, slots=8), nodes=0)
     with pytest.raises(UsageError, match="cores: found -1, allowed 1 or more"):
-        kubernetes_manifest(NodeCommand(URL, seats=8), "n", 1, -1, "i", "")
+        kubernetes_manifest(NodeCommand(URL, slots=8), "n", 1, -1, "i", "")

@@ -9,13 +9,13 @@ from tuner.fleet.scripts.node_command import NodeCommand, at_least_one, one_line
 
 def test_the_command_names_what_a_node_does_and_the_environment_where_it_gets_work() -> None:
     command = NodeCommand(URL, "cuda:sm_90", 4, has_device=True, program="/opt/tuner")
-    words = "/opt/tuner fleet worker --target cuda:sm_90 --compile 4 --measure"
-    assert command.words == tuple(words.split())
+    options = "/opt/tuner fleet worker --target cuda:sm_90 --compile 4 --measure"
+    assert command.words == tuple(options.split())
     assert command.environment == (("TUNER_DB", URL),)
 
 
 def test_certificates_are_reported_to_the_library_of_the_server_s_client() -> None:
-    command = NodeCommand(URL, seats=1, certificates="/my certs")
+    command = NodeCommand(URL, slots=1, certificates="/my certs")
     assert dict(command.environment) == {
         "TUNER_DB": URL,
         "PGSSLMODE": "verify-full",
@@ -27,7 +27,7 @@ def test_certificates_are_reported_to_the_library_of_the_server_s_client() -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"url": "history.db", "seats": 1}, "found 'history.db' as its database"),
         ({"url": "postgresql://tuner:secret@db/tuner", "seats": 1}, "the database's URL holds a password"),
@@ -42,9 +42,9 @@ def test_certificates_are_reported_to_the_library_of_the_server_s_client() -> No
         ({"seats": 1, "program": ""}, "program: found '', allowed a text of one line"),
     ],
 )
-def test_what_no_node_can_have_is_refused(words: dict[str, Any], message: str) -> None:
+def test_what_no_node_can_have_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message) as refused:
-        NodeCommand(**{"url": URL, **words})
+        NodeCommand(**{"url": URL, **options})
     assert "secret" not in str(refused.value)
 
 
@@ -62,12 +62,12 @@ def test_what_no_node_can_have_is_refused(words: dict[str, Any], message: str) -
 def test_an_address_that_means_another_machine_on_another_machine_is_reported(
     url: str, is_of_this_machine: bool
 ) -> None:
-    assert NodeCommand(url, seats=1).has_address_of_this_machine == is_of_this_machine
+    assert NodeCommand(url, slots=1).has_address_of_this_machine == is_of_this_machine
 
 
 def test_a_gpu_is_needed_where_times_of_one_are_taken() -> None:
     assert NodeCommand(URL, "cuda:sm_90", has_device=True).needs_gpu
-    assert not NodeCommand(URL, "cuda:sm_90", seats=1).needs_gpu
+    assert not NodeCommand(URL, "cuda:sm_90", slots=1).needs_gpu
     assert not NodeCommand(URL, "cpu", has_device=True).needs_gpu
 
 

@@ -8,7 +8,7 @@ from tuner.core.errors import UsageError
 from tuner.fleet.scripts.node_command import NodeCommand
 from tuner.fleet.scripts.slurm import slurm_job
 
-COMPILING = NodeCommand(URL + "?options=-c a", seats=16, certificates="/my certs")
+COMPILING = NodeCommand(URL + "?options=-c a", slots=16, certificates="/my certs")
 HERE = '#!/bin/sh\n[ "$1" = --cpus-per-task=16 ] && shift && exec "$@"\n'  # in place of srun
 
 
@@ -26,7 +26,7 @@ def test_an_array_has_a_job_for_each_node_and_a_processor_for_each_candidate() -
 @pytest.mark.parametrize(("target", "is_asked_for"), [("cuda:sm_90", "--gres=gpu:1"), ("cpu", "--exclusive")])
 def test_a_node_that_measures_has_its_device_alone(target: str, is_asked_for: str) -> None:
     found = directives(slurm_job(NodeCommand(URL, target, has_device=True), 1, 1, "01:00:00"))
-    assert [word for word in found if word in ("--gres=gpu:1", "--exclusive")] == [is_asked_for]
+    assert [text for text in found if text in ("--gres=gpu:1", "--exclusive")] == [is_asked_for]
 
 
 def test_the_job_starts_the_command_with_its_environment(tmp_path: Path) -> None:

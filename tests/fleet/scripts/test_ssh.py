@@ -9,7 +9,7 @@ from tuner.core.errors import UsageError
 from tuner.fleet.scripts.node_command import NodeCommand
 from tuner.fleet.scripts.ssh import LOG, ssh_lines
 
-COMMAND = NodeCommand(URL, seats=16, certificates="/home/o'neil/my certs")
+COMMAND = NodeCommand(URL, slots=16, certificates="/home/o'neil/my certs")
 FAR = '#!/bin/sh\necho "$1 $2"\nexec sh -c "$3"\n'  # in place of ssh: the other machine is this one
 
 
@@ -20,9 +20,9 @@ def test_there_is_a_line_for_each_host_and_no_host_is_an_option() -> None:
         ["ssh", "-n", "me@build2"],
     ]
     assert_is_bash(lines)
-    for word in ("-oProxyCommand=reboot", "", "a\nb"):
+    for text in ("-oProxyCommand=reboot", "", "a\nb"):
         with pytest.raises(UsageError, match="host: found"):
-            ssh_lines(COMMAND, (word,))
+            ssh_lines(COMMAND, (text,))
 
 
 def test_a_line_starts_the_command_with_its_environment_whatever_quotes_are_in_it(tmp_path: Path) -> None:

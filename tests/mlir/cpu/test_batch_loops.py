@@ -24,8 +24,8 @@ ADD_ONE = """module {
 
 
 def test_each_matrix_is_visited_once() -> None:
-    panels = (Partition("matmul", 0, 0, 1, 2, 1, 4), Partition("matmul", 0, 0, 1, 2, 5, 1))
-    text = with_batch_loops(ADD_ONE, panels, (8, 0, 4))
+    partitions = (Partition("matmul", 0, 0, 1, 2, 1, 4), Partition("matmul", 0, 0, 1, 2, 5, 1))
+    text = with_batch_loops(ADD_ONE, partitions, (8, 0, 4))
     code = JittedModule(text, ("matmul", "matmul_x4"))
     a, b, c = np.arange(10, dtype=np.float32), np.full(1, 100, np.float32), np.zeros(6, np.float32)
     arguments = PackedArguments(a.ctypes.data, b.ctypes.data, c.ctypes.data)

@@ -75,11 +75,11 @@ def test_what_cannot_be_lowered_is_a_failure_to_compile() -> None:
 def test_every_payload_is_legal(dtype: str, layout: str) -> None:
     for epilogue, split in itertools.product(EPILOGUES, ("none", "m", "n")):
         problem = Problem("matmul", (9, 33, 17), dtype, layout, epilogue)
-        panels = partition(problem, 2, split, 2)
-        module = interpreter.parse(payload_mlir(problem, panels), "payload")
+        partitions = partition(problem, 2, split, 2)
+        module = interpreter.parse(payload_mlir(problem, partitions), "payload")
         assert module.operation.verify(), (epilogue, split)
         names = {op.attributes["sym_name"].value for op in module.body.operations}
-        assert names == {panel.entry for panel in panels}, (epilogue, split)
+        assert names == {part.entry for part in partitions}, (epilogue, split)
 
 
 def test_the_compiler_is_named_with_its_versions() -> None:

@@ -99,5 +99,5 @@ def test_constants_of_every_launch_are_brought_into_the_kernel() -> None:
     two = one.replace(launch, launch + launch.replace("%c256 :", "%c1 :"))
     for text, expected in ((one, 1), (two, 0)):
         with parsed(text) as module:
-            assert constant_arguments.bring_constant_arguments(module) == expected
+            assert constant_arguments.propagate_constant_arguments(module) == expected
             assert module.operation.verify()

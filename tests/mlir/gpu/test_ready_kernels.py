@@ -37,7 +37,7 @@ DYNAMIC = """%n = memref.dim %d, %c0 : memref<?xf32>
     }"""
 
 
-def payload(problem: Problem, beside: str) -> str:
+def payload(problem: Problem, surrounding: str) -> str:
     m, n, k = problem.sizes
     a, b, c = f"memref<{m}x{k}x{problem.dtype}>", f"memref<{k}x{n}x{problem.dtype}>", f"memref<{m}x{n}xf32>"
     return f"""func.func @f(%a: {a}, %b: {b}, %c: {c}, %d: memref<?xf32>, %e: memref<8xf32>) {{
@@ -46,7 +46,7 @@ def payload(problem: Problem, beside: str) -> str:
     %zero = arith.constant 0.0 : f32
     linalg.fill ins(%zero : f32) outs(%c : {c})
     linalg.matmul ins(%a, %b : {a}, {b}) outs(%c : {c})
-    {beside}
+    {surrounding}
     return
   }}"""
 
@@ -64,10 +64,10 @@ def texts_of(llvm: str) -> list[str]:
 
 
 @functools.cache
-def compiled(strategy: str, beside: str) -> Any:
+def compiled(strategy: str, surrounding: str) -> Any:
     """Returns the code of a program with a tuned kernel."""
     problem, script = POINTS[strategy].problem, Script.of(POINTS[strategy].script())
-    return compiler_of(SIMULATOR).compile(payload(problem, beside), "f", {problem: script}).code
+    return compiler_of(SIMULATOR).compile(payload(problem, surrounding), "f", {problem: script}).code
 
 
 @functools.cache
@@ -75,17 +75,17 @@ def ptx_of_trial(strategy: str) -> str:
     return POINTS[strategy].program().ptx
 
 
-@pytest.mark.parametrize("beside", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
+@pytest.mark.parametrize("surrounding", ["", STATIC, DYNAMIC], ids=["alone", "static", "dynamic"])
 @pytest.mark.parametrize("strategy", POINTS)
-def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, beside: str) -> None:
+def test_the_ptx_in_a_program_is_that_of_the_trial(strategy: str, surrounding: str) -> None:
     expected = ptx_of_trial(strategy)
     (name,) = set(re.findall(r"\.entry (\w+)\(", expected))
     found = [
         re.sub(rf"\b{name}_\w+?(?=_param|\b)", name, text)
-        for text in texts_of(compiled(strategy, beside).llvm)
+        for text in texts_of(compiled(strategy, surrounding).llvm)
     ]
     assert expected in found
-    assert len(found) == 1 + bool(beside)
+    assert len(found) == 1 + bool(surrounding)
 
 
 def test_the_reference_of_a_program_does_not_say_how_long_its_kernels_took_to_make() -> None:

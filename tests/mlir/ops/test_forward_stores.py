@@ -64,8 +64,8 @@ def test_a_write_is_forwarded_and_dropped_where_it_is_overwritten(apply: Apply) 
 
 
 def test_writes_next_to_a_place_do_not_end_what_is_known_of_it(apply: Apply) -> None:
-    beside = [write("%x", *place) for place in (("%i", "%j8"), ("%i16", "%j"), ("%i16", "%j8"))]
-    text = apply(LINE, payload(write("%zero", "%i", "%j"), *beside, *USUAL[2:]))
+    surrounding = [write("%x", *place) for place in (("%i", "%j8"), ("%i16", "%j"), ("%i16", "%j8"))]
+    text = apply(LINE, payload(write("%zero", "%i", "%j"), *surrounding, *USUAL[2:]))
     assert counts(text) == (0, 4)
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.mlir.kernels import parsed
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
-from tuner.mlir.rewrite.walking import holder_of, parents_of, walk, walk_where
+from tuner.mlir.rewrite.walking import ancestor_in_block, parents_of, walk, walk_where
 
 pytestmark = pytest.mark.mlir
 
@@ -91,6 +91,6 @@ def test_ops_around_are_named_from_the_innermost_outwards() -> None:
 def test_an_op_has_one_holder_in_each_block_around_it() -> None:
     with parsed(NESTED) as module:
         (store,), (inner, outer) = walk(module, "memref.store"), walk(module, "scf.if")
-        held_by = [holder_of(store, each.block) for each in (store, inner, outer)]
+        held_by = [ancestor_in_block(store, each.block) for each in (store, inner, outer)]
         assert held_by == [store, inner, outer]
-        assert holder_of(outer, store.block) is None
+        assert ancestor_in_block(outer, store.block) is None

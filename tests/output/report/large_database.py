@@ -50,9 +50,9 @@ def write_large_database(file: Path, trials: int) -> None:
         run = store.begin_run(settings, MACHINE, COMPILER, "0.1.0", 0.25)
         times = _write_trials(file, run, candidates, chance)
         fastest = sorted(times.items(), key=lambda pair: pair[1])[:TOP_TRIALS]
-        finals = ((trial, _timed(median_s)) for trial, median_s in fastest)
+        final_times = ((trial, _timed(median_s)) for trial, median_s in fastest)
         baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, _timed(2.4e-3))
-        time_again(store, run, *finals, noise=0.012, baseline=baseline)
+        time_again(store, run, *final_times, noise=0.012, baseline=baseline)
         store.set_roofline(run, Roofline(1.9e11, 1.1e10))
         store.finish_run(run, "done", 3600.0)
 

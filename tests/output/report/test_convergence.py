@@ -59,7 +59,7 @@ def test_phases_are_bands_that_are_named_where_there_is_room() -> None:
 def test_top_trials_have_a_band_of_their_own_with_their_second_time() -> None:
     timed = replace(trial(0, measurement(2e-3)), final=Measurement((1e-3,), 1, 1e-3, (1e-3, 1e-3)))
     found = drawn(timed, trial(1, measurement(2e-3)))
-    assert found.finals[0].gflop_per_s > found.best
+    assert found.final_times[0].gflop_per_s > found.best
     assert WIDTH < found.final_x(1) < found.right == WIDTH + FINALS
     assert found.bands[-1] == Band("finals", WIDTH, FINALS)
     assert drawn(trial(0, measurement(1e-3))).right == WIDTH

@@ -47,8 +47,8 @@ def test_a_session_whose_noise_nobody_measured_is_unknown() -> None:
 
 
 def test_a_replay_reports_that_nothing_ran() -> None:
-    told = replace(run(), settings=replace(run().settings, target=TargetName("replay", "gemm")))
-    assert badge_of(told).word == "replayed"
+    given = replace(run(), settings=replace(run().settings, target=TargetName("replay", "gemm")))
+    assert badge_of(given).word == "replayed"
 
 
 def test_a_bar_is_as_long_as_its_share() -> None:

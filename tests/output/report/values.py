@@ -34,9 +34,9 @@ def reported(trials: tuple[StoredTrial, ...], of: Run | None = None) -> Reported
 
 def best_of(of: Run, *trials: StoredTrial) -> BestKnown:
     """Returns the best of some timed trials."""
-    answer = select_result(trials, of.noise)
-    assert isinstance(answer, SelectedResult)
-    return BestKnown(answer, of)
+    selected = select_result(trials, of.noise)
+    assert isinstance(selected, SelectedResult)
+    return BestKnown(selected, of)
 
 
 def report(*runs: ReportedRun, best: tuple[BestKnown, ...] = (), left_out: int = 0) -> Report:

@@ -38,10 +38,10 @@ def kernel_of(text: str) -> Any:
     return read_kernels(text)["k"]
 
 
-def module_text(body: str, kinds: tuple[str, ...], own: str = "", beside: str = "") -> str:
+def module_text(body: str, kinds: tuple[str, ...], own: str = "", surrounding: str = "") -> str:
     """Returns a module with a kernel of parameters %0, %1, ...; ``own`` is its own memory."""
     parameters = ", ".join(f"%{number}: {kind}" for number, kind in enumerate(kinds))
-    return f"gpu.module @m {{ {beside} gpu.func @k({parameters}) {own} kernel {{ {body} gpu.return }} }}"
+    return f"gpu.module @m {{ {surrounding} gpu.func @k({parameters}) {own} kernel {{ {body} gpu.return }} }}"
 
 
 def launch(
@@ -50,17 +50,17 @@ def launch(
     grid: Sizes3 = (1, 1, 1),
     block: Sizes3 = (32, 1, 1),
     own: str = "",
-    beside: str = "",
+    surrounding: str = "",
     shared_bytes: int | None = None,
 ) -> str:
     """Runs a kernel on arrays, which it changes in place; returns what it prints."""
     from tuner.programs.interpret.kernels import LaneLaunch
 
-    kernel = kernel_of(module_text(body, tuple(map(memref_type, arrays)), own, beside))
-    words = [np.array(MemRef.of(each.ctypes.data, each.shape).words, np.int64) for each in arrays]
+    kernel = kernel_of(module_text(body, tuple(map(memref_type, arrays)), own, surrounding))
+    options = [np.array(MemRef.of(each.ctypes.data, each.shape).words, np.int64) for each in arrays]
     printed: list[str] = []
     sizes = LaneLaunch(grid, block, shared_bytes)
-    kernel.launch(sizes, [each.ctypes.data for each in words], printed.append)
+    kernel.launch(sizes, [each.ctypes.data for each in options], printed.append)
     return "".join(printed)
 
 

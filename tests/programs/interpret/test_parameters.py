@@ -21,7 +21,7 @@ def kernel(size: str = "4", layout: str = "") -> Any:
     return kernel_of(module_text(SCALE.format(size, layout, size, layout), (kind, "f32")))
 
 
-def words(*numbers: int) -> list[bytes]:
+def options(*numbers: int) -> list[bytes]:
     return [struct.pack("<q", number) for number in numbers]
 
 
@@ -35,7 +35,7 @@ def launched(one: Any, contents: list[bytes]) -> None:
 def test_a_memref_is_an_address_or_a_descriptor(is_bare: bool) -> None:
     a = np.arange(4, dtype=np.float32)
     address = a.ctypes.data
-    memref = words(address) if is_bare else words(address, address, 0, 4, 1)
+    memref = options(address) if is_bare else options(address, address, 0, 4, 1)
     launched(kernel(), [*memref, struct.pack("<f", 3.0)])
     assert a.tolist() == [0, 3, 6, 9]
 
@@ -44,17 +44,17 @@ def test_a_descriptor_reports_offset_and_strides() -> None:
     a = np.arange(9, dtype=np.float32)
     address = a.ctypes.data
     dynamic = kernel("?", ", strided<[?], offset: ?>")
-    launched(dynamic, [*words(address, address, 1, 4, 2), struct.pack("<f", 10.0)])
+    launched(dynamic, [*options(address, address, 1, 4, 2), struct.pack("<f", 10.0)])
     assert a.tolist() == [0, 10, 2, 30, 4, 50, 6, 70, 8]
-    assert dynamic.pointers([*words(address, address, 1, 4, 2), bytes(4)]) == [(address + 4, "f32")]
+    assert dynamic.pointers([*options(address, address, 1, 4, 2), bytes(4)]) == [(address + 4, "f32")]
 
 
 @pytest.mark.parametrize(
     ("size", "contents", "message"),
     [
-        ("4", words(0, 0, 0), "found 3 parameters, allowed 6"),
-        ("?", [*words(16), bytes(4)], "found an address alone, allowed a descriptor"),
-        ("4", [*words(16), bytes(2)], "found 2 bytes, allowed 4"),
+        ("4", options(0, 0, 0), "found 3 parameters, allowed 6"),
+        ("?", [*options(16), bytes(4)], "found an address alone, allowed a descriptor"),
+        ("4", [*options(16), bytes(2)], "found 2 bytes, allowed 4"),
     ],
 )
 def test_what_does_not_fit_is_refused(size: str, contents: list[bytes], message: str) -> None:

@@ -74,10 +74,14 @@ def test_a_branch_that_makes_a_new_tensor(kind: str, is_true: bool) -> None:
 
 
 def test_no_branch_of_known_shape_yields_its_own_memory() -> None:
-    told = []
-    module_text(branch(T), lambda payload: told.append(copy_yields.yields_own_memory(payload.function)))
-    module_text(branch(D), lambda payload: told.append(copy_yields.yields_own_memory(payload.function)))
-    assert told == [False, True]
+    given = []
+    module_text(
+        branch(T), lambda payload: given.append(copy_yields.yields_iteration_local_memory(payload.function))
+    )
+    module_text(
+        branch(D), lambda payload: given.append(copy_yields.yields_iteration_local_memory(payload.function))
+    )
+    assert given == [False, True]
 
 
 def test_a_branch_that_yields_a_view_of_its_own_memory_yields_its_own_memory() -> None:

@@ -20,17 +20,17 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device
 
-    def __dlpack__(self, **words: Any) -> Any:
-        return self.array.__dlpack__(**words)
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
 
 
 class OldTensor(Tensor):
     """One from before DLPack 1.0."""
 
-    def __dlpack__(self, **words: Any) -> Any:
-        if "max_version" in words:
+    def __dlpack__(self, **options: Any) -> Any:
+        if "max_version" in options:
             raise TypeError("unexpected keyword argument 'max_version'")
-        return self.array.__dlpack__(**words)
+        return self.array.__dlpack__(**options)
 
 
 class Nowhere(Tensor):

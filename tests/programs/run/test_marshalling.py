@@ -73,12 +73,12 @@ def test_one_number_is_left_in_the_last_slot() -> None:
 
 
 def test_a_struct_is_passed_before_the_arguments_and_buffers_by_a_pointer_more() -> None:
-    words = np.array(MemRef.of(64, (2,)).words, np.int64).tobytes()
-    frame = CallFrame((PassedArgument(words, True, None, None),), (), (BufferType("f32", (2,)),))
+    options = np.array(MemRef.of(64, (2,)).words, np.int64).tobytes()
+    frame = CallFrame((PassedArgument(options, True, None, None),), (), (BufferType("f32", (2,)),))
     slots = (ctypes.c_uint64 * 2).from_address(frame.address)
-    room, descriptor = (ctypes.c_uint64.from_address(slot).value for slot in slots)
+    storage, descriptor = (ctypes.c_uint64.from_address(slot).value for slot in slots)
     assert MemRef.at(descriptor, 1) == MemRef.of(64, (2,))
-    ctypes.memmove(room, words, len(words))
+    ctypes.memmove(storage, options, len(options))
     assert frame.results() == (MemRef.of(64, (2,)),)
 
 

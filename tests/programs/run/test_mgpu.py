@@ -36,8 +36,8 @@ def made() -> tuple[RecordingDevice, MgpuTable, Compiled]:
     return device, table, Compiled(table)
 
 
-def descriptor(*words: int) -> Any:
-    return (ctypes.c_int64 * len(words))(*words)
+def descriptor(*options: int) -> Any:
+    return (ctypes.c_int64 * len(options))(*options)
 
 
 def test_every_function_reaches_the_device() -> None:

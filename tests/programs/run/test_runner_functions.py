@@ -75,16 +75,16 @@ def test_every_element_type_is_printed(element: str) -> None:
     array = np.arange(4).astype(dtype_of(element))
     name = next(name for name, known in MEMREFS.items() if known == element)
     view = MemRef.of(array.ctypes.data, (4,))
-    words = descriptor(view)
+    options = descriptor(view)
     head = f"Unranked Memref base@ = {array.ctypes.data:#x} rank = 1 offset = 0 sizes = [4] strides = [1]"
     text = f"{head} data = \n[0,  1,  2,  3]\n"
-    assert Printed().call(name, c_int64(1), c_void_p(ctypes.addressof(words))) == text
+    assert Printed().call(name, c_int64(1), c_void_p(ctypes.addressof(options))) == text
 
 
 def test_the_c_interface_takes_the_address_of_an_unranked_descriptor() -> None:
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
-    words = descriptor(MemRef.of(array.ctypes.data, (2, 3)))
-    unranked = (c_int64 * 2)(2, ctypes.addressof(words))
+    options = descriptor(MemRef.of(array.ctypes.data, (2, 3)))
+    unranked = (c_int64 * 2)(2, ctypes.addressof(options))
     text = Printed().call(C_INTERFACE + "printMemrefI32", c_void_p(ctypes.addressof(unranked)))
     assert text.split("data = \n")[1] == "[[0,   1,   2], \n [3,   4,   5]]\n"
 
@@ -101,8 +101,8 @@ def test_a_memref_of_no_dimension_has_brackets() -> None:
 
 
 def test_the_shape_alone_prints_no_data() -> None:
-    words = descriptor(MemRef.of(64, (2, 5)))
-    text = Printed().call("printMemrefShapeF32", c_int64(2), c_void_p(ctypes.addressof(words)))
+    options = descriptor(MemRef.of(64, (2, 5)))
+    text = Printed().call("printMemrefShapeF32", c_int64(2), c_void_p(ctypes.addressof(options)))
     assert text == "Unranked Memref base@ = 0x40 rank = 2 offset = 0 sizes = [2, 5] strides = [5, 1]\n"
 
 

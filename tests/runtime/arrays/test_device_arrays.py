@@ -184,8 +184,8 @@ def test_row_major_memory_has_numpys_strides_and_extent(shape: tuple[int, ...]) 
 @given(SHAPES, st.integers(0, 2**40), st.integers(0, 100))
 def test_a_descriptor_is_read_as_it_was_written(shape: tuple[int, ...], address: int, offset: int) -> None:
     view = MemRef(address, address, offset, shape, MemRef.of(0, shape).strides)
-    words = np.array(view.words, np.int64)
-    assert MemRef.at(words.ctypes.data, len(shape)) == view
+    options = np.array(view.words, np.int64)
+    assert MemRef.at(options.ctypes.data, len(shape)) == view
     assert view.address(8) == address + 8 * offset
 
 

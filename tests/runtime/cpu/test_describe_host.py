@@ -38,8 +38,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for index, (level, kind, size) in enumerate(caches):
         cache = tmp_path / "cpu0" / "cache" / f"index{index}"
         cache.mkdir(parents=True)
-        for name, word in (("level", level), ("type", kind), ("size", size)):
-            (cache / name).write_text(word + "\n")
+        for name, given in (("level", level), ("type", kind), ("size", size)):
+            (cache / name).write_text(given + "\n")
     monkeypatch.setattr(describe_host, "CPUINFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(describe_host, "PROCESSORS", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})

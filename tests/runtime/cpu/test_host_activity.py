@@ -94,7 +94,7 @@ def test_conditions_are_what_changed_between_two_readings() -> None:
 @pytest.mark.mlir
 def test_the_anchor_is_timed_next_to_it() -> None:
     team = ThreadTeam(1)
-    samples_s = HostWatch(team).beside()
+    samples_s = HostWatch(team).sample_reference()
     team.close()
     assert len(samples_s) == 3
     assert min(samples_s) > 0

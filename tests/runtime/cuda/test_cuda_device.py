@@ -115,9 +115,9 @@ def test_tensor_maps_carry_every_field() -> None:
     device = stub.open()
     address = device.allocate(4096, 0)
     found = device.tensor_map(address, TensorMapLayout((64, 8, 2), (128, 1024), (32, 4, 1), 6, 1, 3, 2, 1))
-    words = np.frombuffer(found, np.uint32)
-    assert words[:7].tolist() == [6, 3, address & 0xFFFF_FFFF, 1, 3, 2, 1]
-    assert words[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
+    options = np.frombuffer(found, np.uint32)
+    assert options[:7].tolist() == [6, 3, address & 0xFFFF_FFFF, 1, 3, 2, 1]
+    assert options[7:27].reshape(4, 5)[:, :3].tolist() == [[64, 8, 2], [128, 1024, 0], [32, 4, 1], [1, 1, 1]]
 
 
 def test_an_error_reports_the_call_what_it_was_for_and_the_drivers_words() -> None:

@@ -78,7 +78,7 @@ def test_a_dictionary_is_every_integer_that_it_describes(text: str, expected: tu
     step=st.none() | st.integers(1, 12),
     divisible_by=st.none() | st.integers(1, 12),
     divides=st.none() | st.integers(1, 720),
-    words=st.sampled_from([("min", "max"), ("lower_bound", "upper_bound")]),
+    arguments=st.sampled_from([("min", "max"), ("lower_bound", "upper_bound")]),
 )
 def test_no_bound_admits_a_value_outside_or_forgets_one_inside(
     low: int,
@@ -86,12 +86,12 @@ def test_no_bound_admits_a_value_outside_or_forgets_one_inside(
     step: int | None,
     divisible_by: int | None,
     divides: int | None,
-    words: tuple[str, str],
+    arguments: tuple[str, str],
 ) -> None:
     high = low + extent
     given_keys = {
-        words[0]: low,
-        words[1]: high,
+        arguments[0]: low,
+        arguments[1]: high,
         "step": step,
         "divisible_by": divisible_by,
         "divides": divides,

@@ -62,7 +62,7 @@ def test_panels_of_several_threads_make_up_the_whole(
 ) -> None:
     problem = Problem("matmul", (67, 331, 23), "f32", layout, epilogue)
     artifact = artifact_of(problem, threads, split)
-    assert len(artifact.panels) == threads
+    assert len(artifact.partitions) == threads
     loaded = CPU.load(problem, artifact)
     for _ in range(3):
         assert CPU.verify(problem, loaded, rng()).elements == 67 * 331
@@ -72,11 +72,11 @@ def test_panels_of_several_threads_make_up_the_whole(
 def test_a_panel_in_the_wrong_place_is_seen(layout: str) -> None:
     problem = Problem("matmul", (64, 384, 23), "f32", layout)
     artifact = artifact_of(problem, 2, "n")
-    first, second = artifact.panels
+    first, second = artifact.partitions
     assert first.entry == second.entry  # so that places can be swapped without leaving C
     loaded = CPU.load(problem, artifact)
     assert isinstance(loaded, LoadedKernel)
-    once_more = replace(loaded, panels=(first, first))
+    once_more = replace(loaded, partitions=(first, first))
     with pytest.raises(CandidateError, match=r"of 24576 elements are wrong; .*found nan") as caught:
         CPU.verify(problem, once_more, rng())
     assert caught.value.stage == Stage.VERIFY
@@ -87,7 +87,7 @@ def test_a_panel_that_reaches_beyond_c_is_seen() -> None:
     artifact = artifact_of(problem)
     loaded = CPU.load(problem, artifact)
     assert isinstance(loaded, LoadedKernel)
-    shifted = replace(loaded, panels=(replace(artifact.panels[0], column=3),))
+    shifted = replace(loaded, partitions=(replace(artifact.partitions[0], column=3),))
     with pytest.raises(CandidateError, match=r"^wrote \d+ bytes outside of C$"):
         CPU.verify(problem, shifted, rng())
 
@@ -97,7 +97,7 @@ def test_an_artifact_reports_its_panels_its_stages_and_its_hash() -> None:
     script = POINTS.bind(point_of(problem))
     one, again = COMPILER.compile(problem, script), CpuCompiler().compile(problem, script)
     assert one.sha256 == again.sha256
-    assert one.panels == (Partition(ENTRY, 0, 0, 16, 64),)
+    assert one.partitions == (Partition(ENTRY, 0, 0, 16, 64),)
     assert [stage for stage, _ in one.stage_s] == ["transform", "lower"]
     assert all(seconds > 0 for _, seconds in one.stage_s)
     other = COMPILER.compile(replace(problem, sizes=(16, 64, 9)), POINTS.bind(point_of(Matmul(16, 64, 9))))

@@ -80,9 +80,9 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
         text = run_mlir_opt(point, script, tmp_path)
         with interpreter.new_context(), ir.Location.unknown():
             code = lowering.lower_to_llvm(interpreter.parse(text, "mlir-opt"))
-        panels = partitions_in(script.text, point.problem)
+        partitions = partitions_in(script.text, point.problem)
         loaded = evaluator.load(
-            point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), panels)
+            point.problem, Artifact(code, hashlib.sha256(code.encode()).hexdigest(), partitions)
         )
         assert evaluator.verify(point.problem, loaded, np.random.default_rng(0)).max_error <= 1.0
 

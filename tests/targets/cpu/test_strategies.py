@@ -94,8 +94,10 @@ def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
     """Else a kernel that reads beside its arrays would pass: the kernel itself tells of what it may touch."""
     array = fenced(np.arange(10, dtype=np.float32), is_at_end)
     assert np.array_equal(array, np.arange(10))
-    beside = array.ctypes.data + (array.nbytes if is_at_end else -1)
-    lines = [line for line in Path("/proc/self/maps").read_text().splitlines() if _covers(line, beside)]
+    sample_reference = array.ctypes.data + (array.nbytes if is_at_end else -1)
+    lines = [
+        line for line in Path("/proc/self/maps").read_text().splitlines() if _covers(line, sample_reference)
+    ]
     assert [line.split()[1] for line in lines] == ["---s"]
     inside = ctypes.c_float.from_address(array.ctypes.data)
     assert inside.value == 0.0

@@ -97,14 +97,14 @@ def test_a_lack_of_memory_is_a_failure_of_its_own(bench: WorkerBench) -> None:
 def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=2))
     broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
-    found = bench.finals((bound(right), bound(broken)), BRIEF)
+    found = bench.remeasure((bound(right), bound(broken)), BRIEF)
     assert [time is None for time in found.times] == [False, True]
     assert found.baseline is None  # it did not take part again
 
 
 def test_cublas_are_interleaved_with_the_top_trials(bench: WorkerBench) -> None:
     (right,) = run(bench, candidate(number=3))
-    found = bench.finals((bound(right), bound(right)), BRIEF)
+    found = bench.remeasure((bound(right), bound(right)), BRIEF)
     assert found.baseline is not None
     assert found.baseline.name == "cuBLAS 13.1.2"
     times = [*found.times, found.baseline.measurement]

@@ -82,8 +82,8 @@ def timed(
     loaded = evaluator.load(PROBLEM, artifact)
     evaluator.verify(PROBLEM, loaded, rng)
     if is_finalist:
-        (finals,) = evaluator.measure_together(PROBLEM, (loaded,), end.effort, rng)
-        assert len(finals.samples_s) >= event_timing.MIN_SAMPLES
+        (final_times,) = evaluator.measure_together(PROBLEM, (loaded,), end.effort, rng)
+        assert len(final_times.samples_s) >= event_timing.MIN_SAMPLES
     return evaluator.measure(PROBLEM, loaded, end.effort, rng)
 
 

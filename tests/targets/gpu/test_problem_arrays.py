@@ -43,7 +43,7 @@ def upload(device: SimulatedDevice, address: int, array: np.ndarray) -> None:
     device.synchronize_stream(0)
 
 
-def answer(device: SimulatedDevice, arrays: GpuProblemArrays) -> None:
+def selected(device: SimulatedDevice, arrays: GpuProblemArrays) -> None:
     """Does what a kernel would: reads the inputs on the device, writes C there."""
     m, n, k = PROBLEM.sizes
     at = arrays.addresses
@@ -58,7 +58,7 @@ def verify(
 ) -> None:
     """Compares what a run leaves: the first one, or one after a right one."""
     if again:
-        answer(device, arrays)
+        selected(device, arrays)
         arrays.evaluate()
         arrays.verify_run(run, rng())
     else:
@@ -68,9 +68,9 @@ def verify(
 
 def test_a_right_answer_is_right(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
-    answer(device, arrays)
+    selected(device, arrays)
     assert arrays.evaluate().elements == 30
-    arrays.verify_run(lambda stream: answer(device, arrays), rng())
+    arrays.verify_run(lambda stream: selected(device, arrays), rng())
 
 
 def test_what_nobody_wrote_is_wrong(device: SimulatedDevice) -> None:
@@ -84,7 +84,7 @@ def test_what_was_right_once_is_not_taken_for_right_when_nothing_is_written_agai
     device: SimulatedDevice,
 ) -> None:
     arrays = arrays_of(device)
-    answer(device, arrays)
+    selected(device, arrays)
     arrays.evaluate()
     with pytest.raises(CandidateError, match="30 of 30 elements are wrong"):
         arrays.verify_run(lambda stream: None, rng())
@@ -92,7 +92,7 @@ def test_what_was_right_once_is_not_taken_for_right_when_nothing_is_written_agai
 
 def test_fresh_inputs_want_a_fresh_answer(device: SimulatedDevice) -> None:
     arrays = arrays_of(device)
-    answer(device, arrays)
+    selected(device, arrays)
     arrays.evaluate()
     old = download(device, arrays.addresses["c"], np.empty((6, 5), np.float32))
     arrays.fill(np.random.default_rng(7))
@@ -106,7 +106,7 @@ def test_a_write_outside_of_c_is_seen(device: SimulatedDevice, offset: int, agai
     arrays = arrays_of(device)
 
     def run(stream: int) -> None:
-        answer(device, arrays)
+        selected(device, arrays)
         upload(device, arrays.addresses["c"] + offset, np.zeros(1, np.uint8))
 
     with pytest.raises(CandidateError, match="wrote 1 bytes outside of C"):
@@ -119,7 +119,7 @@ def test_an_input_that_was_written_is_seen(device: SimulatedDevice, name: str, a
     arrays = arrays_of(device)
 
     def run(stream: int) -> None:
-        answer(device, arrays)
+        selected(device, arrays)
         upload(device, arrays.addresses[name], np.full(1, 77.0, np.float32))
 
     with pytest.raises(

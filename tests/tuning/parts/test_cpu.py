@@ -38,8 +38,8 @@ def test_the_compiler_of_the_cpu_is_reported_without_importing_it() -> None:
         "print(KIND.outcomes.compiler(TargetName('cpu')).fingerprint);"
         "sys.exit('numba_cuda_mlir' in sys.modules)"
     )
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "numba-cuda-mlir==" in told.stdout
+    given = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "numba-cuda-mlir==" in given.stdout
 
 
 @pytest.mark.mlir

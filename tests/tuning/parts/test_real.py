@@ -84,8 +84,8 @@ print(*{name.split(".")[1] for name in sys.modules if name.startswith("tuner.")}
 def packages_imported_by(factory: Factory) -> set[str]:
     """Returns the rooms that a new process imports to build what a factory describes."""
     module, _, _ = factory.path.partition(":")
-    words = (sys.executable, "-c", IMPORTED, module)
-    return set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+    options = (sys.executable, "-c", IMPORTED, module)
+    return set(subprocess.run(options, capture_output=True, text=True, check=True).stdout.split())
 
 
 @pytest.mark.mlir

@@ -26,8 +26,8 @@ from tuner.tuning.tuned_run import TunedRun
 PROBLEM = values.RUN.settings.problem
 
 
-def replay(store: Store, file: Path, **words: object) -> TunedRun:
-    given = {"target": f"replay:{file}", "sampler": "exhaustive", "trials": 15, **words}
+def replay(store: Store, file: Path, **options: object) -> TunedRun:
+    given = {"target": f"replay:{file}", "sampler": "exhaustive", "trials": 15, **options}
     settings = run_settings(RunRequest(PROBLEM, **given), fakes.composition())  # type: ignore[arg-type]
     return begin(settings, fakes.composition(), store, Interruption())
 
@@ -85,7 +85,7 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("options", "message"),
     [
         ({"strategies": ("fabricated",)}, "strategy 'fabricated' cannot be combined with replay:FILE"),
         ({"space": Path("s.yaml")}, r"space 's\.yaml' cannot be combined with replay:FILE"),
@@ -98,10 +98,10 @@ def test_a_file_that_changed_or_went_cannot_be_resumed(store: Store, tmp_path: P
     ],
 )
 def test_what_a_recording_decides_cannot_be_asked_for(
-    store: Store, tmp_path: Path, words: dict[str, object], message: str
+    store: Store, tmp_path: Path, options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        replay(store, values.write_recording(tmp_path), **words)
+        replay(store, values.write_recording(tmp_path), **options)
     assert store.runs() == ()
 
 

@@ -27,7 +27,7 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.core.version import __version__
 from tuner.runtime.cuda.probe import describe_gpu, machine_of
-from tuner.workers.timing_lock import TimingLock, words_of
+from tuner.workers.timing_lock import TimingLock, holder_text
 
 DEFAULT_SECONDS = 300.0
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
@@ -56,16 +56,16 @@ class MeasuringRequest:
         return self.results or self.bundle.with_name(f"{self.bundle.name}.results.jsonl")
 
 
-def main(words: list[str]) -> int:
+def main(options: list[str]) -> int:
     """Runs the command; returns its exit code. Prints an error without traceback, except with --debug."""
     try:
-        return measure(_request(words), gpu_here)
+        return measure(_request(options), gpu_here)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last frame: users get a line, --debug the rest
-        if "--debug" in words:
+        if "--debug" in options:
             traceback.print_exc()
-        return _told(error)
+        return _reported(error)
 
 
 def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
@@ -81,7 +81,7 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
     known = _known(path, bundle, gpu)
     order = MeasuringOrder(bundle, request.seconds, known)
     with closing(ResultsFile(path, known.provenance)) as file:
-        counts = MeasuringSession(order, gpu, file.append, _tell).run()
+        counts = MeasuringSession(order, gpu, file.append, _report).run()
     results = read_results(path)
     _print_end(request, counts, results, time.monotonic() - began_s)
     return FAILED if counts.failed and not counts.measured else DONE
@@ -94,8 +94,8 @@ def gpu_here() -> Gpu:
     """
     here = describe_gpu()
 
-    def turn(problem: Problem, tell: Callable[[str], None]) -> TimingLock:
-        return TimingLock(here.bus, words_of(problem), tell)
+    def turn(problem: Problem, report: Callable[[str], None]) -> TimingLock:
+        return TimingLock(here.bus, holder_text(problem), report)
 
     return Gpu(here.facts, turn, gpu_evaluator_factory, _baseline)
 
@@ -150,11 +150,11 @@ def _print_end(
         print(f"next, where the bundle was made: tuner bundle import {shlex.quote(str(path))}")
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _request(words: list[str]) -> MeasuringRequest:
+def _request(options: list[str]) -> MeasuringRequest:
     parser = _Parser(prog="tuner measure", description=__doc__, epilog=EXAMPLE, allow_abbrev=False)
     parser.add_argument("--pending", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bundle", type=Path, metavar="FILE", help="made by: tuner bundle export")
@@ -162,7 +162,7 @@ def _request(words: list[str]) -> MeasuringRequest:
     parser.add_argument("--results", type=Path, metavar="FILE", help="default: next to the bundle")
     parser.add_argument("--json", action="store_true", help="print one JSON document on stdout")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    found: Any = parser.parse_args(words)
+    found: Any = parser.parse_args(options)
     if found.bundle is None:
         raise UsageError(NO_BUNDLE)
     return MeasuringRequest(found.bundle, found.seconds, found.results, found.json)
@@ -176,7 +176,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"measure: {message}")
 
 
-def _told(error: Exception) -> int:
+def _reported(error: Exception) -> int:
     """Prints an error on stderr, with a hint where there is one; returns the exit code."""
     if isinstance(error, TunerError):
         line, hint = error.message, error.hint
@@ -184,5 +184,5 @@ def _told(error: Exception) -> int:
         line, hint = str(error), ""
     else:
         line, hint = f"defect: {type(error).__name__}: {error}", "--debug shows where"
-    _tell(error_lines(line, hint))
+    _report(error_lines(line, hint))
     return MISUSED if isinstance(error, UsageError) else FAILED

@@ -11,7 +11,7 @@ from tuner.core.problem import Problem
 from tuner.core.remote_results import CUBIN
 from tuner.core.target import Artifact, Effort
 from tuner.payload.sampled_reference import WHOLE_FLOP
-from tuner.tuning.parts.child_call import memory_besides_child
+from tuner.tuning.parts.child_call import child_memory_bytes
 from tuner.workers.group_timing import Group
 from tuner.workers.limits import GPU_CALLS, REFERENCE_FLOP_PER_S, Limits
 from tuner.workers.protocol import Factory
@@ -29,7 +29,7 @@ class GpuChild:
 
     def __init__(self, problem: Problem, evaluate: Factory) -> None:
         self._problem = problem
-        self._worker = Worker(measuring_spec(evaluate), memory_besides_child(problem))
+        self._worker = Worker(measuring_spec(evaluate), child_memory_bytes(problem))
         self._is_warm = False
 
     def evaluate(
@@ -41,13 +41,13 @@ class GpuChild:
         assert not isinstance(evaluated, FinalTimes)
         return evaluated
 
-    def finals(
+    def remeasure(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
         """Returns the times of programs, interleaved with cuBLAS; no times after a failure or timeout."""
         group = Group(artifacts, has_baseline=True)
         limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
-        found = self._asked("finals", group, effort, seed, within_s, limit_s)
+        found = self._asked("remeasure", group, effort, seed, within_s, limit_s)
         return found if isinstance(found, FinalTimes) else FinalTimes(())
 
     def close(self) -> None:

@@ -50,9 +50,9 @@ class MeasuringService:
         except CandidateError as error:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
-    def finals(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
+    def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
         """Returns interleaved times of a group; None for a program that does not load."""
-        return self._service.finals(problem, group, effort, seed)
+        return self._service.remeasure(problem, group, effort, seed)
 
 
 def gpu_evaluator(chip: str) -> GpuEvaluator:

@@ -79,13 +79,13 @@ class MeasuringSession:
         order: MeasuringOrder,
         gpu: Gpu,
         keep: Callable[[Line], None],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         clock: Clock = time.monotonic,
     ) -> None:
         self._order = order
         self._gpu = gpu
         self._keep = keep
-        self._tell = tell
+        self._tell = report
         self._clock = clock
         self._end_s = clock() + order.seconds
         self._counts = MeasuringCounts()
@@ -179,7 +179,7 @@ class MeasuringSession:
             return None
         artifacts = tuple(artifact_of(trial, code) for _, trial, code in (*best, best[0]))  # A/A: noise
         with self._turn(problem):
-            found = child.finals(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
+            found = child.remeasure(artifacts, FINAL_EFFORT, self._seed(best[0][1]), end_s - self._clock())
         times = found.times
         for (_, trial, _), measurement in zip(best, times, strict=False):
             if measurement is not None:

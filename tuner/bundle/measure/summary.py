@@ -17,14 +17,14 @@ def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measur
 
     Where a problem's best trials were re-measured, only re-measured trials count, with their new times.
     """
-    finals = {final.origin: final.measurement for final in results.finals}
-    with_remeasurement = {final.problem for final in results.finals}
+    final_times = {final.origin: final.measurement for final in results.final_times}
+    with_remeasurement = {final.problem for final in results.final_times}
     best: dict[Problem, tuple[MeasuredTrial, Measurement]] = {}
     for trial in results.trials:
-        is_out = trial.problem in with_remeasurement and trial.origin not in finals
+        is_out = trial.problem in with_remeasurement and trial.origin not in final_times
         if is_out or not isinstance(trial.outcome, Measurement) or not trial.outcome.is_complete:
             continue
-        time = finals.get(trial.origin, trial.outcome)
+        time = final_times.get(trial.origin, trial.outcome)
         if trial.problem not in best or time.median_s < best[trial.problem][1].median_s:
             best[trial.problem] = (trial, time)
     return best
@@ -45,7 +45,7 @@ def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measureme
     if baseline is None:
         return ""
     noises = {each.problem: each.noise for each in results.noises}
-    is_final = any(final.origin == trial.origin for final in results.finals)
+    is_final = any(final.origin == trial.origin for final in results.final_times)
     evidence = Evidence(is_final and baseline.is_interleaved, noises.get(trial.problem))
     compared = comparison(time, baseline.measurement, evidence)
     if isinstance(compared, Comparable):

@@ -78,8 +78,8 @@ def export_(
         f"{len(content) / 1024:.0f} KiB",
     )
     if not as_json:
-        words = f"--bundle {shlex.quote(str(output))}"
-        print(f"next, where the GPU is: python -m tuner measure {words}", file=sys.stderr)
+        text = f"--bundle {shlex.quote(str(output))}"
+        print(f"next, where the GPU is: python -m tuner measure {text}", file=sys.stderr)
 
 
 @bundle.command("import")

@@ -100,7 +100,7 @@ def space(
     since: str | None,
     database: str | None,
     as_json: bool,
-    **words: Any,
+    **arguments: Any,
 ) -> None:
     """Prints how many configurations are feasible, which are tried last, and what rejects the others.
 
@@ -108,11 +108,11 @@ def space(
     """
     if not suggest:
         _reject_suggest_options(context)
-    elif not TargetName.parse(words["target"]).has_machine:
-        found = words["target"]
+    elif not TargetName.parse(arguments["target"]).has_machine:
+        found = arguments["target"]
         raise UsageError(f"space --suggest: target {found} runs no candidates")
-    problem = taken_problem(words)
-    request = run_request(problem, **words)
+    problem = taken_problem(arguments)
+    request = run_request(problem, **arguments)
     feasible = plan_of(composition_of(context), request).feasible
     if suggest:
         from tuner.cli.commands.suggest import suggest_constraints

@@ -68,13 +68,13 @@ def diff(
     print_found(as_json, difference_document(found), *lines)
 
 
-def _trial(store: "Store", word: str) -> "StoredTrial":
+def _trial(store: "Store", text: str) -> "StoredTrial":
     """Returns the trial with this ID or, for run:ID, the run's best trial. Raises UsageError without one."""
     from tuner.tuning.tuned_run import tuned_run
 
-    if not word.startswith("run:"):
-        return store.trial(parse_number(word))
-    number = parse_number(word.removeprefix("run:"), "run")
+    if not text.startswith("run:"):
+        return store.trial(parse_number(text))
+    number = parse_number(text.removeprefix("run:"), "run")
     best = tuned_run(store, number).best
     if best is None:
         line = f"run {number}: has no successful trial"

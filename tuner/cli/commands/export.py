@@ -64,7 +64,7 @@ def export(
     output: Path | None,
     database: str | None,
     as_json: bool,
-    **words: Any,
+    **arguments: Any,
 ) -> None:
     """Writes the best schedule of a shape, or that of a trial, or the best that stock mlir-opt runs.
 
@@ -78,8 +78,8 @@ def export(
     from tuner.run_history.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
-    if trial is not None and words["operation"] is not None:
-        found = f"--trial {trial} cannot be combined with {words['operation']}"
+    if trial is not None and arguments["operation"] is not None:
+        found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
     if output is not None and not output.name:
         raise UsageError(f"{output}: is a folder, not a file to write")
@@ -87,8 +87,8 @@ def export(
     with open_known_store(database) as store:
         if trial is not None:
             stored = store.trial(trial)
-        elif words["shape"] is not None:
-            problem = taken_problem(words)
+        elif arguments["shape"] is not None:
+            problem = taken_problem(arguments)
             stored = best_known(store, composition, problem, target or AUTO, threads, machine).best
         else:
             raise UsageError("export: the problem is missing", "give matmul 512x512x512, or --trial ID")

@@ -47,11 +47,11 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     from tuner.run_history.which_database import database_text, which_database
 
     install(which_database(database), FleetSettings(lease), role)
-    words = database_text(database and as_role(database, role))
+    arguments = database_text(database and as_role(database, role))
     print(f"the fleet is set up; a node that says nothing for {lease:g} s has lost its work")
     print("where it compiles, where it measures, and where you are:")
-    print(f"  tuner fleet worker --compile 4{words}")
-    print(f"  tuner fleet worker --measure{words}")
+    print(f"  tuner fleet worker --compile 4{arguments}")
+    print(f"  tuner fleet worker --measure{arguments}")
     print(f"  tuner tune matmul 512x512x512 --fleet{database_text(database)}")
 
 
@@ -62,7 +62,7 @@ def up(lease: float, role: str | None, database: str | None) -> None:
     show_default=True,
     help="Target of the node: auto, one of 'tuner targets', replay:FILE.",
 )
-@click.option("--compile", "seats", type=int, default=0, help="Candidates to compile at once. Default: none.")
+@click.option("--compile", "slots", type=int, default=0, help="Candidates to compile at once. Default: none.")
 @click.option("--measure", "has_device", is_flag=True, help="Measure, on the one device here.")
 @click.option("--name", default="", help="Name of this node. Default: host and process.")
 @click.option("--device", default="", help="That it alone measures on. Default: the host's.")
@@ -80,7 +80,7 @@ def up(lease: float, role: str | None, database: str | None) -> None:
 def worker(
     context: click.Context,
     target: str,
-    seats: int,
+    slots: int,
     has_device: bool,
     name: str,
     device: str,
@@ -95,20 +95,20 @@ def worker(
     from tuner.run_history.which_database import which_database
 
     source, wanted = _outcomes_of(target, composition_of(context))
-    request = NodeRequest(wanted, name, seats, has_device, device, keep_free_mib * MIB)
+    request = NodeRequest(wanted, name, slots, has_device, device, keep_free_mib * MIB)
     is_well = run_node(which_database(database), request, source, lambda line: print(line, file=sys.stderr))
     context.exit(DONE if is_well else FAILED)
 
 
-def _outcomes_of(word: str, composition: "Composition") -> "tuple[OutcomeSource, TargetName]":
+def _outcomes_of(text: str, composition: "Composition") -> "tuple[OutcomeSource, TargetName]":
     """Returns the source of a node's outcomes, and its target's name. Raises UsageError if unknown."""
     from tuner.core.target_name import TargetName
     from tuner.tuning.target_choice import resolve_target
 
-    asked = TargetName.parse(word)
+    asked = TargetName.parse(text)
     if not asked.has_machine:
         return composition.recordings.of_file(Path(asked.detail))
-    wanted = resolve_target(word, composition)
+    wanted = resolve_target(text, composition)
     return composition.outcomes(wanted), wanted
 
 

@@ -49,11 +49,11 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
     print(f"all of it took {time.monotonic() - began_s:.0f} s", file=sys.stderr)
 
 
-def _tune(nodes: "LocalNodes", words: tuple[str, ...]) -> None:
+def _tune(nodes: "LocalNodes", options: tuple[str, ...]) -> None:
     """Runs a tuning in a child process, and prints the fleet's status once while a trial is measured."""
     from tuner.cli.fleet_tables import status_text
 
-    process = _started(nodes, words, stdout=subprocess.PIPE)
+    process = _started(nodes, options, stdout=subprocess.PIPE)
     assert process.stdout is not None
     reader = threading.Thread(target=_print_result, args=(process.stdout, nodes.url))
     reader.start()
@@ -85,9 +85,9 @@ def _is_at_trials(status: "FleetStatus") -> bool:
 
 
 def _started(
-    nodes: "LocalNodes", words: tuple[str, ...], stdout: int | None = None
+    nodes: "LocalNodes", options: tuple[str, ...], stdout: int | None = None
 ) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(nodes.command(*words), stdin=subprocess.DEVNULL, stdout=stdout)
+    return subprocess.Popen(nodes.command(*options), stdin=subprocess.DEVNULL, stdout=stdout)
 
 
 def _require_end(process: "subprocess.Popen[bytes]") -> None:

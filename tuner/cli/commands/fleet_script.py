@@ -32,7 +32,7 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
         ),
         click.option("--measure", "has_device", is_flag=True, help="Measure, on the one device there."),
         click.option(
-            "--compile", "seats", type=int, default=0, metavar="N", help="Compile N candidates at once."
+            "--compile", "slots", type=int, default=0, metavar="N", help="Compile N candidates at once."
         ),
         click.option(
             "--target", default="cpu", show_default=True, help="Target of the nodes: cpu, cuda:sm_90, ..."
@@ -68,14 +68,14 @@ certificates_option = click.option(
 @click.argument("hosts", nargs=-1, required=True)
 @certificates_option
 @node_options
-def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **words: Any) -> None:
+def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **arguments: Any) -> None:
     """Prints a command line for each host. The node stays when the connection ends.
 
     Example: tuner fleet script ssh build1 build2 --compile 16 --db postgresql://tuner@db/tuner
     """
     from tuner.fleet.scripts.ssh import ssh_lines
 
-    _print("ssh", ssh_lines(_command(database, **words), hosts), as_json)
+    _print("ssh", ssh_lines(_command(database, **arguments), hosts), as_json)
 
 
 @script.command()
@@ -91,7 +91,7 @@ def slurm(
     options: tuple[str, ...],
     database: str | None,
     as_json: bool,
-    **words: Any,
+    **arguments: Any,
 ) -> None:
     """Prints a script for sbatch: a job array, each of whose jobs is a node.
 
@@ -99,7 +99,7 @@ def slurm(
     """
     from tuner.fleet.scripts.slurm import slurm_job
 
-    command = _command(database, **words)
+    command = _command(database, **arguments)
     _print("slurm", slurm_job(command, nodes, _cores(cores, command), time, options), as_json)
 
 
@@ -117,7 +117,7 @@ def kubernetes(
     secret: str,
     database: str | None,
     as_json: bool,
-    **words: Any,
+    **arguments: Any,
 ) -> None:
     """Prints a manifest for kubectl apply: a Deployment, each of whose pods is a node.
 
@@ -125,23 +125,23 @@ def kubernetes(
     """
     from tuner.fleet.scripts.kubernetes import MOUNTED, kubernetes_manifest
 
-    command = _command(database, certificates=MOUNTED if secret else "", **words)
+    command = _command(database, certificates=MOUNTED if secret else "", **arguments)
     manifest = kubernetes_manifest(command, name, nodes, _cores(cores, command), image, secret)
     _print("kubernetes", manifest, as_json)
 
 
-def _command(database: str | None, **words: Any) -> "NodeCommand":
+def _command(database: str | None, **arguments: Any) -> "NodeCommand":
     from tuner.fleet.scripts.node_command import NodeCommand
     from tuner.run_history.which_database import which_database
 
-    command = NodeCommand(which_database(database), **words)
+    command = NodeCommand(which_database(database), **arguments)
     if command.has_address_of_this_machine:
         print("note: only this machine finds that database: name its host in --db", file=sys.stderr)
     return command
 
 
 def _cores(asked: int | None, command: "NodeCommand") -> int:
-    return max(1, command.seats) if asked is None else asked
+    return max(1, command.slots) if asked is None else asked
 
 
 def _print(kind: str, text: str, as_json: bool) -> None:

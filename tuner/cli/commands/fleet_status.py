@@ -72,7 +72,7 @@ def _check(url: str, rounds: int, as_json: bool) -> int:
     click.echo(f"{count_text(len(nodes), 'node')}, {count_text(rounds, 'round')} of 3 s each", err=True)
     checks = [check_noise(node, rounds, now.lease_s, rng) for node in nodes]
     print_found(as_json, [encode(check) for check in checks], *wrapped(map(check_line, checks)))
-    return FAILED if any(check.is_loud for check in checks) else DONE
+    return FAILED if any(check.exceeds_limit for check in checks) else DONE
 
 
 def found_status(url: str) -> "FleetStatus":

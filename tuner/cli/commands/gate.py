@@ -99,13 +99,13 @@ def gate(
 
 
 def _record(
-    composition: "Composition", file: Path, words: tuple[str, ...], database: str | None, as_json: bool
+    composition: "Composition", file: Path, arguments: tuple[str, ...], database: str | None, as_json: bool
 ) -> None:
     """Writes trials to the baseline file; a trial replaces an earlier entry of the same problem."""
     from tuner.regression.gate_file import gate_file_bytes
 
     with open_known_store(database) as store:
-        entries = tuple(_entries(composition, store, words))
+        entries = tuple(_entries(composition, store, arguments))
     content = _earlier(file).with_entries(entries)
     write_atomically(file, gate_file_bytes(content))
     print_found(
@@ -115,27 +115,27 @@ def _record(
     )
 
 
-def _entries(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[GateEntry]":
+def _entries(composition: "Composition", store: "Store", arguments: tuple[str, ...]) -> "list[GateEntry]":
     from tuner.regression.gate import recorded_entry
 
     entries = []
-    for trial in _trials(composition, store, words):
+    for trial in _trials(composition, store, arguments):
         entries.append(recorded_entry(composition, store, trial))
         print(f"recorded {entries[-1].key}: trial {trial.id}", file=sys.stderr)
     return entries
 
 
-def _trials(composition: "Composition", store: "Store", words: tuple[str, ...]) -> "list[StoredTrial]":
+def _trials(composition: "Composition", store: "Store", arguments: tuple[str, ...]) -> "list[StoredTrial]":
     from tuner.core.runs import TaskQuery, TrialQuery
     from tuner.run_history.best_known import best_trials_here
     from tuner.tuning.advice import tune_command
 
     trials: list[StoredTrial] = []
-    for word in words:
+    for text in arguments:
         found = (
             best_trials_here(store, composition, TrialQuery())
-            if word == BEST
-            else (store.trial(parse_number(word)),)
+            if text == BEST
+            else (store.trial(parse_number(text)),)
         )
         if not found:
             line = "record: nothing was timed on this machine"

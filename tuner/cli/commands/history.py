@@ -157,7 +157,7 @@ def show(
 
         assert run is not None
         tuned = tuned_run(store, run)
-    document = run_document(tuned.run, tuned.counts, tuned.answer, tuned.rounds)
+    document = run_document(tuned.run, tuned.counts, tuned.selected, tuned.rounds)
     print_found(as_json, document, *wrapped(run_lines(tuned, database_text(database))))
 
 
@@ -214,7 +214,7 @@ def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
 def explain(
     context: click.Context,
     /,
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     database: str | None,
     as_json: bool,
     **options: Any,
@@ -223,19 +223,19 @@ def explain(
 
     Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
     """
-    if len(words) == 1:
-        _explain_trial(composition_of(context), words[0], database, as_json)
+    if len(arguments) == 1:
+        _explain_trial(composition_of(context), arguments[0], database, as_json)
         return
-    if len(words) != 3:
+    if len(arguments) != 3:
         raise UsageError(
-            f"explain: found {len(words)} arguments, allowed 1 or 3",
+            f"explain: found {len(arguments)} arguments, allowed 1 or 3",
             "give a trial's ID, or an operation, a shape and 'STRATEGY(KNOB=VALUE, ...)'",
         )
     from tuner.cli.commands.catalogue import plan_of
     from tuner.cli.options import parse_candidate
 
-    candidate = parse_candidate(words[2])
-    options.update(operation=words[0], shape=words[1])
+    candidate = parse_candidate(arguments[2])
+    options.update(operation=arguments[0], shape=arguments[1])
     problem = taken_problem(options)
     request = run_request(problem, **options)
     _explain_candidate(plan_of(composition_of(context), request).feasible, candidate, problem, as_json)
@@ -285,13 +285,13 @@ def _print_wrapped(as_json: bool, document: object, *lines: str) -> None:
     print_found(as_json, document, *wrapped(lines, screen_columns()))
 
 
-def _explain_trial(composition: "Composition", word: str, database: str | None, as_json: bool) -> None:
+def _explain_trial(composition: "Composition", given: str, database: str | None, as_json: bool) -> None:
     from tuner.output.explanation import explain_document, explain_lines
     from tuner.run_history.failed_ops import failed_ops
     from tuner.run_history.which_database import database_text
 
     with open_known_store(database) as store:
-        trial = store.trial(parse_number(word))
+        trial = store.trial(parse_number(given))
     failed = failed_ops(composition, trial)
     lines = explain_lines(trial, failed, database_text(database))
     print_found(as_json, explain_document(trial, failed), *lines)

@@ -58,13 +58,13 @@ def _of_database(database: str | None, seconds: float, as_json: bool) -> int:
     from tuner.bundle.pack_and_import import choose_pending, passing_bundle
     from tuner.core.runs import Imported, TrialQuery
 
-    def tell(found: Imported) -> None:
+    def report(found: Imported) -> None:
         print(f"stored {found.trials} trials in {found.runs} runs", file=sys.stderr)
 
     gpu = command.gpu_here()
     with open_known_store(database) as store:
         trials = choose_pending(store, TrialQuery(sort="number"))
-        with passing_bundle(store, trials, 0, tell) as path:
+        with passing_bundle(store, trials, 0, report) as path:
             return command.measure(
                 command.MeasuringRequest(path, seconds, None, as_json, is_local=True), lambda: gpu
             )

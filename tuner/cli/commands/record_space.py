@@ -69,7 +69,7 @@ def record_space(
     output: Path,
     database: str | None,
     as_json: bool,
-    **words: Any,
+    **arguments: Any,
 ) -> None:
     """Measures every preferred point of a shape and writes them as T4, for replays without hardware.
 
@@ -81,9 +81,9 @@ def record_space(
     composition = composition_of(context)
     _require_folder(output)
     if resume is None:
-        settings = _settings(context, **words)
+        settings = _settings(context, **arguments)
     else:
-        require_no_arguments(context, words)
+        require_no_arguments(context, arguments)
         settings = None
     opened = open_store if resume is None else open_known_store
     with opened(database) as store:
@@ -101,24 +101,24 @@ def record_space(
 def _print_resume_hint(run: int, output: Path, database: str | None) -> None:
     from tuner.run_history.which_database import database_text
 
-    words = f"{run} -o {shlex.quote(str(output))}{database_text(database)}"
+    arguments = f"{run} -o {shlex.quote(str(output))}{database_text(database)}"
     print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
-    print(f"  tuner record-space --resume {words}", file=sys.stderr)
+    print(f"  tuner record-space --resume {arguments}", file=sys.stderr)
 
 
-def _settings(context: click.Context, limit: int | None, **words: Any) -> "RunSettings":
+def _settings(context: click.Context, limit: int | None, **arguments: Any) -> "RunSettings":
     """Returns settings of a run over all preferred configurations, or over a uniform sample of ``limit``."""
     from tuner.tuning.settings import run_settings
 
     composition = composition_of(context)
-    problem = popped_problem(context, words, EXAMPLE_SIZES)
+    problem = popped_problem(context, arguments, EXAMPLE_SIZES)
     if limit is not None and limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
-    if not TargetName.parse(words["target"]).has_machine:
-        raise UsageError(f"target {words['target']!r} measures nothing: it is a recording already")
+    if not TargetName.parse(arguments["target"]).has_machine:
+        raise UsageError(f"target {arguments['target']!r} measures nothing: it is a recording already")
     sampler, trials = (ALL, 1) if limit is None else (DRAWN, limit)
     # fresh: times of other sessions are not comparable
-    request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **words)
+    request = run_request(problem, sampler=sampler, trials=trials, fresh=True, **arguments)
     settings = run_settings(request, composition)
     source = composition.outcomes(settings.target)
     feasible = source.plan(settings, source.machine(settings.target)).feasible

@@ -43,11 +43,11 @@ def report(
     if as_json and output is None:
         raise UsageError("report: --json describes the file written, so it needs -o FILE")
     from tuner.output.report.page import page_html
-    from tuner.output.report_pages import gathered, no_passes, timed_passes
+    from tuner.output.report_pages import gathered, no_pass_timings, timed_passes
     from tuner.run_history.which_database import database_text
 
     with open_known_store(database) as store:
-        passes = timed_passes(composition_of(context), store) if with_passes else no_passes
+        passes = timed_passes(composition_of(context), store) if with_passes else no_pass_timings
         found = gathered(store, run_id, limit, passes)
     page = page_html(replace(found, database_text=database_text(database)))
     if output is None:

@@ -45,7 +45,7 @@ RUN_TIMEOUT_S = 600.0
 )
 @json_option
 @click.pass_context
-def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -> None:
+def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -> None:
     """Compiles and runs a program of several operations; - is stdin.
 
     Exits with 1 when results differ, or the simulator finds work that nothing orders, a leak or the like.
@@ -59,7 +59,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **words: Any) -
     from tuner.programs.service import run_in_child
 
     text = read_text_or_stdin(payload, "MLIR text")
-    request = _request(context, text, **words)
+    request = _request(context, text, **texts)
     with named_in_errors(str(payload), text):
         report = run_in_child(request, RUN_TIMEOUT_S)
     report = replace(report, reports=tuple(in_file(each, str(payload), text) for each in report.reports))
@@ -115,8 +115,8 @@ def _compared_line(sample: "KernelSample") -> str:
     one = sample.comparison
     if one is None:
         return f"NOTHING {share}, which wrote nothing that could be compared with {sample.reference}"
-    words = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
-    return f"{one.verdict:8}{share}, {sample.elements} elements against {sample.reference}: {words}"
+    texts = f"error {one.max_error:.3g}, allowed {one.tolerance:.3g}"
+    return f"{one.verdict:8}{share}, {sample.elements} elements against {sample.reference}: {texts}"
 
 
 def time_lines(report: "ProgramReport") -> list[str]:
@@ -148,14 +148,14 @@ def _request(
     form: "Form",
     pinned: bool,
     compare: bool,
-    **words: Any,
+    **texts: Any,
 ) -> "ProgramRequest":
     from tuner.programs.lower.device_options import DeviceOptions
     from tuner.programs.options import ProgramOptions
     from tuner.programs.request import ProgramRequest
     from tuner.tuning.target_choice import resolve_target
 
-    options = ProgramOptions(DeviceOptions(form, pinned=pinned), **words)
+    options = ProgramOptions(DeviceOptions(form, pinned=pinned), **texts)
     resolved = resolve_target(target, composition_of(context), chip)
     options.require_suiting(resolved, composition_of(context))
     if compare and options.sample:

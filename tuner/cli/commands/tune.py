@@ -118,7 +118,7 @@ def tune(
     retime: bool,
     database: str | None,
     as_json: bool,
-    **words: Any,
+    **arguments: Any,
 ) -> None:
     """Tunes one operation at one size, or each matmul of a program; every trial is stored.
 
@@ -130,22 +130,22 @@ def tune(
     from tuner.tuning.settings import run_settings
 
     composition = composition_of(context)
-    fleet = popped_fleet(words, database)
+    fleet = popped_fleet(arguments, database)
     alone = composition
     if fleet is not None:
         fleet = fleet_of_run(fleet, resume, database)
-        composition = _on_fleet(composition, fleet, words)
+        composition = _on_fleet(composition, fleet, arguments)
     if retime and resume is None:
         raise UsageError("--retime needs a run", "--resume RUN")
-    if is_payload(words["operation"]) and resume is None:
-        context.exit(tune_payload(context, composition, database, as_json, **words))
-    _reject_program_options(context, entry=words.pop("entry"), arg=words.pop("arguments"))
+    if is_payload(arguments["operation"]) and resume is None:
+        context.exit(tune_payload(context, composition, database, as_json, **arguments))
+    _reject_program_options(context, entry=arguments.pop("entry"), arg=arguments.pop("arguments"))
     if resume is None:
-        problem = popped_problem(context, words, EXAMPLE_SIZES)
-        settings, limit = run_settings(run_request(problem, **words), composition), None
+        problem = popped_problem(context, arguments, EXAMPLE_SIZES)
+        settings, limit = run_settings(run_request(problem, **arguments), composition), None
     else:
-        settings, limit = None, run_limit(words.pop("trials"), words.pop("budget"))
-        require_no_arguments(context, words)
+        settings, limit = None, run_limit(arguments.pop("trials"), arguments.pop("budget"))
+        require_no_arguments(context, arguments)
     from tuner.output.formatting import wrapped
 
     opened = open_store if resume is None else open_known_store
@@ -169,18 +169,18 @@ def tune(
     context.exit(max(codes))
 
 
-def _on_fleet(composition: "Composition", fleet: "FleetRequest", words: dict[str, Any]) -> "Composition":
+def _on_fleet(composition: "Composition", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Composition":
     """Returns the composition whose work nodes of a fleet do; with --on, sets the target in ``words``.
 
     Raises UsageError for a program, which runs on this machine.
     """
     from tuner.fleet.kind import fleet_composition
 
-    operation = words["operation"]
+    operation = arguments["operation"]
     if is_payload(operation):
         raise UsageError(f"--fleet cannot be combined with {operation}: programs run on this machine")
     if operation is not None and fleet.on:
-        words["target"] = target_text(fleet, words["target"])
+        arguments["target"] = target_text(fleet, arguments["target"])
     return fleet_composition(composition, fleet)
 
 
@@ -193,8 +193,8 @@ def _resume_text(run: int, fleet: "FleetRequest | None", database: str | None) -
     return f"tuner tune --resume {run}{on_fleet}{on}{database_text(database)}"
 
 
-def _reject_program_options(context: click.Context, **words: object) -> None:
-    for name, found in words.items():
+def _reject_program_options(context: click.Context, **arguments: object) -> None:
+    for name, found in arguments.items():
         if found:
             line = f"--{name} needs a program: a file of MLIR in place of an operation and a shape"
             options = typed_options(context, (*OF_ONE_PROBLEM, "threads"))
@@ -207,19 +207,19 @@ def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | Non
     from tuner.output.result import failure_lines, result_lines, verified_lines
     from tuner.run_history.which_database import database_text
 
-    words = database_text(database)
+    arguments = database_text(database)
     if as_json:
-        print_json(tune_document(tuned.run, tuned.counts, tuned.answer, tuned.seconds))
-    elif tuned.answer is not None:
-        print("\n".join(wrapped(result_lines(tuned, tuned.answer, words))))
+        print_json(tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds))
+    elif tuned.selected is not None:
+        print("\n".join(wrapped(result_lines(tuned, tuned.selected, arguments))))
     elif tuned.has_worked:
-        print("\n".join(wrapped(verified_lines(tuned, _promising(store, tuned.run.id), words))))
+        print("\n".join(wrapped(verified_lines(tuned, _promising(store, tuned.run.id), arguments))))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
         print(f"  {go_on}", file=sys.stderr)
     elif not tuned.has_worked:
         reasons = _reasons(store, tuned.run.id)
-        print("\n".join(failure_lines(tuned, reasons, words)), file=sys.stderr)
+        print("\n".join(failure_lines(tuned, reasons, arguments)), file=sys.stderr)
 
 
 def _promising(store: "Store", run: int) -> "tuple[PendingTrial, ...]":

@@ -33,7 +33,7 @@ def target_text(fleet: "FleetRequest", target: str) -> str:
     from tuner.fleet.kind import target_on
 
     asked = TargetName.parse(target)
-    first, *_ = [target_on(fleet, word, asked.kind).text for word in fleet.on]
+    first, *_ = [target_on(fleet, given, asked.kind).text for given in fleet.on]
     return first if asked.has_machine else target
 
 
@@ -48,11 +48,11 @@ def followers(
     from tuner.tuning.following import following
 
     tuned = leader
-    for word in fleet.on[1:]:
+    for given in fleet.on[1:]:
         if tuned.is_interrupted or not tuned.has_worked:
             return
-        target = target_on(fleet, word, leader.run.settings.target.kind)
-        there = fleet_composition(composition, replace(fleet, machine=word, on=()))
+        target = target_on(fleet, given, leader.run.settings.target.kind)
+        there = fleet_composition(composition, replace(fleet, machine=given, on=()))
         settings, begun = following(leader.run, target, there, store)
         tuned = run_session(there, store, settings, begun)
         yield tuned
@@ -72,8 +72,10 @@ def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[
     lines = [f"compromise {first.strategy}{most}", knobs_line(first.choices)]
     for tuned, trial, one in zip(all_tuned, found.trials, compared, strict=True):
         time = f"{seconds_text(trial.best_s or 0.0)} on {tuned.run.machine.name}"
-        words = f"no ratio to the best: {one.reason}" if isinstance(one, NotComparable) else _slower_text(one)
-        lines.append(f"          {time}: {words}, trial {trial.id}")
+        phrase = (
+            f"no ratio to the best: {one.reason}" if isinstance(one, NotComparable) else _slower_text(one)
+        )
+        lines.append(f"          {time}: {phrase}, trial {trial.id}")
     return lines
 
 
@@ -83,7 +85,7 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
     from tuner.output.json_documents import tune_document
 
     found = _compromise(all_tuned, store)
-    runs = [tune_document(each.run, each.counts, each.answer, each.seconds) for each in all_tuned]
+    runs = [tune_document(each.run, each.counts, each.selected, each.seconds) for each in all_tuned]
     if found is None:
         return {"runs": runs, "compromise": None}
     candidate = found.trials[0].record.candidate

@@ -29,7 +29,7 @@ def is_payload(operation: object) -> bool:
 
 
 def tune_payload(
-    context: click.Context, composition: "Composition", database: str | None, as_json: bool, **words: Any
+    context: click.Context, composition: "Composition", database: str | None, as_json: bool, **texts: Any
 ) -> int:
     """Tunes the matmuls of a program, prints the result and returns the exit code. Raises UsageError."""
     from tuner.cli.signals import ended_by_signals
@@ -43,17 +43,17 @@ def tune_payload(
     from tuner.tuning.settings import run_settings
     from tuner.tuning.target_choice import require_runs_here, resolve_target
 
-    _require_program_options(context, words)
-    of_runs = {name: word for name, word in words.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
-    resolved = resolve_target(words["target"], composition, words["chip"])
+    _require_program_options(context, texts)
+    of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
+    resolved = resolve_target(texts["target"], composition, texts["chip"])
     program_support(resolved, composition)
-    require_runs_here(resolved, composition, f"tuner tune {shlex.quote(words['operation'])}")
+    require_runs_here(resolved, composition, f"tuner tune {shlex.quote(texts['operation'])}")
     request = ProgramRequest(
-        text=read_text_or_stdin(Path(words["operation"]), "MLIR text"),
+        text=read_text_or_stdin(Path(texts["operation"]), "MLIR text"),
         target=resolved,
-        entry=words["entry"],
-        options=ProgramOptions(seed=words["seed"]),
-        arguments=words["arguments"],
+        entry=texts["entry"],
+        options=ProgramOptions(seed=texts["seed"]),
+        arguments=texts["arguments"],
         is_compared=True,
     )
     interruption = Interruption()
@@ -62,7 +62,7 @@ def tune_payload(
         tuned = tuning.tune(
             request,
             lambda problem: run_settings(run_request(problem, **of_runs), composition),
-            words["operation"],
+            texts["operation"],
         )
     _print(tuned, as_json)
     return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
@@ -114,18 +114,18 @@ def _gain_text(gain: "Comparable | NotComparable") -> str:
     return f"{gain.speed:.2f} times (95 % interval {low:.2f} .. {high:.2f})"
 
 
-def _require_program_options(context: click.Context, words: dict[str, Any]) -> None:
+def _require_program_options(context: click.Context, texts: dict[str, Any]) -> None:
     """Raises UsageError for options that cannot be combined with a payload."""
     from click.core import ParameterSource
 
     given = [
         name for name in OF_ONE_PROBLEM if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     ]
-    if words["shape"] is not None or given:
-        found = words["shape"] or f"--{given[0].replace('_', '-')}"
+    if texts["shape"] is not None or given:
+        found = texts["shape"] or f"--{given[0].replace('_', '-')}"
         raise UsageError(f"tune: {found} cannot be combined with a program: its types come from the file")
-    if words["threads"] != 1:
-        raise UsageError(f"threads: found {words['threads']}, allowed 1: a whole program runs in one thread")
+    if texts["threads"] != 1:
+        raise UsageError(f"threads: found {texts['threads']}, allowed 1: a whole program runs in one thread")
 
 
 def _print(tuned: "TunedProgram", as_json: bool) -> None:

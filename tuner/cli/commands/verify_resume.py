@@ -70,7 +70,7 @@ def verify_resume(
     settings = settings_on(file, sampler, trials, seed)
     if on_fleet:
         numbers = ("--runs", str(runs), "--trials", str(trials), "--seed", str(seed))
-        chosen = (word for name in sampler for word in ("--sampler", name))
+        chosen = (text for name in sampler for text in ("--sampler", name))
         context.exit(_on_fleet("--file", str(file), *numbers, *chosen, *["--json"] * as_json))
     checks = []
     click.echo(f"0/{runs} begins with runs that nothing happens to", err=True)
@@ -87,11 +87,11 @@ def _shipped() -> Path:
     return Path(str(importlib.resources.files("tuner") / "recorded" / SHIPPED))
 
 
-def _on_fleet(*words: str) -> int:
+def _on_fleet(*arguments: str) -> int:
     """Runs the fleet's fault-injection test, which needs a clone of the repository; returns its exit code."""
     if not (CLONE / f"{ON_FLEET.replace('.', '/')}.py").is_file():
         raise UsageError("--fleet: missing benchmarks/fleet: run it in a clone of the repository")
-    return subprocess.run([sys.executable, "-m", ON_FLEET, *words], cwd=CLONE, check=False).returncode
+    return subprocess.run([sys.executable, "-m", ON_FLEET, *arguments], cwd=CLONE, check=False).returncode
 
 
 def _checks(

@@ -21,7 +21,7 @@ class NodeCommand:
 
     url: str  # of the fleet's database, without a password: others read scripts
     target: str = "cpu"
-    seats: int = 0  # candidates compiled at once
+    slots: int = 0  # candidates compiled at once
     has_device: bool = False  # it measures, as the only node of its device
     certificates: str = ""  # folder on the node, of ca.crt, tls.crt and tls.key
     program: str = "tuner"
@@ -34,9 +34,9 @@ class NodeCommand:
                 "fleet: the database's URL holds a password, and others can read scripts: use "
                 "certificates, or ~/.pgpass on the nodes"
             )
-        if self.seats < 0:
-            raise UsageError(f"compile: found {self.seats}, allowed 1 or more")
-        if not self.seats and not self.has_device:
+        if self.slots < 0:
+            raise UsageError(f"compile: found {self.slots}, allowed 1 or more")
+        if not self.slots and not self.has_device:
             raise UsageError("fleet: a node has nothing to do", "--compile N, --measure or both")
         one_line("target", self.target)
         one_line("program", self.program)
@@ -49,7 +49,7 @@ class NodeCommand:
 
         The database is not among them: other users of a machine see arguments.
         """
-        compile_options = ("--compile", str(self.seats)) if self.seats else ()
+        compile_options = ("--compile", str(self.slots)) if self.slots else ()
         measure_options = ("--measure",) if self.has_device else ()
         return (self.program, "fleet", "worker", "--target", self.target, *compile_options, *measure_options)
 

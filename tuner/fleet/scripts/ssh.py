@@ -17,8 +17,8 @@ def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
     return "".join(f"ssh -n {_host(host)} {shlex.quote(remote)}\n" for host in hosts)
 
 
-def _host(word: str) -> str:
+def _host(text: str) -> str:
     """Returns a host's name, quoted for a shell. Raises UsageError for a name that ssh reads as an option."""
-    if word.startswith("-"):
-        raise UsageError(f"host: found {word!r}, allowed a name or an address, such as me@build1")
-    return shlex.quote(one_line("host", word))
+    if text.startswith("-"):
+        raise UsageError(f"host: found {text!r}, allowed a name or an address, such as me@build1")
+    return shlex.quote(one_line("host", text))

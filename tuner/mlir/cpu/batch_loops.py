@@ -12,19 +12,21 @@ from tuner.core.target import Partition
 from tuner.mlir.cpu.lowering import EXPORTED
 
 
-def with_batch_loops(llvm_text: str, panels: tuple[Partition, ...], strides_bytes: tuple[int, ...]) -> str:
+def with_batch_loops(
+    llvm_text: str, partitions: tuple[Partition, ...], strides_bytes: tuple[int, ...]
+) -> str:
     """Returns the text with a loop for each partition of more than one matrix.
 
     ``strides_bytes`` has one stride per argument: the distance of its consecutive matrices.
     """
-    looped = {panel.called: panel for panel in panels if panel.matrices > 1}
+    looped = {partition.called: partition for partition in partitions if partition.matrices > 1}
     if not looped:
         return llvm_text
     module, brace, _ = llvm_text.rstrip().rpartition("}")
-    return module + "".join(_loop(panel, strides_bytes) for panel in looped.values()) + brace + "\n"
+    return module + "".join(_loop(partition, strides_bytes) for partition in looped.values()) + brace + "\n"
 
 
-def _loop(panel: Partition, strides_bytes: tuple[int, ...]) -> str:
+def _loop(partition: Partition, strides_bytes: tuple[int, ...]) -> str:
     numbers = range(len(strides_bytes))
     parameters = ", ".join(f"%p{number}: !llvm.ptr" for number in numbers)
     arguments = ", ".join(f"%q{number}" for number in numbers)
@@ -36,16 +38,16 @@ def _loop(panel: Partition, strides_bytes: tuple[int, ...]) -> str:
 """
         for number, stride in enumerate(strides_bytes)
     )
-    return f"""  llvm.func @{panel.called}({parameters}) attributes {{{EXPORTED}}} {{
+    return f"""  llvm.func @{partition.called}({parameters}) attributes {{{EXPORTED}}} {{
     %first = llvm.mlir.constant(0 : i64) : i64
     %step = llvm.mlir.constant(1 : i64) : i64
-    %matrices = llvm.mlir.constant({panel.matrices} : i64) : i64
+    %matrices = llvm.mlir.constant({partition.matrices} : i64) : i64
     llvm.br ^next(%first : i64)
   ^next(%matrix: i64):
     %is_left = llvm.icmp "slt" %matrix, %matrices : i64
     llvm.cond_br %is_left, ^one, ^end
   ^one:
-{places}    llvm.call @{panel.entry}({arguments}) : ({types}) -> ()
+{places}    llvm.call @{partition.entry}({arguments}) : ({types}) -> ()
     %more = llvm.add %matrix, %step : i64
     llvm.br ^next(%more : i64)
   ^end:

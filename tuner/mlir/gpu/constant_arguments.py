@@ -21,7 +21,7 @@ from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 
 
-def bring_constant_arguments(module: ir.Module) -> int:
+def propagate_constant_arguments(module: ir.Module) -> int:
     """Rewrites kernels that use ``gpu.dynamic_shared_memory``; returns how many arguments were constant."""
     found = 0
     for function in walk(module, "gpu.func"):

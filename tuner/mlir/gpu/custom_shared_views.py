@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op
 from tuner.mlir.rewrite.definitions import constant_of
-from tuner.mlir.rewrite.launch_operands import asked_shared_bytes
+from tuner.mlir.rewrite.launch_operands import shared_bytes_operand
 from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.type_sizes import memref_bytes
@@ -53,7 +53,7 @@ def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
     A launch without a request gets what the views need. Raises CandidateError: RESOURCES for a launch that
     requests less than that, COMPILE for a launch without a request where the need is not known.
     """
-    asked = asked_shared_bytes(launch)
+    asked = shared_bytes_operand(launch)
     if asked is None:
         if views.unbounded:
             found = "found a place that is not constant and no dynamic_shared_memory_size"

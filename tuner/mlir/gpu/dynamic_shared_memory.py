@@ -25,7 +25,7 @@ from tuner.mlir.gpu.shared_lifetimes import SharedMemoryLiveness
 from tuner.mlir.gpu.shared_memory_packing import AllocationRequest, align, first_fit_offsets, total_bytes
 from tuner.mlir.gpu.tensor_maps import box_alignment_bytes
 from tuner.mlir.rewrite.building import index, value
-from tuner.mlir.rewrite.launch_operands import asked_shared_bytes, launches_of, set_shared_bytes
+from tuner.mlir.rewrite.launch_operands import launches_of, set_shared_bytes, shared_bytes_operand
 from tuner.mlir.rewrite.located_error import location_of
 from tuner.mlir.rewrite.symbols import function_type, name_of
 from tuner.mlir.rewrite.type_sizes import is_row_major, is_workgroup, memref_bytes
@@ -102,7 +102,7 @@ def _rewrite(module: ir.Module, function: Op) -> SharedBlock:
     for op in own:
         _move_after(op, behind)
     for launch in launches:
-        set_shared_bytes(launch, behind, asked_shared_bytes(launch))
+        set_shared_bytes(launch, behind, shared_bytes_operand(launch))
     return SharedBlock(name, behind + views.bytes, alignment_bytes)
 
 

@@ -14,7 +14,7 @@ from tuner.mlir.bindings import gpu, ir
 from tuner.mlir.gpu.batches import choose_matrices, for_every_matrix, note_batches
 from tuner.mlir.gpu.chip_guards import reject_what_the_chip_lacks, reject_what_was_not_lowered
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
-from tuner.mlir.gpu.constant_arguments import bring_constant_arguments
+from tuner.mlir.gpu.constant_arguments import propagate_constant_arguments
 from tuner.mlir.gpu.copies_in_kernels import expand_copies
 from tuner.mlir.gpu.device_atomics import relax_reductions
 from tuner.mlir.gpu.dynamic_shared_globals import use_dynamic_shared_globals
@@ -123,7 +123,7 @@ def outline_kernels(module: ir.Module, chip: Chip) -> int:
     use_private_memory(module)
     use_dynamic_shared_globals(module)
     align_shared_globals(module)
-    if bring_constant_arguments(module):
+    if propagate_constant_arguments(module):
         run_passes(module, CLEAN)
     blocks = use_dynamic_shared_memory(module, chip.max_shared_bytes)
     return max((block.alignment_bytes for block in blocks), default=1)

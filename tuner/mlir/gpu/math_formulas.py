@@ -36,7 +36,7 @@ ERF = (
     *(0.12837916612625122, -0.37612634897232056, 0.11283692717552185, -0.026859225705266),
     *(0.005200604442507029, -0.0008137852419167757, 8.349603012902662e-05),
 )
-ERF_BEND = 0.92  # erf is computed by erfc from here on
+ERF_THRESHOLD = 0.92  # erf is computed by erfc from here on
 # -log(erfc(a)) / a - 1 for 0.87 <= a <= 4; 2**-29.8 of erf(a)
 ERFC = (
     *(0.12862008810043335, 0.6352686882019043, 0.10603948682546616, -0.0235893577337265),
@@ -77,7 +77,7 @@ def erf(x: Term) -> Term:
     clamped = _at_most(size, 4.0)  # above 4 the result is 1
     logarithm = clamped.polynomial(ERFC).fma(clamped, clamped)
     far = size.constant(1.0) - exp(logarithm * -1.0)
-    return far.replaced(size < ERF_BEND, near).math("copysign", x)
+    return far.replaced(size < ERF_THRESHOLD, near).math("copysign", x)
 
 
 def log(x: Term) -> Term:

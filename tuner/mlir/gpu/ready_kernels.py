@@ -60,7 +60,7 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
     return names
 
 
-def forget_code(module: ir.Module) -> None:
+def drop_code(module: ir.Module) -> None:
     """Removes the code of every ``gpu.module`` that has its code; the bodies stay, for readers of the IR."""
     for holder in walk(module, "gpu.module"):
         if is_ready(holder):

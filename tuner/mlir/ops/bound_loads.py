@@ -19,7 +19,7 @@ load becomes an ``scf.if``. Not handled: other forms of reads, vectors of severa
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import branch, integers, plus, value, zero
-from tuner.mlir.rewrite.padded_views import Bounds, bounds_of, elements_inside, is_all_or_nothing, is_inside
+from tuner.mlir.rewrite.padded_views import Bounds, bounds_of, elements_inside, is_inside, is_width_aligned
 from tuner.mlir.rewrite.type_sizes import is_workgroup
 from tuner.mlir.rewrite.walking import walk
 
@@ -52,7 +52,7 @@ def _guard(load: Op, bounds: Bounds, is_synchronous: bool) -> None:
     with load.location, ir.InsertionPoint(load):
         if not is_synchronous and _fills_shared_memory(load):
             guarded = _masked(load, bounds, width)
-        elif is_all_or_nothing(bounds, rank, width):
+        elif is_width_aligned(bounds, rank, width):
             guarded = _whole_or_zero(load, list(load.operands)[1:], bounds, load.results[0].type)
         else:
             guarded = _element_by_element(load, bounds, width)

@@ -13,7 +13,7 @@ whose meaning would change; nonzero constants where an integer replaces a float.
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ops.dialect import InPlaceOp, text
-from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic, has_numbers
+from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic, has_nonzero_constant
 
 
 class ElementTypesOp(InPlaceOp, name="element_types"):
@@ -31,7 +31,7 @@ class ElementTypesOp(InPlaceOp, name="element_types"):
         reason = has_arithmetic(function, retyping.old)
         if reason is not None:
             return f"found {reason} on {retyping.old}, allowed moves and products"
-        if not retyping.keeps_numbers and has_numbers(function, retyping.old):
+        if not retyping.converts_constants and has_nonzero_constant(function, retyping.old):
             return f"found a number of {retyping.old}, allowed zeros to become {retyping.new}"
         retyping.change(function)
         return None

@@ -62,7 +62,7 @@ def _replace(product: Op, kind: str) -> None:
     a, b, c = product.operands
     sums = ir.VectorType(c.type)
     with product.location, ir.InsertionPoint(product):
-        operands = [*_words(a), *_words(b), *_elements(c, sums)]
+        operands = [*_text(a), *_text(b), *_elements(c, sums)]
         result = value(
             "llvm.inline_asm",
             ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * REGISTERS[2])})>"),
@@ -80,7 +80,7 @@ def _replace(product: Op, kind: str) -> None:
     product.erase()
 
 
-def _words(fragment: Value) -> list[Value]:
+def _text(fragment: Value) -> list[Value]:
     """Creates the 32-bit registers of a fragment of bytes."""
     word = ir.IntegerType.get_signless(32)
     kind = ir.VectorType.get([ir.VectorType(fragment.type).shape[0], 1], word)

@@ -34,6 +34,7 @@ from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ops.wgmma.block_matmul import BlockMatmul, Knobs, read_matmul
 from tuner.mlir.ops.wgmma.consumer import Consumer
 from tuner.mlir.ops.wgmma.epilogue import create_stores
+from tuner.mlir.ops.wgmma.integers import as_i32, calculate, compare
 from tuner.mlir.ops.wgmma.launch import (
     block_id,
     block_rank,
@@ -52,7 +53,6 @@ from tuner.mlir.ops.wgmma.producer import Source, create_producer
 from tuner.mlir.ops.wgmma.ring import Place, Ring
 from tuner.mlir.ops.wgmma.staged_stores import StagedStores
 from tuner.mlir.ops.wgmma.tile_loop import BlockTiles, Corner
-from tuner.mlir.ops.wgmma.words import as_word, calculate, compare
 from tuner.mlir.rewrite.building import branch, create
 from tuner.mlir.rewrite.epilogues import find_epilogue
 from tuner.mlir.rewrite.walking import walk
@@ -144,11 +144,11 @@ def _create_block(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles, map
 
     def produce() -> None:
         rank = block_rank() if plan.cluster_blocks > 1 else None
-        part = as_word(block_id("z")) if plan.splits > 1 else None
+        part = as_i32(block_id("z")) if plan.splits > 1 else None
         first_k = part if part is None else calculate("muli", part, plan.k_tiles * plan.a.depth)
 
         def fetch(corner: Corner, place: Place) -> Place:
-            row, column = map(as_word, corner())
+            row, column = map(as_i32, corner())
             a = Source(plan.a, 0, maps[0], row, rank if plan.a.parts > 1 else None)
             b = Source(plan.b, plan.a.bytes, maps[1], column, rank if plan.b.parts > 1 else None)
             return create_producer(ring, (a, b), place, first_k)

@@ -22,6 +22,6 @@ def is_contiguous(memref: Type) -> bool:
     return isinstance(memref, ir.MemRefType) and contiguous_dimensions(memref) == memref.rank
 
 
-def begins_at_its_pointer(memref: Type) -> bool:
+def has_zero_offset(memref: Type) -> bool:
     """Returns whether a memref type's offset is 0: its aligned pointer points to the first element."""
     return bool(memref.get_strides_and_offset()[1] == 0)

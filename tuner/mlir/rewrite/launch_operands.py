@@ -50,11 +50,11 @@ def constant(launch: Op, value: Value, what: str) -> int:
 
 def shared_bytes(launch: Op) -> int:
     """Returns the launch's dynamic shared memory in bytes. Raises CandidateError(COMPILE) if not constant."""
-    asked = asked_shared_bytes(launch)
+    asked = shared_bytes_operand(launch)
     return 0 if asked is None else constant(launch, asked, "dynamic_shared_memory_size")
 
 
-def asked_shared_bytes(launch: Op) -> Value | None:
+def shared_bytes_operand(launch: Op) -> Value | None:
     """Returns the launch's dynamic_shared_memory_size operand, an i32; None if it has none."""
     asked = operands(launch, SHARED_BYTES)
     return asked[0] if asked else None

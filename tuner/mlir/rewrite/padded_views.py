@@ -47,7 +47,7 @@ def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
     return whole
 
 
-def is_all_or_nothing(bounds: Bounds, rank: int, width: int) -> bool:
+def is_width_aligned(bounds: Bounds, rank: int, width: int) -> bool:
     """Returns whether the last dimension has no bound, or a bound that is a multiple of ``width``.
 
     A vector of that width, at a multiple of it, is then never cut by the bound.
@@ -59,7 +59,7 @@ def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
     """Creates the number (an index) of elements within bounds, of ``width`` in a row from ``indices`` on."""
     kind = ir.IndexType.get()
     last = len(indices) - 1
-    if is_all_or_nothing(bounds, len(indices), width):
+    if is_width_aligned(bounds, len(indices), width):
         return value("arith.select", kind, is_inside(indices, bounds), index(width), index(0))
     left = value("arith.subi", kind, index(bounds[last]), indices[last])
     count = value("arith.maxsi", kind, value("arith.minsi", kind, left, index(width)), index(0))

@@ -43,7 +43,7 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
 
     ``pieces`` are vectors of two sums, one per tile; the number of tiles is a power of two.
     """
-    rows = [_words(piece) for piece in pieces]
+    rows = [_text(piece) for piece in pieces]
     distance = 1
     while distance < len(rows):
         is_upper = _has_bit(lane, distance)
@@ -96,7 +96,7 @@ def _has_bit(lane: Value, bit: int) -> Value:
     return value("arith.cmpi", ir.IntegerType.get_signless(1), of_lane, one, predicate=equal)
 
 
-def _words(piece: Value) -> list[Value]:
+def _text(piece: Value) -> list[Value]:
     """Creates the 32-bit registers of a piece: two for 32-bit sums, one for both 16-bit sums."""
     kind = ir.VectorType(piece.type)
     if kind.element_type.width == WORD_BITS:

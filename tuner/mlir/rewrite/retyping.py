@@ -22,7 +22,7 @@ class Retyping:
         return all(isinstance(each, NUMBERS) for each in both) and self.old.width == self.new.width
 
     @property
-    def keeps_numbers(self) -> bool:
+    def converts_constants(self) -> bool:
         """Returns whether nonzero constants can be converted: both types are floats, or both integers."""
         both = (self.old, self.new)
         return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
@@ -101,7 +101,7 @@ def _element(kind: Type) -> Type:
     return kind.element_type if isinstance(kind, ir.ShapedType) else kind
 
 
-def has_numbers(root: Op, element: Type) -> bool:
+def has_nonzero_constant(root: Op, element: Type) -> bool:
     """Returns whether there is a nonzero constant of the element type."""
     constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
     return any(_is_number(each, element) for each in constants)

@@ -44,6 +44,6 @@ def parents_of(op: Op) -> Iterator[Op]:
         yield op
 
 
-def holder_of(op: Op, block: Block) -> Op | None:
+def ancestor_in_block(op: Op, block: Block) -> Op | None:
     """Returns the op of ``block`` that is ``op`` or one of its parents within its function, else None."""
     return next((each for each in (op, *parents_of(op)) if each.block == block), None)

@@ -30,14 +30,14 @@ class Card:
 
 def card_of(best: BestKnown) -> Card:
     """Returns the card of a problem's best result."""
-    run, trial = best.run, best.answer.best
+    run, trial = best.run, best.selected.best
     compared = against_baseline(run, trial)
     return Card(
         best=best,
         trust=badge_of(run, trial),
         ratio=speed_ratio_text(compared) if isinstance(compared, Comparable) else "",
         objection=compared.reason if isinstance(compared, NotComparable) else "",
-        speeds=_speeds(run, best.answer.measurement),
+        speeds=_speeds(run, best.selected.measurement),
     )
 
 

@@ -17,7 +17,7 @@ TRIALS_SHOWN_OF_RUN = 300  # the least limit per run, however many runs there ar
 class BestKnown:
     """The best result of one problem on one machine."""
 
-    answer: SelectedResult
+    selected: SelectedResult
     run: Run  # of the best trial
     passes: tuple[PassSeconds, ...] = ()  # of compiling the best trial again; () if not requested
 

@@ -50,7 +50,7 @@ class Convergence:
     """The data of a convergence plot, with coordinates in the plot's units."""
 
     speeds: tuple[Speed, ...]  # first timings, by number
-    finals: tuple[Speed, ...]  # of the final re-measurement, interleaved; fastest first
+    final_times: tuple[Speed, ...]  # of the final re-measurement, interleaved; fastest first
     failed: tuple[int, ...]  # trial numbers
     phases: tuple[Phase, ...]
     baseline: float | None  # GFLOP/s
@@ -65,7 +65,7 @@ class Convergence:
     @property
     def right(self) -> float:
         """Returns the x coordinate of the right edge of the plot."""
-        return WIDTH + (FINALS if self.finals else 0.0)
+        return WIDTH + (FINALS if self.final_times else 0.0)
 
     @property
     def turns(self) -> tuple[Speed, ...]:
@@ -90,7 +90,7 @@ class Convergence:
         bands = [
             Band(phase.name, x, end - x) for phase, x, end in zip(self.phases, starts, ends, strict=True)
         ]
-        return (*bands, *[Band("final re-measurement", WIDTH, FINALS)] * bool(self.finals))
+        return (*bands, *[Band("final re-measurement", WIDTH, FINALS)] * bool(self.final_times))
 
     @property
     def up(self) -> Ticks:
@@ -122,7 +122,7 @@ class Convergence:
 
     def final_x(self, place: int) -> float:
         """Returns the x coordinate of a re-measured trial; the fastest has place 1."""
-        return WIDTH + FINALS / (len(self.finals) + 1) * place
+        return WIDTH + FINALS / (len(self.final_times) + 1) * place
 
     def y(self, speed: float) -> float:
         """Returns the y coordinate of a speed in GFLOP/s, measured from the top."""
@@ -140,7 +140,7 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
     )
     if not speeds:
         return None
-    finals = tuple(
+    final_times = tuple(
         Speed(trial.id, trial.number, problem.flop / trial.final.median_s / 1e9)
         for trial in by_number
         if trial.final is not None
@@ -148,12 +148,12 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
     baseline = gflop_per_s(problem, None if run.baseline is None else run.baseline.measurement.median_s)
     return Convergence(
         speeds=speeds,
-        finals=tuple(sorted(finals, key=lambda each: -each.gflop_per_s)),
+        final_times=tuple(sorted(final_times, key=lambda each: -each.gflop_per_s)),
         failed=tuple(t.number for t in by_number if t.record.status == "failed"),
         phases=phases_of(run, trials),
         baseline=baseline,
         count=by_number[-1].number + 1,
-        top=HEADROOM * max(baseline or 0.0, *(each.gflop_per_s for each in (*speeds, *finals))),
+        top=HEADROOM * max(baseline or 0.0, *(each.gflop_per_s for each in (*speeds, *final_times))),
     )
 
 

@@ -22,7 +22,7 @@ class Section:
 
     run: Run
     counts: Counts
-    answer: SelectedResult | None  # None: no trial was timed
+    selected: SelectedResult | None  # None: no trial was timed
     trust: Badge
     is_trusted: bool  # whether ratios of the run's times may be printed
     convergence: Convergence | None
@@ -43,12 +43,16 @@ class Section:
 def section_of(reported: ReportedRun, runs: int) -> Section:
     """Returns the section of a run on a page of ``runs`` runs."""
     run, trials, shown = reported.run, reported.trials, shown_trials(reported, runs)
-    answer, ablation, kinds = select_result(trials, run.noise), ablate(trials), failure_kinds(run.id, trials)
-    best = None if answer is None else answer.best
+    selected, ablation, kinds = (
+        select_result(trials, run.noise),
+        ablate(trials),
+        failure_kinds(run.id, trials),
+    )
+    best = None if selected is None else selected.best
     return Section(
         run=run,
         counts=reported.counts,
-        answer=answer,
+        selected=selected,
         trust=badge_of(run, best),
         is_trusted=best is not None and not distrust(run, best),
         convergence=convergence_of(run, trials),

@@ -28,8 +28,8 @@ def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tupl
     for trial in shown:
         candidate = trial.record.candidate
         choices = knobs_text([pair for pair in candidate.choices if pair[0] in knobs])
-        words = f"{candidate.strategy} {choices}" if len(strategies) > 1 else choices
-        listed.append(ListedTrial(trial.id, _outcome(trial), words, kinds.get(trial.id, "")))
+        text = f"{candidate.strategy} {choices}" if len(strategies) > 1 else choices
+        listed.append(ListedTrial(trial.id, _outcome(trial), text, kinds.get(trial.id, "")))
     return tuple(listed)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tuner.programs.interpret import flat_memory
-from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.buffer_view import BufferView, with_trailing_axes
 from tuner.programs.interpret.element_types import Array, ElementType
 from tuner.programs.interpret.frame import LaneFrame, require
 
@@ -25,7 +25,9 @@ def check_bytes(
 ) -> None:
     """Raises CandidateError(RUN) for an address that is misaligned or outside the bytes of its buffer."""
     axes = addresses.ndim - 2
-    inside = (addresses >= behind(view.low, axes)) & (addresses + size_bytes <= behind(view.high, axes))
+    inside = (addresses >= with_trailing_axes(view.low, axes)) & (
+        addresses + size_bytes <= with_trailing_axes(view.high, axes)
+    )
     require(inside, frame, where, "found an address outside of its buffer")
     if align_bytes > 1:
         is_aligned = addresses % align_bytes == 0
@@ -53,9 +55,9 @@ def store_element(
     addresses = view.at(indices, kind.size_bytes)
     check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
     axes = len(kind.shape)
-    targets = behind(addresses, axes) + kind.offsets_bytes
-    shape = np.broadcast_shapes(targets.shape, values.shape, behind(frame.mask, axes).shape)
-    chosen = np.broadcast_to(behind(frame.mask, axes), shape)
+    targets = with_trailing_axes(addresses, axes) + kind.offsets_bytes
+    shape = np.broadcast_shapes(targets.shape, values.shape, with_trailing_axes(frame.mask, axes).shape)
+    chosen = np.broadcast_to(with_trailing_axes(frame.mask, axes), shape)
     targets, values = np.broadcast_to(targets, shape), np.broadcast_to(values, shape)
     flat_memory.write(kind.dtype, targets[chosen], values[chosen])
 
@@ -89,7 +91,7 @@ def store_where(
     Raises CandidateError(RUN) for an access out of bounds.
     """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
-    mask = behind(frame.mask, addresses.ndim - 2)
+    mask = with_trailing_axes(frame.mask, addresses.ndim - 2)
     shape = np.broadcast_shapes(addresses.shape, values.shape, mask.shape, wanted.shape)
     chosen = np.broadcast_to(mask & wanted, shape)
     targets, values = np.broadcast_to(addresses, shape), np.broadcast_to(values, shape)
@@ -101,7 +103,9 @@ def require_bytes_where(
 ) -> None:
     """Raises CandidateError(RUN) for a wanted address that is misaligned or outside the buffer's bytes."""
     axes, size = addresses.ndim - 2, kind.dtype.itemsize
-    inside = (addresses >= behind(view.low, axes)) & (addresses + size <= behind(view.high, axes))
+    inside = (addresses >= with_trailing_axes(view.low, axes)) & (
+        addresses + size <= with_trailing_axes(view.high, axes)
+    )
     require(inside | ~wanted, frame, where, "found an address outside of its buffer")
     require((addresses % size == 0) | ~wanted, frame, where, f"found no multiple of {size}")
 
@@ -140,7 +144,7 @@ def _gather(active: Array, kind: ElementType, addresses: Array) -> Array:
     """Reads at addresses that are valid in active lanes; inactive lanes read at an active lane's address."""
     if not active.all():
         addresses = np.where(active, addresses, addresses[active][0])
-    return flat_memory.read(kind.dtype, behind(addresses, len(kind.shape)) + kind.offsets_bytes)
+    return flat_memory.read(kind.dtype, with_trailing_axes(addresses, len(kind.shape)) + kind.offsets_bytes)
 
 
 def _refuse_index(frame: LaneFrame, where: str, axis: int, index: Array, size: Array, inside: Array) -> None:

@@ -41,9 +41,14 @@ class BufferView:
     def at(self, indices: Sequence[Array], item_bytes: int) -> Array:
         """Returns the address of an element; indices may have axes of a vector after the axes of lanes."""
         axes = max((index.ndim for index in indices), default=2) - 2
-        address = behind(self.address, axes)
+        address = with_trailing_axes(self.address, axes)
         for index, stride in zip(indices, self.strides, strict=True):
-            address = address + behind(index, axes + 2 - index.ndim) * behind(stride, axes) * item_bytes
+            address = (
+                address
+                + with_trailing_axes(index, axes + 2 - index.ndim)
+                * with_trailing_axes(stride, axes)
+                * item_bytes
+            )
         return address
 
     def shifted(self, address: Array, sizes: Sequence[Array], strides: Sequence[Array]) -> "BufferView":
@@ -60,7 +65,7 @@ def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
     return tuple(reversed(strides))
 
 
-def behind(values: Array, axes: int) -> Array:
+def with_trailing_axes(values: Array, axes: int) -> Array:
     """Returns values with ``axes`` trailing axes of size 1, so that lane values broadcast to vectors."""
     return values.reshape(*values.shape, *[1] * axes) if axes else values
 
@@ -71,7 +76,7 @@ def merged(mask: Array, new: Any, old: Any) -> Any:
         return new
     if isinstance(new, BufferView):
         return _merged_views(mask, new, old)
-    return np.where(behind(mask, new.ndim - 2), new, old)
+    return np.where(with_trailing_axes(mask, new.ndim - 2), new, old)
 
 
 def _merged_views(mask: Array, new: BufferView, old: BufferView) -> BufferView:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.buffer_view import BufferView, with_trailing_axes
 from tuner.programs.interpret.element_types import Array
 from tuner.programs.interpret.lane_grid import LaneGrid
 
@@ -53,7 +53,7 @@ class LaneFrame:
         for axis in range(2):
             if shape[axis] == 1 and mask.shape[axis] > 1:
                 mask = np.any(mask, axis=axis, keepdims=True)
-        return np.broadcast_to(behind(mask, len(shape) - 2), shape)
+        return np.broadcast_to(with_trailing_axes(mask, len(shape) - 2), shape)
 
 
 Step: TypeAlias = Callable[[LaneFrame], None]

@@ -13,8 +13,8 @@ from tuner.mlir.interpreter import new_context, parse
 from tuner.mlir.rewrite.symbols import function_type, name_of
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.interpret.buffer_view import BufferView
+from tuner.programs.interpret.decode.all_decoders import DECODERS
 from tuner.programs.interpret.decode.allocations import filled, new_buffer
-from tuner.programs.interpret.decode.table import DECODERS
 from tuner.programs.interpret.element_types import INDEX
 from tuner.programs.interpret.frame import BlockMemory, LaneFrame
 from tuner.programs.interpret.lane_grid import LaneGrid, Sizes3
@@ -101,10 +101,10 @@ class LaneKernel:
         numbers, at_once = np.array(launch.numbers, INDEX), launch.blocks_at_once
         if not math.prod(launch.block):
             return
-        told = launch.shared_bytes
+        given = launch.shared_bytes
         for first in range(0, len(numbers), at_once):
             lanes = LaneGrid(launch.grid, launch.block, numbers[first : first + at_once])
-            memory = BlockMemory(DEFAULT_SHARED_BYTES if told is None else told)
+            memory = BlockMemory(DEFAULT_SHARED_BYTES if given is None else given)
             frame = LaneFrame([None] * self.function.slots, lanes, memory, write)
             self._run_blocks(frame, arguments)
 

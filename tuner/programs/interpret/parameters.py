@@ -31,9 +31,9 @@ class MemrefLayout:
 
     def words(self, address: int) -> list[int]:
         """Returns the descriptor of a static memref at an address. Raises ValueError for a dynamic layout."""
-        told = (self.offset, *self.sizes, *self.strides)
-        known = [number for number in told if number is not None]
-        if len(known) != len(told):
+        given = (self.offset, *self.sizes, *self.strides)
+        known = [number for number in given if number is not None]
+        if len(known) != len(given):
             raise ValueError(f"found an address alone, allowed a descriptor: sizes {self.sizes}")
         return [address, address, *known]
 
@@ -48,8 +48,8 @@ class LaneParameter:
     def at(self, address: int) -> BufferView | Array:
         """Reads the parameter from a memref descriptor; a number is in a memref of rank 0."""
         if self.layout is not None:
-            return _view(_words(address, self.layout.word_count), self.element)
-        first = np.full((1, 1, *[1] * len(self.element.shape)), _words(address, 2)[1])
+            return _view(_text(address, self.layout.word_count), self.element)
+        first = np.full((1, 1, *[1] * len(self.element.shape)), _text(address, 2)[1])
         return flat_memory.read(self.element.dtype, first + self.element.offsets_bytes)
 
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
@@ -123,7 +123,7 @@ def _view(words: Sequence[int], element: ElementType) -> BufferView:
     )
 
 
-def _words(address: int, count: int) -> list[int]:
+def _text(address: int, count: int) -> list[int]:
     found: list[int] = flat_memory.read(INDEX, address + WORD_BYTES * np.arange(count)).tolist()
     return found
 

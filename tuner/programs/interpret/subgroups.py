@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tuner.programs.interpret.buffer_view import behind
+from tuner.programs.interpret.buffer_view import with_trailing_axes
 from tuner.programs.interpret.element_types import Array
 from tuner.programs.interpret.frame import LaneFrame, fault
 from tuner.programs.interpret.lane_grid import SUBGROUP, LaneGrid
@@ -65,7 +65,7 @@ def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array
         half = -(-values.shape[axis] // 2)
         (one, other), (is_one, is_other) = (_halves(each, axis, half) for each in (values, valid))
         extra = values.ndim - valid.ndim
-        both, first = behind(is_one & is_other, extra), behind(is_one, extra)
+        both, first = with_trailing_axes(is_one & is_other, extra), with_trailing_axes(is_one, extra)
         values = np.where(both, combine(one, other), np.where(first, one, other))
         valid = is_one | is_other
     return values

@@ -23,7 +23,7 @@ from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.padded_views import set_argument_attribute
 from tuner.programs.lower.copy_shared_fills import copy_shared_fills
-from tuner.programs.lower.copy_yields import copy_yields, yields_own_memory
+from tuner.programs.lower.copy_yields import copy_yields, yields_iteration_local_memory
 from tuner.programs.lower.deallocation import deallocate
 from tuner.programs.lower.entry import function_named
 
@@ -71,7 +71,7 @@ def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
     """Bufferizes in place. True if that succeeded without copies of yields and all memory is freed."""
     try:
         run_passes(module, BUFFERIZE)
-        return not yields_own_memory(function_named(module, name)) and deallocate(module)
+        return not yields_iteration_local_memory(function_named(module, name)) and deallocate(module)
     except CandidateError as error:
         if YIELDS_ANOTHER not in error.reason:
             raise

@@ -33,7 +33,7 @@ ANY_SIZE, ANY_OFFSET = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynam
 Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: target, source
 
 
-def copy_in_rows(function: Op) -> None:
+def copy_by_contiguous_parts(function: Op) -> None:
     """Rewrites the copies and fills of a function in place, outside kernels; unranked memrefs stay."""
     for op in walk(function, "gpu.memcpy"):
         target, source = _buffers(op)

@@ -12,7 +12,7 @@ contiguous memory with an offset becomes a memref whose pointer is the address o
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.effects.buffer_roots import is_buffer
 from tuner.mlir.rewrite.building import create, index, value
-from tuner.mlir.rewrite.contiguity import begins_at_its_pointer, is_contiguous
+from tuner.mlir.rewrite.contiguity import has_zero_offset, is_contiguous
 from tuner.mlir.rewrite.type_sizes import element_bytes
 from tuner.mlir.rewrite.walking import walk
 
@@ -23,7 +23,7 @@ def move_pointers_of_copies(module: ir.Module) -> int:
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
         for number, operand in enumerate(op.operands):
             kind = operand.type
-            if is_buffer(kind) and is_contiguous(kind) and not begins_at_its_pointer(kind):
+            if is_buffer(kind) and is_contiguous(kind) and not has_zero_offset(kind):
                 with op.location, ir.InsertionPoint(op):
                     op.operands[number] = _moved(operand)
                 moved += 1

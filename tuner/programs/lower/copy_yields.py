@@ -30,7 +30,7 @@ LOOP, WHILE, BRANCH = "scf.for", "scf.while", "scf.if"
 ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 
-def yields_own_memory(function: Op) -> bool:
+def yields_iteration_local_memory(function: Op) -> bool:
     """Returns whether a loop or branch on buffers yields memory that it allocated."""
     yields = [
         last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)

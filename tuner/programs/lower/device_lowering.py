@@ -39,7 +39,7 @@ from tuner.programs.lower.device_memory.host_to_device_memory import host_to_dev
 from tuner.programs.lower.device_memory.pinned_memory import forget_registrations
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.lower.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
-from tuner.programs.lower.launch_stack import give_stack_back
+from tuner.programs.lower.launch_stack import restore_stack
 from tuner.programs.lower.on_host.drop_streams import drop_streams
 from tuner.programs.lower.on_host.libm_names import with_bundled_math
 from tuner.programs.lower.on_host.math_lowering import lower_missing_math
@@ -202,7 +202,7 @@ def _to_llvm(
     lower_missing_math(module)
     run_passes(module, TO_LLVM.format(bare_pointers=str(bare).lower()))
     reject_what_was_not_converted(module)
-    give_stack_back(module)
+    restore_stack(module)
     return with_bundled_math(jit_text(module))
 
 

@@ -28,7 +28,7 @@ from tuner.mlir.rewrite.building import create, dynamic_sizes, value
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.memref_copies import copy_buffer
-from tuner.mlir.rewrite.walking import holder_of, parents_of, walk
+from tuner.mlir.rewrite.walking import ancestor_in_block, parents_of, walk
 from tuner.programs.lower.aliases import Aliases, aliases_of
 
 # Allocation -> the operation that frees its memory.
@@ -83,12 +83,12 @@ def _copy_ambiguous_results(function: Op) -> None:
         if not is_buffer(result.type):
             continue
         roots = roots_of(result)
-        if len(roots) > 1 and any(map(_is_ours, roots)):
+        if len(roots) > 1 and any(map(_is_unfreed_allocation, roots)):
             with end.location, ir.InsertionPoint(end):
                 end.operands[number] = _copy(result)
 
 
-def _is_ours(root: Value) -> bool:
+def _is_unfreed_allocation(root: Value) -> bool:
     return op_of(root, *ALLOCATES) is not None and not aliases_of(root).is_freed
 
 
@@ -117,7 +117,7 @@ def _after_last_use(allocation: Op, aliases: Aliases, streams: list[Value]) -> O
     for stream in streams:
         users |= _waits_for_streams(allocation, aliases, stream)
     ops = [op.operation for op in allocation.block.operations]
-    holders = {holder_of(user, allocation.block) for user in users} - {None}
+    holders = {ancestor_in_block(user, allocation.block) for user in users} - {None}
     last = max((number for number, op in enumerate(ops) if op in holders), default=ops.index(allocation))
     if aliases.has_address:
         return ops[-1]

@@ -15,7 +15,7 @@ from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.walking import walk
 
 
-def give_stack_back(module: ir.Module) -> None:
+def restore_stack(module: ir.Module) -> None:
     """Inserts ``stacksave`` before and ``stackrestore`` after every launch of a module in LLVM dialect."""
     for launch in walk(module, "gpu.launch_func"):
         with launch.location, ir.InsertionPoint(launch):

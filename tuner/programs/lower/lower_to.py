@@ -13,7 +13,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, gpu, ir
 from tuner.mlir.effects.kernel_effects import KernelEffects
 from tuner.mlir.gpu.lowering import outline_kernels
-from tuner.mlir.gpu.ready_kernels import forget_code
+from tuner.mlir.gpu.ready_kernels import drop_code
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.device_lowering import (
     drop_streams_of_mixed_memory,
@@ -41,7 +41,7 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
     if step in ("llvm", "ptx"):
         program = lower_device_program(module, payload.entry, chip, options)
         return program.llvm if step == "llvm" else _ptx(module)
-    forget_code(module)
+    drop_code(module)
     if uses_gpux(function) and not drop_streams_of_mixed_memory(function):
         _write_own_streams(step, module, function, chip)
     else:

@@ -34,7 +34,7 @@ KIND = (
 BOX = re.compile(r"memref<((?:\d+x)+)")
 
 
-def take_tensors(function: Op, launch: Launch) -> None:
+def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
     """Replaces the tensor-map parameters of a compiled kernel by the tensors themselves."""
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
@@ -42,7 +42,7 @@ def take_tensors(function: Op, launch: Launch) -> None:
             _retype(function, number, _tensor_type(tensor_map.layout))
 
 
-def note_of(launch: Launch) -> dict[str, Attribute]:
+def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
     """Returns attributes that record, per argument, the tensor-map type that the kernel expects.
 
     Returns {} for a launch without tensor maps.
@@ -50,21 +50,25 @@ def note_of(launch: Launch) -> dict[str, Attribute]:
     maps = [launch.tensor_map(name) for name in launch.arguments]
     if not any(maps):
         return {}
-    noted = [ir.UnitAttr.get() if each is None else ir.TypeAttr.get(_map_type(each.layout)) for each in maps]
+    tensor_map_types = [
+        ir.UnitAttr.get() if each is None else ir.TypeAttr.get(_map_type(each.layout)) for each in maps
+    ]
     is_tf32 = any(each.layout.dtype == TFLOAT32 for each in launch.tensor_maps)
-    return {NOTE: ir.ArrayAttr.get(noted)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
+    return {NOTE: ir.ArrayAttr.get(tensor_map_types)} | ({TF32: ir.UnitAttr.get()} if is_tf32 else {})
 
 
 def create_tensor_maps(module: ir.Module) -> None:
     """Creates tensor maps for launches with the attribute, and makes their kernels take the maps."""
     for function in walk(module, "gpu.func"):
-        noted = [launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes]
-        for launch in noted:
+        tensor_map_types = [
+            launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes
+        ]
+        for launch in tensor_map_types:
             kinds = [
                 each.value if isinstance(each, ir.TypeAttr) else None for each in launch.attributes[NOTE]
             ]
             _take_maps(launch, kinds)
-        for number, kind in enumerate(kinds if noted else ()):
+        for number, kind in enumerate(kinds if tensor_map_types else ()):
             if kind is not None:
                 _retype(function, number, ir.Type.parse(POINTER))
 

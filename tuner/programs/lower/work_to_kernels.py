@@ -13,7 +13,7 @@ from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.walking import walk
-from tuner.programs.lower.copies_in_rows import copy_in_rows
+from tuner.programs.lower.copies_in_rows import copy_by_contiguous_parts
 from tuner.programs.lower.host_parallel_loops import make_host_loops
 from tuner.programs.lower.launch_parallel_loops import launch_parallel_loops
 from tuner.programs.lower.matmuls.find_matmuls import find_matmuls
@@ -43,7 +43,7 @@ def launch_kernels(
     """
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)
-    copy_in_rows(payload.function)
+    copy_by_contiguous_parts(payload.function)
     run_passes(payload.module, TO_PARALLEL)
     make_host_loops(payload.function)
     if any(MAPPING in loop.attributes for loop in walk(payload.function, "scf.parallel")):

@@ -43,7 +43,7 @@ class DeviceFunction(LoadedCode):
         """
         self.program = program
         self.device = device
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._table = MgpuTable(device)
         self._heap = HostHeap(device.watch)
         watch = device.watch
@@ -101,7 +101,7 @@ class DeviceFunction(LoadedCode):
             >>> program(np.ones(4, np.float32))
             array([2., 2., 2., 2.], dtype=float32)
         """
-        with self._turn:
+        with self._lock:
             slots = self._slots(stream)
             passed = self._pass(arguments, slots)
             wait_for_producers(self.device, _device_arrays(passed), slots[0] if slots else None)
@@ -137,7 +137,7 @@ class DeviceFunction(LoadedCode):
             (array([2., 2., 2., 2.], dtype=float32),)
         """
         entry = self.program.entry
-        with self._turn:
+        with self._lock:
             slots = self._slots(None)
             if not slots:
                 raise UsageError(f"{entry}: the program makes its own streams, which a graph cannot contain")
@@ -180,7 +180,7 @@ class DeviceFunction(LoadedCode):
             >>> program = tuner.compile_program(payload, target="simulator")
             >>> program.close()
         """
-        with self._turn:
+        with self._lock:
             code, self._code = self._code, None
             if code is None:
                 return

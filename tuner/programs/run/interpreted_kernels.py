@@ -49,8 +49,8 @@ class InterpretedKernels:
             try:
                 first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
                 gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
-                told = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
-                kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), told), parameters, self._write)
+                given = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
+                kernel.launch(LaneLaunch((gx, gy, gz), (bx, by, bz), given), parameters, self._write)
             except BaseException as error:  # noqa: BLE001 - kept, and raised again
                 self.error.keep(error)
 

@@ -59,7 +59,7 @@ def pass_value(
         found = device_array(name, value, stream)
         _check_type(name, found.dtype, found.shape, expected)
         _check_device_strides(name, found)
-        return PassedArgument(_words(MemRef.of(found.address, found.shape)), True, None, found)
+        return PassedArgument(_text(MemRef.of(found.address, found.shape)), True, None, found)
     array = host_array(name, value)
     _check_type(name, array.dtype, array.shape, expected)
     if not array.flags.c_contiguous:
@@ -67,7 +67,7 @@ def pass_value(
             f"{name}: found strides {array.strides}, allowed a C-contiguous array; copy it: "
             "np.ascontiguousarray"
         )
-    return PassedArgument(_words(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
+    return PassedArgument(_text(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
 
 
 def pass_arguments(
@@ -117,11 +117,11 @@ class CallFrame:
         self._kept: list[Any] = []
         slots = [self._place(passed) for passed in arguments]
         slots += [self._keep(ctypes.c_uint64(stream)) for stream in streams]
-        room = ctypes.addressof(self._room)
+        storage = ctypes.addressof(self._room)
         if self._layout.is_struct:  # the first argument points to the struct
-            slots.insert(0, self._keep(ctypes.c_uint64(room)))
+            slots.insert(0, self._keep(ctypes.c_uint64(storage)))
         elif results:
-            slots.append(room)
+            slots.append(storage)
         self._slots = (ctypes.c_uint64 * max(len(slots), 1))(*slots)
         self.address = ctypes.addressof(self._slots)
 
@@ -226,7 +226,7 @@ def _check_device_strides(name: str, found: DeviceArray) -> None:
         raise UsageError(f"{name}: found strides {found.strides}, allowed row-major {found.row_major}")
 
 
-def _words(view: MemRef) -> bytes:
+def _text(view: MemRef) -> bytes:
     return np.array(view.words, np.int64).tobytes()
 
 

@@ -42,10 +42,10 @@ class RecordingDevice(AbstractDevice):
     def launch(self, launch: KernelLaunch, stream: int) -> None:
         self._inner.launch(launch, stream)
         name = self._functions.get(launch.function, "?")
-        words = [f"launch {name} grid {_by(launch.grid)} block {_by(launch.block)}"]
-        words += [f"cluster {_by(launch.cluster)}"] if launch.cluster else []
-        words += [f"shared {launch.shared_bytes}"] if launch.shared_bytes else []
-        self._add(f"{' '.join(words)} ({self._buffers(launch)}) on {self._stream(stream)}")
+        text = [f"launch {name} grid {_by(launch.grid)} block {_by(launch.block)}"]
+        text += [f"cluster {_by(launch.cluster)}"] if launch.cluster else []
+        text += [f"shared {launch.shared_bytes}"] if launch.shared_bytes else []
+        self._add(f"{' '.join(text)} ({self._buffers(launch)}) on {self._stream(stream)}")
 
     def create_stream(self) -> int:
         stream = self._inner.create_stream()
@@ -138,8 +138,8 @@ class RecordingDevice(AbstractDevice):
 
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
         found = self._inner.tensor_map(address, layout)
-        words = f"sizes {layout.sizes} box {layout.box} swizzle {layout.swizzle}"
-        self._add(f"tensor map of {self._memory(address)} {words}")
+        text = f"sizes {layout.sizes} box {layout.box} swizzle {layout.swizzle}"
+        self._add(f"tensor map of {self._memory(address)} {text}")
         return found
 
     def _add(self, line: str, result: int = 0) -> int:
@@ -169,8 +169,8 @@ class RecordingDevice(AbstractDevice):
         """Names the buffers among a kernel's parameters, in order; other parameters have no known size."""
         count = launch.parameter_count
         pointers = (ctypes.c_void_p * count).from_address(launch.parameters) if count else ()
-        words = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)
-        values = (int.from_bytes(word, "little") for word in words)
+        text = (ctypes.string_at(pointer, POINTER_BYTES) for pointer in pointers if pointer)
+        values = (int.from_bytes(text, "little") for text in text)
         names = [name for name in map(self._memory, values) if name != "host"]
         return ", ".join(name for name, before in zip(names, [None, *names], strict=False) if name != before)
 

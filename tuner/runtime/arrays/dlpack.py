@@ -62,20 +62,20 @@ class _Versioned(ctypes.Structure):
 
 def dlpack_device(name: str, found: Any) -> int:
     """Returns the DLDeviceType of a producer's memory. Raises UsageError where the producer fails."""
-    with _told(name, found):
+    with _reported(name, found):
         return int(found.__dlpack_device__()[0])
 
 
-def dlpack_view(name: str, found: Any, **words: Any) -> DlpackView:
+def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
     """Returns a view of the memory that ``found.__dlpack__`` exports; ``words``: its keyword arguments.
 
     Raises UsageError where the producer does not export its memory, or for an element type without MLIR name.
     """
-    with _told(name, found):
+    with _reported(name, found):
         try:
-            capsule = found.__dlpack__(max_version=VERSION, **words)
+            capsule = found.__dlpack__(max_version=VERSION, **options)
         except TypeError:  # a producer from before 1.0
-            capsule = found.__dlpack__(**words)
+            capsule = found.__dlpack__(**options)
     tensor, is_read_only = _tensor(capsule)
     shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
     strides = tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
@@ -85,7 +85,7 @@ def dlpack_view(name: str, found: Any, **words: Any) -> DlpackView:
 
 
 @contextlib.contextmanager
-def _told(name: str, found: Any) -> Iterator[None]:
+def _reported(name: str, found: Any) -> Iterator[None]:
     """Raises UsageError in place of the error of a producer that does not export its memory."""
     try:
         yield

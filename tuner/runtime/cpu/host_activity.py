@@ -31,7 +31,7 @@ class HostActivity:
 
 def read_activity(processes: tuple[int, ...]) -> HostActivity:
     """Reads the counters now; ``processes``: ids of the processes that do the tuner's work."""
-    fields = _words(PROC / "stat")[1:9]
+    fields = _text(PROC / "stat")[1:9]
     ticks = [int(field) for field in fields] or [0] * (STOLEN + 1)
     return HostActivity(
         clock_s=time.monotonic(),
@@ -45,12 +45,12 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
 
 def thread_waited_s() -> float:
     """Returns the seconds since its start that the calling thread was ready to run and did not run."""
-    words = _words(PROC / "thread-self" / "schedstat")
-    return int(words[1]) * 1e-9 if words else 0.0
+    options = _text(PROC / "thread-self" / "schedstat")
+    return int(options[1]) * 1e-9 if options else 0.0
 
 
 def _processor_s(process: int) -> float:
-    after_name = " ".join(_words(PROC / str(process) / "stat")).rpartition(")")[2].split()
+    after_name = " ".join(_text(PROC / str(process) / "stat")).rpartition(")")[2].split()
     return sum(int(after_name[field]) for field in (USER_TICKS, SYSTEM_TICKS)) * TICK_S if after_name else 0
 
 
@@ -59,24 +59,24 @@ def _waited_s(process: int) -> float:
 
     Source: sched-stats.txt of the Linux kernel's documentation.
     """
-    return sum(int(words[1]) for words in _of_threads(process, "schedstat")) * 1e-9
+    return sum(int(options[1]) for options in _of_threads(process, "schedstat")) * 1e-9
 
 
 def _of_threads(process: int, name: str) -> Iterator[list[str]]:
     for folder in (PROC / str(process) / "task").glob("*"):
-        if words := _words(folder / name):
-            yield words
+        if options := _text(folder / name):
+            yield options
 
 
 def _throttled_s() -> float:
     for path, key, unit_s in THROTTLING:
-        words = _words(path)
-        if key in words:
-            return int(words[words.index(key) + 1]) * unit_s
+        options = _text(path)
+        if key in options:
+            return int(options[options.index(key) + 1]) * unit_s
     return 0.0
 
 
-def _words(path: Path) -> list[str]:
+def _text(path: Path) -> list[str]:
     """Returns the words of a /proc or /sys file; [] where the file is missing or its process has ended."""
     try:
         return path.read_text().split()

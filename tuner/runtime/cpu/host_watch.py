@@ -24,7 +24,7 @@ SETTLING_REPEATS = 50
 class HostWatch:
     """Observes timings of one thread team by two fixed kernels, run on all threads of the team.
 
-    The reference kernel (``anchor``) is a loop of multiply-adds in registers; ``panel_product`` multiplies
+    ``reference_kernel`` is a loop of multiply-adds in registers; ``panel_product`` multiplies
     small packed panels.
     """
 
@@ -34,7 +34,7 @@ class HostWatch:
         self._team = team
         self._machine = describe_machine()
         self._loops = MultiplyAdds(team, "f32", self._machine)
-        self.anchor: Stopwatch = stopwatch_of(self._loops.repeat)
+        self.reference_kernel: Stopwatch = stopwatch_of(self._loops.repeat)
 
     @functools.cached_property
     def panel_product(self) -> Stopwatch:
@@ -45,7 +45,7 @@ class HostWatch:
         """Reads the counters of the host; ``helpers``: ids of other processes whose work is timed too."""
         return read_activity((os.getpid(), *helpers))
 
-    def beside(self) -> list[float]:
+    def sample_reference(self) -> list[float]:
         """Returns samples (seconds per call) of the reference kernel, once the processor's clock has settled.
 
         Called before and after a timing.

@@ -34,7 +34,9 @@ def _processor_s() -> tuple[float, float]:
     """Returns the cumulative busy and stolen seconds, each summed over the allowed processors."""
     names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     lines = [line.split() for line in _text(PROC / "stat").splitlines()]
-    counters = [[int(number) for number in words[1:9]] for words in lines if words and words[0] in names]
+    counters = [
+        [int(number) for number in options[1:9]] for options in lines if options and options[0] in names
+    ]
     busy = sum(numbers[field] for numbers in counters for field in BUSY)
     return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S
 
@@ -45,9 +47,9 @@ def _quotas() -> Iterator[float]:
     for path in paths:
         group = Path(path.strip().lstrip("/"))
         for folder in (group, *group.parents):
-            words = _text(CONTROL_GROUPS / folder / "cpu.max").split()
-            if len(words) == 2 and words[0] != "max":
-                yield int(words[0]) / int(words[1])
+            options = _text(CONTROL_GROUPS / folder / "cpu.max").split()
+            if len(options) == 2 and options[0] != "max":
+                yield int(options[0]) / int(options[1])
 
 
 def _quota_of_version_1() -> Iterator[float]:

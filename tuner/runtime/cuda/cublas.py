@@ -124,9 +124,9 @@ class Cublas:
         function.argtypes = SIGNATURES[name]
         status = function(*arguments)
         if status != 0:
-            words = self._library.cublasGetStatusString
-            words.restype = ctypes.c_char_p
-            raise TunerError(f"cuBLAS: {name}: {words(status).decode()}")
+            options = self._library.cublasGetStatusString
+            options.restype = ctypes.c_char_p
+            raise TunerError(f"cuBLAS: {name}: {options(status).decode()}")
 
 
 def compute_type(problem: Problem) -> int:
@@ -157,6 +157,6 @@ def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
 
 def _version(file: Path) -> tuple[tuple[int, ...], int]:
     """Returns a sort key: the major version after ``.so.``; of links to one file the shortest sorts last."""
-    words = file.name.removeprefix("libcublas.so.").split(".")
-    numbers = tuple(int(word) for word in words if word.isdigit())
-    return numbers[:1], -len(words)
+    options = file.name.removeprefix("libcublas.so.").split(".")
+    numbers = tuple(int(text) for text in options if text.isdigit())
+    return numbers[:1], -len(options)

@@ -44,22 +44,23 @@ class GpuSensors:
     def read(self) -> GpuState:
         """Returns a reading of the sensors; takes about a millisecond."""
         nvml, gpu = self._nvml, self._gpu
-        reasons = self._told(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
+        reasons = self._value_or_none(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
         return GpuState(
             sm_clock_hz=_scaled(
-                self._told(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)), HZ_OF_MHZ
+                self._value_or_none(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)), HZ_OF_MHZ
             ),
             memory_clock_hz=_scaled(
-                self._told(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)), HZ_OF_MHZ
+                self._value_or_none(lambda: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)), HZ_OF_MHZ
             ),
             temperature_c=_scaled(
-                self._told(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)), 1.0
+                self._value_or_none(lambda: nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+                1.0,
             ),
-            power_w=_scaled(self._told(lambda: nvml.nvmlDeviceGetPowerUsage(gpu)), W_OF_MW),
+            power_w=_scaled(self._value_or_none(lambda: nvml.nvmlDeviceGetPowerUsage(gpu)), W_OF_MW),
             slowdowns=slowdowns_in(reasons or 0),
         )
 
-    def _told(self, ask: Callable[[], int]) -> int | None:
+    def _value_or_none(self, ask: Callable[[], int]) -> int | None:
         """Returns the result of a query; None where GPU or driver does not support the query."""
         try:
             return ask()

@@ -133,7 +133,7 @@ def _decider(alternatives: ir.Operation) -> str | None:
     return name if is_word(name) else None
 
 
-def _told(op: ir.Operation) -> tuple[str, ...]:
+def _reported(op: ir.Operation) -> tuple[str, ...]:
     return tuple(each for each in conditions(op) if each is not None)
 
 
@@ -146,7 +146,7 @@ def _tunable_op(op: ir.Operation, name: str, place: str) -> TunableOp:
         options = ir.ArrayAttr.get([selected])  # an empty dictionary describes no options
     read = read_options(options, what)
     _check_types(op, read, what)
-    return TunableOp(name, place, "selected", read, _selection(selected, read, what), _told(op))
+    return TunableOp(name, place, "selected", read, _selection(selected, read, what), _reported(op))
 
 
 def _selection(selected: ir.Attribute | None, options: tuple[Option, ...], what: str) -> Value | None:
@@ -167,7 +167,7 @@ def _alternatives(op: ir.Operation, name: str, place: str) -> TunableOp:
     options = tuple(Option(number, ir.IntegerAttr.get(i64, number)) for number in range(len(op.regions)))
     selected = _attribute(op, "selected_region_attr")  # MLIR verified the number
     chosen = None if selected is None else int(selected.value)
-    return TunableOp(name, place, "selected_region_attr", options, chosen, _told(op))
+    return TunableOp(name, place, "selected_region_attr", options, chosen, _reported(op))
 
 
 def _attribute(op: ir.Operation, name: str) -> ir.Attribute | None:

@@ -73,7 +73,7 @@ class MemoryOperations:
         return StreamOperation(
             what,
             run,
-            self._evaluate(what, target, source),
+            self._check_use_after_free(what, target, source),
             ByteRanges.one(source, size_bytes),
             ByteRanges.one(target, size_bytes),
             uses_host_memory=self._memory.near(target) is None or self._memory.near(source) is None,
@@ -101,7 +101,7 @@ class MemoryOperations:
             items.fill(bits)
 
         writes = ByteRanges.one(address, size_bytes)
-        return StreamOperation(what, run, self._evaluate(what, address), writes=writes)
+        return StreamOperation(what, run, self._check_use_after_free(what, address), writes=writes)
 
     def kernel(
         self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
@@ -120,7 +120,7 @@ class MemoryOperations:
                 self._log.add(HostDefect.KERNEL, f"{what}: {hazard}")
             reads = ByteRanges.of(one.reads + one.address for one in touched)
             writes = ByteRanges.of(one.writes + one.address for one in touched)
-            self._evaluate(what, *(one.address for one in touched))(moment)
+            self._check_use_after_free(what, *(one.address for one in touched))(moment)
             note(MemoryAccess(what, moment, reads, writes))
 
         return StreamOperation(what, run)
@@ -133,7 +133,7 @@ class MemoryOperations:
         region.poison()
         self._memory.retire(region)
 
-    def _evaluate(self, what: str, *addresses: int) -> Callable[[Moment], None]:
+    def _check_use_after_free(self, what: str, *addresses: int) -> Callable[[Moment], None]:
         """Returns a function that reports regions at ``addresses`` that were freed before a given moment."""
 
         def evaluate(moment: Moment) -> None:

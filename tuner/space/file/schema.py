@@ -53,7 +53,7 @@ def _name(found: str) -> str:
     return found
 
 
-def _word(allowed: tuple[str, ...]) -> AfterValidator:
+def _text(allowed: tuple[str, ...]) -> AfterValidator:
     def check(found: str) -> str:
         if found not in allowed:
             raise _fail(", ".join(allowed))
@@ -152,11 +152,11 @@ AnyKnob = Annotated[
 class _Strategy(_Strict):
     """One strategy of the file."""
 
-    ops: Annotated[list[Annotated[str, _word(OPERATIONS)]], SOME]
-    dtypes: Annotated[list[Annotated[str, _word(tuple(INPUT_DTYPES))]], SOME]
-    layouts: Annotated[list[Annotated[str, _word(LAYOUTS)]], SOME] = list(LAYOUTS)
-    epilogues: Annotated[list[Annotated[str, _word(EPILOGUES)]], SOME] = list(EPILOGUES)
-    isas: Annotated[list[Annotated[str, _word(ISAS)]], SOME] = list(PROCESSOR_ISAS)
+    ops: Annotated[list[Annotated[str, _text(OPERATIONS)]], SOME]
+    dtypes: Annotated[list[Annotated[str, _text(tuple(INPUT_DTYPES))]], SOME]
+    layouts: Annotated[list[Annotated[str, _text(LAYOUTS)]], SOME] = list(LAYOUTS)
+    epilogues: Annotated[list[Annotated[str, _text(EPILOGUES)]], SOME] = list(EPILOGUES)
+    isas: Annotated[list[Annotated[str, _text(ISAS)]], SOME] = list(PROCESSOR_ISAS)
     template: str | None = None
     description: str = ""
     knobs: dict[Name, AnyKnob] = {}

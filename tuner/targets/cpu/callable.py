@@ -34,7 +34,7 @@ class CpuCallable(LoadedCode):
         """Starts a thread team with one thread for each thread partition of the kernel."""
         self.problem = problem
         self._kernel = kernel
-        self._team = ThreadTeam(len(kernel.panels))
+        self._team = ThreadTeam(len(kernel.partitions))
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies: returns C of the problem for (a, b[, bias]).

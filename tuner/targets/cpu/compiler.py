@@ -27,16 +27,16 @@ class CpuCompiler(AbstractCompiler):
         the JIT.
         """
         with failing_at(Stage.BIND):
-            panels = partitions_in(script.text, problem)
+            partitions = partitions_in(script.text, problem)
         start = time.perf_counter()
         self._context = self._context or interpreter.new_context()
         with self._context, bindings.ir.Location.unknown():
-            module = interpreter.parse(payload_mlir(problem, panels), "payload")
+            module = interpreter.parse(payload_mlir(problem, partitions), "payload")
             interpreter.apply_script(module, interpreter.parse(script.text, "script"))
             transformed = time.perf_counter()
             code = lowering.lower_to_llvm(module)
-        code = with_batch_loops(code, panels, matrix_bytes(problem))
+        code = with_batch_loops(code, partitions, matrix_bytes(problem))
         jit_guards.reject_what_crashes_the_jit(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
-        digest = hashlib.sha256((code + repr(panels)).encode()).hexdigest()
-        return Artifact(code, digest, panels, stages)
+        digest = hashlib.sha256((code + repr(partitions)).encode()).hexdigest()
+        return Artifact(code, digest, partitions, stages)

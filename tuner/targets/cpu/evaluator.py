@@ -36,17 +36,19 @@ class LoadedKernel:
     """The JIT-compiled machine code of an artifact, and its thread partitions."""
 
     code: JittedModule
-    panels: tuple[Partition, ...]
+    partitions: tuple[Partition, ...]
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread partition, on the arrays A, B[, bias], C."""
-        packed = tuple(self._arguments(problem, panel, arrays) for panel in self.panels)
-        addresses = tuple(self.code.addresses[panel.called] for panel in self.panels)
+        packed = tuple(self._arguments(problem, partition, arrays) for partition in self.partitions)
+        addresses = tuple(self.code.addresses[partition.called] for partition in self.partitions)
         calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
         return PartitionCalls(calls, (arrays, packed, self.code))
 
-    def _arguments(self, problem: Problem, panel: Partition, arrays: tuple[Array, ...]) -> PackedArguments:
-        offsets = element_offsets(problem, panel)
+    def _arguments(
+        self, problem: Problem, partition: Partition, arrays: tuple[Array, ...]
+    ) -> PackedArguments:
+        offsets = element_offsets(problem, partition)
         pairs = zip(arrays, offsets, strict=True)
         return PackedArguments(*(array.ctypes.data + offset * array.itemsize for array, offset in pairs))
 
@@ -72,11 +74,14 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
 
         Raises CandidateError(LOAD) for more thread partitions than threads.
         """
-        panels = artifact.panels
-        if len(panels) > self._threads:
-            raise CandidateError(Stage.LOAD, f"script wants {len(panels)} threads, allowed {self._threads}")
+        partitions = artifact.partitions
+        if len(partitions) > self._threads:
+            raise CandidateError(
+                Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
+            )
         return LoadedKernel(
-            JittedModule(artifact.host_code, tuple({panel.called for panel in panels})), panels
+            JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
+            partitions,
         )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
@@ -111,9 +116,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         """
         assert isinstance(loaded, LoadedKernel)
         watch = self._host_watch()
-        before, anchor = watch.read(), watch.beside()
+        before, reference_kernel = watch.read(), watch.sample_reference()
         measurement = timing.measure_by(self._stopwatch(problem, loaded, rng), effort, rng)
-        host = watch.conditions(before, watch.read(), (*anchor, *watch.beside()))
+        host = watch.conditions(before, watch.read(), (*reference_kernel, *watch.sample_reference()))
         self._require_possible(problem, measurement)
         return replace(measurement, host=host)
 
@@ -130,14 +135,14 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         processes = [one.process for one in baselines]
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines)
-        surrounding_s = watch.beside()
-        watching = (timing.led_by_calls(watch.anchor), timing.led_by_calls(watch.panel_product))
-        *times, anchor, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
-        surrounding_s += watch.beside()
+        surrounding_s = watch.sample_reference()
+        watching = (timing.led_by_calls(watch.reference_kernel), timing.led_by_calls(watch.panel_product))
+        *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
+        surrounding_s += watch.sample_reference()
         after, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines) - turns_s
         after = replace(after, waited_s=after.waited_s - turns_s)
         host = watch.conditions(
-            before, after, tuple(surrounding_s), product.samples_s, turns_s=anchor.samples_s
+            before, after, tuple(surrounding_s), product.samples_s, turns_s=reference_kernel.samples_s
         )
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):

@@ -40,7 +40,7 @@ class WatchedRuns(AbstractSampleWatch):
         """Takes the arrays that the program works on, already on the device."""
         self._arrays = arrays
         self._rng = rng
-        self._unjudged = self._draw_unjudged()
+        self._unverified = self._draw_unverified()
 
     def before(self, stream: int) -> None:
         """Overwrites C and flips the sign of one number of A or B, on the device."""
@@ -48,11 +48,11 @@ class WatchedRuns(AbstractSampleWatch):
 
     def after(self, stream: int) -> None:
         """Restores the inputs; verifies C after some samples. Raises CandidateError(VERIFY) for a wrong C."""
-        is_evaluated = not self._unjudged
+        is_evaluated = not self._unverified
         self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
-        self._unjudged = self._draw_unjudged() if is_evaluated else self._unjudged - 1
+        self._unverified = self._draw_unverified() if is_evaluated else self._unverified - 1
 
-    def _draw_unjudged(self) -> int:
+    def _draw_unverified(self) -> int:
         """Returns a random number of samples to skip before the next verified sample."""
         return int(self._rng.integers(MIN_SAMPLES))
 

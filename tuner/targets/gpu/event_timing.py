@@ -74,7 +74,7 @@ class GpuTimer:
         """
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
-            warm = timing.measure_by(take, patient(effort), rng)
+            warm = timing.measure_by(take, with_min_samples(effort), rng)
         if not warm.is_complete:
             return warm
         cold = [self.cold_s(work, watch) for _ in range(COLD_SAMPLES)]
@@ -100,7 +100,7 @@ class GpuTimer:
             )
             for take in takes:
                 warm_up(take)
-            warm = timing.measure_together_by(takes, patient(effort), rng, after_round)
+            warm = timing.measure_together_by(takes, with_min_samples(effort), rng, after_round)
         cold: list[list[float]] = [[] for _ in works]
         for _ in range(COLD_SAMPLES):
             for index in rng.permutation(len(works)):
@@ -195,7 +195,7 @@ def warm_up(take: timing.Stopwatch) -> None:
         calls += 1
 
 
-def patient(effort: Effort) -> Effort:
+def with_min_samples(effort: Effort) -> Effort:
     """Returns ``effort`` with at least MIN_SAMPLES samples."""
     least = max(effort.min_samples, MIN_SAMPLES)
     return replace(effort, min_samples=least, max_samples=max(effort.max_samples, least))

@@ -48,8 +48,8 @@ class Ptxas:
         chip = chip_of(program.chip)
         self.require(chip)
         cubin, reports = self._run(program.ptx, chip, timeout_s)
-        told = self._notes(chip)
-        resources = tuple(_resources(program, chip, report, told) for report in reports)
+        given = self._notes(chip)
+        resources = tuple(_resources(program, chip, report, given) for report in reports)
         return replace(program, cubin=cubin, resources=resources)
 
     def _notes(self, chip: Chip) -> tuple[str, ...]:
@@ -94,11 +94,11 @@ def ask_ptxas(tool: Tool) -> Ptxas:
     """Returns a ptxas with the version and chips that it prints. Raises UsageError if it cannot run."""
     try:
         version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
-        words = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
+        options = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"ptxas: {tool.path} does not run: {error}") from error
     number = re.search(r"V(\d+[\d.]*)", version)
-    chips = frozenset(re.findall(r"'(sm_\d+[af]?)'", words))
+    chips = frozenset(re.findall(r"'(sm_\d+[af]?)'", options))
     if number is None or not chips:
         raise UsageError(f"ptxas: {tool.path} prints neither a version nor chips: it is not NVIDIA's ptxas")
     return Ptxas(tool, number[1], chips)
@@ -126,7 +126,7 @@ def _call(path: Path, arguments: list[str], timeout_s: float) -> subprocess.Comp
     return run_command([str(path), *arguments], timeout_s)
 
 
-def _resources(program: KernelProgram, chip: Chip, report: KernelReport, told: tuple[str, ...]) -> Resources:
+def _resources(program: KernelProgram, chip: Chip, report: KernelReport, given: tuple[str, ...]) -> Resources:
     """Returns the resources of a kernel, with those of its largest launch, if the kernel is launched."""
     launches = [launch for launch in program.launches if launch.kernel == report.kernel]
     dynamic = max((launch.dynamic_shared_bytes for launch in launches), default=0)
@@ -143,5 +143,5 @@ def _resources(program: KernelProgram, chip: Chip, report: KernelReport, told: t
         stack_bytes=report.stack_bytes,
         occupancy=occupancy(chip, needs),
         blocks_per_multiprocessor=blocks_per_multiprocessor(chip, needs),
-        notes=(*told, *report.notes),
+        notes=(*given, *report.notes),
     )

@@ -23,11 +23,11 @@ def child_bench(children: Children) -> Bench:
 
     def bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
         from tuner.workers.services import compile_spec, evaluation_spec
-        from tuner.workers.timing_lock import TimingLock, words_of
+        from tuner.workers.timing_lock import TimingLock, holder_text
         from tuner.workers.worker_bench import WorkerBench
 
         made = children(order.target, order.problem, how.threads)
-        turn = TimingLock(made.device, words_of(order.problem), how.report_waiting)
+        exclusive = TimingLock(made.device, holder_text(order.problem), how.report_waiting)
         return WorkerBench(
             order,
             compile_spec(made.compiler),
@@ -35,7 +35,7 @@ def child_bench(children: Children) -> Bench:
             how.workers,
             made.limits,
             how.seed,
-            turn.held,
+            exclusive.held,
         )
 
     return bench

@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 
 
-def memory_besides_child(problem: "Problem") -> int:
+def child_memory_bytes(problem: "Problem") -> int:
     """Returns the memory limit of a child, in bytes: the problem's arrays, their reference, MEMORY_BYTES."""
     from tuner.payload.reference import reference_bytes
 

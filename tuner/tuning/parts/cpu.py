@@ -14,7 +14,7 @@ from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
-from tuner.tuning.parts.child_call import call_in_child, memory_besides_child
+from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
 from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
@@ -52,7 +52,7 @@ def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChild
     return BenchChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
         evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads))),
-        limits=Limits(memory_bytes=memory_besides_child(problem)),
+        limits=Limits(memory_bytes=child_memory_bytes(problem)),
         # one thread for the float64 reference: more would spin while kernels are timed
         environment=library_environment(1),
     )
@@ -62,19 +62,19 @@ def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
     from tuner.tuning.remeasurement import FINAL_EFFORT
     from tuner.workers.library_environment import library_environment
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
-    from tuner.workers.timing_lock import TimingLock, words_of
+    from tuner.workers.timing_lock import TimingLock, holder_text
 
     work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed)
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
-    with TimingLock("cpu", words_of(problem)).held():
+    with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("baseline", work, timeout_s, environment=library_environment(threads))
 
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
-    from tuner.workers.timing_lock import TimingLock, words_of
+    from tuner.workers.timing_lock import TimingLock, holder_text
 
     work = partial(measure_cpu_roofline, problem.dtype, threads, host_machine())
-    with TimingLock("cpu", words_of(problem)).held():
+    with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("roofline", work, BASELINE_TIMEOUT_S)
 
 

@@ -15,7 +15,7 @@ from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
-from tuner.tuning.parts.child_call import call_in_child, memory_besides_child
+from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.tuning.parts.child_functions import measure_gpu_baseline, measure_gpu_roofline
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
@@ -54,7 +54,7 @@ def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
 
     timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
-    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), memory_besides_child(problem)
+    work, memory_bytes = partial(measure_gpu_baseline, problem, effort, seed), child_memory_bytes(problem)
     return call_in_child("baseline", work, timeout_s, memory_bytes, gpu_library_environment())
 
 
@@ -80,7 +80,7 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
     return BenchChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.evaluator:GpuEvaluator", (target.detail,)),
-        limits=cuda_limits(memory_besides_child(problem)),
+        limits=cuda_limits(child_memory_bytes(problem)),
         device=_bus(),
         # all cores for the float64 reference: kernels and cuBLAS run on the GPU
         environment=(*library_environment(host_machine().physical_cores), *gpu_library_environment()),
@@ -99,9 +99,9 @@ def _bus() -> str:
 
 def _baseline(problem: Problem, _threads: int, seed: int) -> Baseline:
     from tuner.tuning.remeasurement import FINAL_EFFORT
-    from tuner.workers.timing_lock import TimingLock, words_of
+    from tuner.workers.timing_lock import TimingLock, holder_text
 
-    with TimingLock(_bus(), words_of(problem)).held():
+    with TimingLock(_bus(), holder_text(problem)).held():
         return gpu_baseline(problem, FINAL_EFFORT, seed)
 
 
@@ -110,9 +110,9 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
 
     Raises TunerError where the GPU is missing or has no documented peak.
     """
-    from tuner.workers.timing_lock import TimingLock, words_of
+    from tuner.workers.timing_lock import TimingLock, holder_text
 
-    with TimingLock(_bus(), words_of(problem)).held():
+    with TimingLock(_bus(), holder_text(problem)).held():
         return call_in_child("roofline", partial(measure_gpu_roofline, problem.dtype), BASELINE_TIMEOUT_S)
 
 
@@ -127,9 +127,9 @@ def _status() -> TargetStatus:
     facts = here.facts
     if facts.chip not in CHIPS:
         return _compiles_only(f"{facts.name} is {facts.chip}, allowed {', '.join(CHIPS)}", assembler)
-    words = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
-    words += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
-    reason = "; ".join((words, assembler, _sensor_text(here.bus)))
+    text = f"{facts.name}, {facts.chip}, {facts.multiprocessors} multiprocessors, "
+    text += f"{facts.memory_bytes / GIB:.0f} GiB, CUDA driver {facts.driver_version}"
+    reason = "; ".join((text, assembler, _sensor_text(here.bus)))
     return TargetStatus(CUDA, True, reason, can_compile=True, chip=facts.chip)
 
 

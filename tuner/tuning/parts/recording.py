@@ -59,9 +59,9 @@ def _asked_file(request: RunRequest) -> Path:
     Raises UsageError for a missing file name, and for options that the recording decides.
     """
     decided = {"strategy": " ".join(request.strategy_text), "space": request.space, "chip": request.chip}
-    for name, word in decided.items():
-        if word:
-            raise UsageError(f"{name} {str(word)!r} cannot be combined with {REPLAY}:FILE, which decides it")
+    for name, text in decided.items():
+        if text:
+            raise UsageError(f"{name} {str(text)!r} cannot be combined with {REPLAY}:FILE, which decides it")
     recording = TargetName.parse(request.target).detail
     if not recording:
         raise UsageError(f"target {REPLAY}: the recording is missing", f"--target {REPLAY}:FILE")

@@ -13,7 +13,7 @@ from tuner.mlir.fingerprint import SIMULATOR_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
-from tuner.tuning.parts.child_call import memory_besides_child
+from tuner.tuning.parts.child_call import child_memory_bytes
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
@@ -67,7 +67,7 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
     return BenchChildren(
         compiler=compiler_factory(target),
         evaluator=Factory("tuner.targets.gpu.simulator:SimulatorEvaluator"),
-        limits=simulator_limits(memory_besides_child(problem)),
+        limits=simulator_limits(child_memory_bytes(problem)),
         environment=library_environment(1),  # the other cores compile
     )
 

@@ -171,7 +171,7 @@ def test_a_switch_takes_the_case_of_each_lane(lines: str) -> None:
 
 
 def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -> None:
-    beside = """func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }
+    surrounding = """func.func @twice(%x: f32) -> f32 { %y = arith.addf %x, %x : f32 return %y : f32 }
       func.func @early(%x: f32) -> f32 {
         %zero = arith.constant 0.0 : f32
         %p = arith.cmpf olt, %x, %zero : f32
@@ -191,13 +191,13 @@ def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -
         memref.store %y, %0[%t] : memref<4xf32>""",
         found,
         block=(4, 1, 1),
-        beside=beside,
+        surrounding=surrounding,
     )
     assert found.tolist() == [0, 4, 6, 0]
 
 
 @pytest.mark.parametrize(
-    ("beside", "message"),
+    ("surrounding", "message"),
     [
         ("func.func private @f(i32) -> i32", r"func\.call at .*: found @f, which has no body"),
         (
@@ -206,10 +206,10 @@ def test_a_function_next_to_the_kernel_is_called_by_the_lanes_that_get_there() -
         ),
     ],
 )
-def test_a_call_that_leads_nowhere_is_refused(beside: str, message: str) -> None:
+def test_a_call_that_leads_nowhere_is_refused(surrounding: str, message: str) -> None:
     body = "%z = arith.constant 0 : i32 %r = func.call @f(%z) : (i32) -> i32"
     with pytest.raises(CandidateError, match=message) as caught:
-        launch(body, beside=beside)
+        launch(body, surrounding=surrounding)
     assert caught.value.stage is Stage.COMPILE
 
 

@@ -124,17 +124,17 @@ VECTORS = {
 
 @pytest.mark.parametrize("kind", VECTORS)
 def test_constants_of_vectors_have_their_elements(kind: str) -> None:
-    words = VECTORS[kind]
-    wanted = [{"true": 1.0, "false": 0.0}.get(word) or float(word.replace("false", "0")) for word in words]
-    for content, values in ((", ".join(words), wanted), (words[1], [wanted[1]] * 3)):
+    text = VECTORS[kind]
+    wanted = [{"true": 1.0, "false": 0.0}.get(text) or float(text.replace("false", "0")) for text in text]
+    for content, values in ((", ".join(text), wanted), (text[1], [wanted[1]] * 3)):
         brackets = f"[{content}]" if "," in content else content
         assert elements(f"dense<{brackets}> : vector<3x{kind}>", kind, 3) == values
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16", "f32"])
 def test_constants_of_many_elements_are_printed_as_bits(kind: str) -> None:
-    words = ", ".join(f"{number}.5" for number in range(120))
-    assert elements(f"dense<[{words}]> : vector<120x{kind}>", kind, 120) == [n + 0.5 for n in range(120)]
+    text = ", ".join(f"{number}.5" for number in range(120))
+    assert elements(f"dense<[{text}]> : vector<120x{kind}>", kind, 120) == [n + 0.5 for n in range(120)]
     assert elements(f"dense<[0x7F80, 1.0, -2.0]> : vector<3x{kind}>", kind, 3)[1:] == [1, -2]
 
 

@@ -128,17 +128,17 @@ WORDS = [*(f"{letter}{name}" for letter in "ou" for name in ORDERED), "ord", "un
 @pytest.mark.parametrize("kind", FORMATS)
 def test_comparisons_say_what_they_do_with_nan(kind: str) -> None:
     one, other = (np.array(each).astype(DTYPES[kind]) for each in zip(*PAIRS, strict=True))
-    lines = [(f"%r = arith.cmpf {word}, %a, %b : {kind}", bool) for word in WORDS]
-    for word, found in zip(WORDS, each_applied(lines, one, other), strict=True):
-        assert found.tolist() == [holds(word, a, b) for a, b in PAIRS], word
+    lines = [(f"%r = arith.cmpf {text}, %a, %b : {kind}", bool) for text in WORDS]
+    for text, found in zip(WORDS, each_applied(lines, one, other), strict=True):
+        assert found.tolist() == [holds(text, a, b) for a, b in PAIRS], text
 
 
-def holds(word: str, a: float, b: float) -> bool:
+def holds(text: str, a: float, b: float) -> bool:
     is_unordered = math.isnan(a) or math.isnan(b)
     fixed = {"ord": not is_unordered, "uno": is_unordered, "false": False, "true": True}
-    if word in fixed:
-        return fixed[word]
-    return ORDERED[word[1:]](a, b) or (word[0] == "u" and is_unordered)
+    if text in fixed:
+        return fixed[text]
+    return ORDERED[text[1:]](a, b) or (text[0] == "u" and is_unordered)
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -121,9 +121,9 @@ def test_shifts_are_those_of_pythons_integers(kind: str, data: Any) -> None:
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=10, deadline=None)
 def test_comparisons_read_numbers_as_they_say(sign: str, kind: str, data: Any) -> None:
-    words = [name if name in ("eq", "ne") else sign + name for name in COMPARISONS]
+    options = [name if name in ("eq", "ne") else sign + name for name in COMPARISONS]
     one, other = (data.draw(lists(WIDTHS[kind], is_signed=sign == "s")) for _ in range(2))
-    lines = [(f"%r = arith.cmpi {word}, %a, %b : {kind}", bool) for word in words]
+    lines = [(f"%r = arith.cmpi {text}, %a, %b : {kind}", bool) for text in options]
     found = each_applied(lines, stored(one, kind), stored(other, kind))
     for name, result in zip(COMPARISONS, found, strict=True):
         assert list(result) == [COMPARISONS[name](a, b) for a, b in zip(one, other, strict=True)], name

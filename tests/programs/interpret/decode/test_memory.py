@@ -248,7 +248,7 @@ def test_memory_of_a_block_is_shared_by_its_threads_alone(memory: str) -> None:
         found,
         grid=(3, 1, 1),
         block=(8, 1, 1),
-        beside='memref.global "private" @shared : memref<8xf32, 3>',
+        surrounding='memref.global "private" @shared : memref<8xf32, 3>',
     )
     np.testing.assert_array_equal(found, numbers(3, 8)[:, ::-1])
 
@@ -284,7 +284,8 @@ def test_constants_of_the_module_can_be_read() -> None:
         f"""{INDICES} %m = memref.get_global @table : memref<2x2xf32>
         memref.copy %m, %0 : memref<2x2xf32> to memref<2x2xf32>""",
         found,
-        beside='memref.global "private" constant @table : memref<2x2xf32> = dense<[[1.0, 2.0], [3.0, 4.0]]>',
+        surrounding='memref.global "private" constant @table : memref<2x2xf32> '
+        "= dense<[[1.0, 2.0], [3.0, 4.0]]>",
     )
     assert found.tolist() == [[1, 2], [3, 4]]
 

@@ -143,7 +143,7 @@ def test_tiles_of_eight_rows_are_loaded_as_fragments(tiles: int, is_transposed: 
         vector.store %x, %1[%t, %c0, %c0] : memref<32x{tiles}x2xf16>, vector<{tiles}x2xf16>""",
         source,
         found,
-        beside='memref.global "private" @shared : memref<32x8xf16, 3>',
+        surrounding='memref.global "private" @shared : memref<32x8xf16, 3>',
     )
     for lane in range(32):
         for tile in range(tiles):
@@ -169,7 +169,7 @@ def test_an_asynchronous_copy_fills_up_with_zeros() -> None:
         vector.store %x, %1[%t, %c0] : memref<32x4xf32>, vector<4xf32>""",
         source,
         found,
-        beside='memref.global "private" @shared : memref<32x4xf32, 3>',
+        surrounding='memref.global "private" @shared : memref<32x4xf32, 3>',
     )
     np.testing.assert_array_equal(found, np.where(np.arange(4) < np.arange(32)[:, None] % 4, source, 0))
 

@@ -30,10 +30,10 @@ CHAIN = f"""func.func @main(%a: memref<{SIZE}x48xf32>, %b: memref<48x{SIZE}xf32>
 }}"""
 
 
-def compiled(text: str, **words: Any) -> Any:
+def compiled(text: str, **options: Any) -> Any:
     from benchmarks.program_compiler import compiler_of
 
-    return compiler_of(SIMULATOR).compile(text, keeps_kernels=True, **words).code
+    return compiler_of(SIMULATOR).compile(text, keeps_kernels=True, **options).code
 
 
 @pytest.fixture(scope="module")

@@ -232,12 +232,12 @@ def test_the_large_tile_of_hopper_is_four_wgmma_per_step_fed_by_one_thread() -> 
     require_large_tile_kept(program)
 
 
-@pytest.mark.parametrize(("dtype", "words"), [("e4m3", "f32.e4m3.e4m3"), ("i8", "s32.s8.s8")])
+@pytest.mark.parametrize(("dtype", "options"), [("e4m3", "f32.e4m3.e4m3"), ("i8", "s32.s8.s8")])
 def test_bytes_are_multiplied_in_as_many_steps_as_halves_of_them(
-    dtype: str, words: str, ptxas: Ptxas
+    dtype: str, options: str, ptxas: Ptxas
 ) -> None:
     program = large_wgmma(Matmul(4096, 4096, 4096, dtype, "nt"), block_k=128).program()
-    assert program.ptx.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{words}") == 8  # first tile, loop
+    assert program.ptx.count(f"wgmma.mma_async.sync.aligned.m64n256k32.{options}") == 8  # first tile, loop
     assert [each.layout.dtype for each in program.launches[0].tensor_maps] == [0, 0]  # bytes
     (resources,) = ptxas.assemble(program).resources
     assert (resources.spilled_bytes, resources.is_serialized) == (0, False)

@@ -9,10 +9,10 @@ end: wait for the last group; release its stage if another tile of C follows
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Attribute, Type, Value, ir
+from tuner.mlir.ops.wgmma.integers import calculate, compare, count, long_word
 from tuner.mlir.ops.wgmma.operand_tile import MMA_DEPTH_BYTES, MMA_ROWS, UNIT_BYTES, OperandTile
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
 from tuner.mlir.ops.wgmma.ring import PLACE_WORDS, Place, Ring
-from tuner.mlir.ops.wgmma.words import calculate, compare, count, long_word
 from tuner.mlir.rewrite.building import branch, create, value
 
 ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 bytes

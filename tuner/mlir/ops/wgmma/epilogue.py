@@ -5,9 +5,9 @@ column 8 j + 2 (t % 4) + i. PTX ISA, "Register Fragments for wgmma.mma_async".
 """
 
 from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.ops.wgmma.integers import as_index, calculate
 from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
-from tuner.mlir.ops.wgmma.words import as_index, calculate
 from tuner.mlir.rewrite.building import affine, create, plus, symbol, value
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.wgmma.integers import as_i32, calculate, compare, i32, word
 from tuner.mlir.ops.wgmma.plan import WARPGROUP, PipelinePlan
-from tuner.mlir.ops.wgmma.words import as_word, calculate, compare, i32, word
 from tuner.mlir.rewrite.building import branch, create, index, value
 from tuner.mlir.rewrite.gpu_indices import index_along
 from tuner.mlir.rewrite.launch_operands import CLUSTER_SIZE
@@ -76,12 +76,12 @@ def create_shared_memory(size_bytes: int) -> Value:
     long = ir.IntegerType.get_signless(64)
     empty = ir.DenseI32ArrayAttr.get([0, 0])
     buffer = value("memref.alloc", kind, alignment=ir.IntegerAttr.get(long, 1024), operandSegmentSizes=empty)
-    return as_word(value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), buffer))
+    return as_i32(value("memref.extract_aligned_pointer_as_index", ir.IndexType.get(), buffer))
 
 
 def thread_number() -> Value:
     """Creates the thread's number in its block, an i32."""
-    return as_word(index_along("gpu.thread_id", "x"))
+    return as_i32(index_along("gpu.thread_id", "x"))
 
 
 def warp_number(thread: Value) -> Value:

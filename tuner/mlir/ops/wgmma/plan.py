@@ -130,9 +130,9 @@ class PipelinePlan:
             found = f"found {self.fragments * self.sums} sums per thread"
             return f"consumers: {found}, allowed {SUMS_LIMIT[self.consumers]} with {self.consumers}"
         rows = self.consumers * MMA_ROWS
-        return self._why_not_ended() or self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
+        return self._why_not_stored() or self.a.why_not("A", rows) or self.b.why_not("B", N_MULTIPLE)
 
-    def _why_not_ended(self) -> str | None:
+    def _why_not_stored(self) -> str | None:
         """Returns why sums cannot be split into parts, or results cannot be stored, else None."""
         if self.splits < 1 or (self.splits > 1 and self.k % (self.a.depth * self.splits)):
             found = f"found {self.splits} of {self.k} elements"

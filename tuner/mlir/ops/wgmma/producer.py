@@ -6,9 +6,9 @@ Each of the blocks of a cluster that share a tile copies a part of the tile to a
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
+from tuner.mlir.ops.wgmma.integers import calculate, cluster_pointer, count, shared_pointer
 from tuner.mlir.ops.wgmma.operand_tile import Box, OperandTile
 from tuner.mlir.ops.wgmma.ring import Place, Ring
-from tuner.mlir.ops.wgmma.words import calculate, cluster_pointer, count, shared_pointer
 from tuner.mlir.rewrite.building import create, value
 
 

@@ -12,8 +12,8 @@ fill the stage next.
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
+from tuner.mlir.ops.wgmma.integers import calculate, compare, shared_pointer, word
 from tuner.mlir.ops.wgmma.plan import MBARRIER_BYTES, PipelinePlan
-from tuner.mlir.ops.wgmma.words import calculate, compare, shared_pointer, word
 from tuner.mlir.rewrite.building import create, value
 
 SUSPEND_NS = 0x989680  # time limit of one try_wait before it is repeated, as in CUTLASS

@@ -14,9 +14,9 @@ from functools import partial
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.wgmma.epilogue import pair_of
+from tuner.mlir.ops.wgmma.integers import as_i32, as_index, calculate, shared_pointer, word
 from tuner.mlir.ops.wgmma.operand_tile import MMA_ROWS
 from tuner.mlir.ops.wgmma.plan import BOX_COLUMNS, BOXES, PipelinePlan
-from tuner.mlir.ops.wgmma.words import as_index, as_word, calculate, shared_pointer, word
 from tuner.mlir.rewrite.building import branch, create, index, plus, value
 from tuner.mlir.rewrite.epilogues import apply_epilogue
 from tuner.mlir.rewrite.padded_views import bounds_of
@@ -53,7 +53,7 @@ class StagedStores:
             calculate("muli", calculate("shrui", warp, 2), plan.consumer_rows),
             calculate("muli", calculate("andi", warp, 3), plan.box[0]),
         )
-        top, left = calculate("addi", as_word(corner[0]), above), as_word(corner[1])
+        top, left = calculate("addi", as_i32(corner[0]), above), as_i32(corner[1])
         row = as_index(calculate("addi", top, calculate("shrui", lane, 2)))
         column = value(
             "arith.addi",

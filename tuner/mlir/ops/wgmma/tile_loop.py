@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.wgmma.integers import as_count, as_i32, calculate, count
 from tuner.mlir.ops.wgmma.launch import block_id
 from tuner.mlir.ops.wgmma.plan import PipelinePlan
 from tuner.mlir.ops.wgmma.ring import Place
-from tuner.mlir.ops.wgmma.words import as_count, as_word, calculate, count
 from tuner.mlir.rewrite.building import affine, index, symbol
 from tuner.mlir.rewrite.gpu_indices import AXES, axis_of
 from tuner.mlir.rewrite.launch_operands import TILE_GRID, constant_grid
@@ -79,7 +79,7 @@ class BlockTiles:
         def step(number: Value, carried: list[Value]) -> list[Value]:
             return build(lambda: self._corner(self._block_ids(number)), Place(*carried)).values
 
-        own = calculate("divui", as_word(block_id("x")), self.cluster[0])
+        own = calculate("divui", as_i32(block_id("x")), self.cluster[0])
         count(own, self.clusters, first.values, step, self.launched)
 
     def _block_ids(self, cluster: Value) -> dict[str, Value]:

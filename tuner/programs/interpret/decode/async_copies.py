@@ -4,7 +4,7 @@ import numpy as np
 
 from tuner.mlir.bindings import Op, ir
 from tuner.programs.interpret import accesses
-from tuner.programs.interpret.buffer_view import behind
+from tuner.programs.interpret.buffer_view import with_trailing_axes
 from tuner.programs.interpret.frame import LaneFrame, Step
 from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
@@ -14,7 +14,7 @@ def copy(op: Op, scope: FunctionScope) -> Step:
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
     there, (source, *rest) = rest[: sizes[1]], rest[sizes[1] :]
-    here, told = rest[: sizes[3]], rest[sizes[3] :]
+    here, given = rest[: sizes[3]], rest[sizes[3] :]
     count = ir.IntegerAttr(op.attributes["dstElements"]).value
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
     steps = np.arange(count)
@@ -24,14 +24,18 @@ def copy(op: Op, scope: FunctionScope) -> Step:
             frame.values[view].at(frame.take(indices), kind.size_bytes)
             for view, indices in ((source, here), (to, there))
         )
-        wanted = np.ones((1, 1, count), bool) if not told else steps < behind(frame.values[told[0]], 1)
+        wanted = (
+            np.ones((1, 1, count), bool)
+            if not given
+            else steps < with_trailing_axes(frame.values[given[0]], 1)
+        )
         offsets = steps * kind.size_bytes
         found = accesses.load_where(
-            frame, where, frame.values[source], kind, behind(one, 1) + offsets, wanted
+            frame, where, frame.values[source], kind, with_trailing_axes(one, 1) + offsets, wanted
         )
         everything = np.ones((1, 1, count), bool)
         accesses.store_where(
-            frame, where, frame.values[to], kind, behind(other, 1) + offsets, everything, found
+            frame, where, frame.values[to], kind, with_trailing_axes(other, 1) + offsets, everything, found
         )
 
     return step

@@ -14,7 +14,7 @@ from tuner.programs.interpret.frame import LaneFrame, Step, require
 from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
 
-def counted(op: Op, scope: FunctionScope) -> Step:
+def for_loop(op: Op, scope: FunctionScope) -> Step:
     """Decodes ``scf.for``."""
     lower, upper, stride, *starts = scope.slots(op.operands)
     targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
@@ -52,7 +52,7 @@ def run_loop(
         frame.mask = outside
 
 
-def conditional(op: Op, scope: FunctionScope) -> Step:
+def while_loop(op: Op, scope: FunctionScope) -> Step:
     """Decodes ``scf.while``."""
     starts, targets = scope.slots(op.operands), scope.slots(op.results)
     before, after = (scope.body(region) for region in op.regions)
@@ -121,7 +121,7 @@ def _nest(
 
 
 DECODERS: dict[str, Decode] = {
-    "scf.for": counted,
-    "scf.while": conditional,
+    "scf.for": for_loop,
+    "scf.while": while_loop,
     "scf.parallel": parallel,
 }

@@ -7,7 +7,7 @@ import numpy as np
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.programs.interpret import flat_memory
-from tuner.programs.interpret.buffer_view import behind
+from tuner.programs.interpret.buffer_view import with_trailing_axes
 from tuner.programs.interpret.element_types import BOOL, Array
 from tuner.programs.interpret.frame import LaneFrame, Step, fault
 from tuner.programs.interpret.lane_grid import SUBGROUP
@@ -112,8 +112,8 @@ def _put(
 def _taken(values: Array, source: Array, is_valid: Array) -> Array:
     """Returns the value of lane ``source``, poison where ``is_valid`` is False."""
     axes = values.ndim - 3
-    found = np.take_along_axis(values, behind(np.where(is_valid, source, 0), axes), 2)
-    return np.where(behind(is_valid, axes), found, poison(values.dtype))
+    found = np.take_along_axis(values, with_trailing_axes(np.where(is_valid, source, 0), axes), 2)
+    return np.where(with_trailing_axes(is_valid, axes), found, poison(values.dtype))
 
 
 def poison(dtype: np.dtype[np.generic]) -> Array:

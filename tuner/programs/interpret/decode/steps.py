@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tuner.mlir.bindings import Op
-from tuner.programs.interpret.buffer_view import behind
+from tuner.programs.interpret.buffer_view import with_trailing_axes
 from tuner.programs.interpret.element_types import Array
 from tuner.programs.interpret.frame import LaneFrame, Step
 from tuner.programs.interpret.scope import Decode, FunctionScope
@@ -48,4 +48,4 @@ def of_result(make: Callable[[Any], Compute]) -> Decode:
 
 def aligned(scalar: Array, vector: Array) -> Array:
     """Returns a number per lane with axes of size 1 added, so that it broadcasts to a vector per lane."""
-    return behind(scalar, vector.ndim - scalar.ndim)
+    return with_trailing_axes(scalar, vector.ndim - scalar.ndim)

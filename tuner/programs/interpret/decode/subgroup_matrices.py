@@ -8,7 +8,7 @@ import numpy as np
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.programs.interpret import accesses
-from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.buffer_view import BufferView, with_trailing_axes
 from tuner.programs.interpret.decode import floats, integers
 from tuner.programs.interpret.decode.steps import Compute, step_of
 from tuner.programs.interpret.decode.tensor_cores import multiplied
@@ -52,7 +52,7 @@ def load(op: Op, scope: FunctionScope) -> Step:
         view: BufferView = frame.values[source]
         first = view.at(frame.take(indices), kind.size_bytes)
         everything = np.ones((1, 1, *places.shape), bool)
-        addresses = behind(first, 2) + places
+        addresses = with_trailing_axes(first, 2) + places
         frame.values[target] = accesses.load_where(frame, where, view, kind, addresses, everything)
 
     return step
@@ -69,7 +69,7 @@ def store(op: Op, scope: FunctionScope) -> Step:
         view: BufferView = frame.values[to]
         first = view.at(frame.take(indices), kind.size_bytes)
         everything = np.ones((1, 1, *places.shape), bool)
-        addresses, values = behind(first, 2) + places, frame.values[value]
+        addresses, values = with_trailing_axes(first, 2) + places, frame.values[value]
         accesses.store_where(frame, where, view, kind, addresses, everything, values)
 
     return step
@@ -102,7 +102,9 @@ def multiply(op: Op, scope: FunctionScope) -> Step:
 def constant(op: Op, scope: FunctionScope) -> Step:
     """Decodes ``gpu.subgroup_mma_constant_matrix``."""
     shape = shape_of(op.results[0].type)
-    return step_of(op, scope, lambda value: np.broadcast_to(behind(value, 2), (*value.shape, *shape)))
+    return step_of(
+        op, scope, lambda value: np.broadcast_to(with_trailing_axes(value, 2), (*value.shape, *shape))
+    )
 
 
 def elementwise(op: Op, scope: FunctionScope) -> Step:

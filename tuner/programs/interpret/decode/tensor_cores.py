@@ -131,10 +131,15 @@ def load_matrix(op: Op, scope: FunctionScope) -> Step:
         require_whole_subgroups(frame, where)
         view = frame.values[source]
         addresses = view.at(frame.take(indices), kind.size_bytes)
-        tells = frame.grid.linear_thread % SUBGROUP < TILE_ROWS * tiles
+        provides_address = frame.grid.linear_thread % SUBGROUP < TILE_ROWS * tiles
         inside = (addresses >= view.low) & (addresses + ROW_BYTES <= view.high)
-        require(inside | ~tells, frame, where, "found a row outside of its buffer")
-        require((addresses % ROW_BYTES == 0) | ~tells, frame, where, f"found no multiple of {ROW_BYTES}")
+        require(inside | ~provides_address, frame, where, "found a row outside of its buffer")
+        require(
+            (addresses % ROW_BYTES == 0) | ~provides_address,
+            frame,
+            where,
+            f"found no multiple of {ROW_BYTES}",
+        )
         rows = by_subgroup(frame.grid, addresses)[:, :, teller]
         active = np.broadcast_to(active_by_subgroup(frame)[..., None, None], rows.shape)
         found = np.zeros(rows.shape, kind.dtype)

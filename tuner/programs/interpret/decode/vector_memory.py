@@ -8,7 +8,7 @@ import numpy as np
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.programs.interpret import accesses
-from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.buffer_view import BufferView, with_trailing_axes
 from tuner.programs.interpret.decode import memory
 from tuner.programs.interpret.decode.vectors import shape_of
 from tuner.programs.interpret.element_types import Array, ElementType
@@ -69,7 +69,7 @@ def transfer_read(op: Op, scope: FunctionScope) -> Step:
         view: BufferView = frame.values[source]
         places, wanted = transfer.places(frame, view, indices, mask)
         found = _load(frame, transfer.where, view, transfer.kind, places, wanted)
-        filler = behind(frame.values[padding], len(transfer.shape))
+        filler = with_trailing_axes(frame.values[padding], len(transfer.shape))
         frame.values[target] = np.where(wanted, found, filler)
 
     return step
@@ -112,7 +112,9 @@ class _Transfer:
         for axis, in_bounds in zip(self._axes, self._in_bounds, strict=True):
             if axis is None:
                 continue
-            inside = (places[axis] >= 0) & (places[axis] < behind(view.sizes[axis], len(self.shape)))
+            inside = (places[axis] >= 0) & (
+                places[axis] < with_trailing_axes(view.sizes[axis], len(self.shape))
+            )
             if in_bounds:
                 found = f"found an index outside of dimension {axis}, said to be in bounds,"
                 require(inside | ~wanted, frame, self.where, found)
@@ -178,7 +180,7 @@ def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[
         axes: per vector dimension, the memref dimension that it advances along; None: none.
         shape: shape of the vector.
     """
-    places = [behind(index, len(shape)) for index in indices]
+    places = [with_trailing_axes(index, len(shape)) for index in indices]
     for number, axis in enumerate(axes):
         if axis is not None:
             steps = np.arange(shape[number]).reshape(-1, *[1] * (len(shape) - 1 - number))
@@ -197,7 +199,7 @@ def everywhere(shape: tuple[int, ...]) -> Array:
 
 
 def _chosen(indices: list[Array], chosen: Array) -> list[Array]:
-    places = [behind(index, chosen.ndim - 2) for index in indices]
+    places = [with_trailing_axes(index, chosen.ndim - 2) for index in indices]
     places[-1] = places[-1] + chosen.astype(np.int64)
     return places
 

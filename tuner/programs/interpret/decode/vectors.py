@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
-from tuner.programs.interpret.buffer_view import BufferView, behind
+from tuner.programs.interpret.buffer_view import BufferView, with_trailing_axes
 from tuner.programs.interpret.decode.shuffles import poison
 from tuner.programs.interpret.decode.steps import elementwise, step_of
 from tuner.programs.interpret.element_types import INDEX, Array
@@ -66,7 +66,7 @@ def extract(op: Op, scope: FunctionScope) -> Step:
             else:
                 shape = np.broadcast_shapes(place.shape, found.shape[:2])
                 whole = np.broadcast_to(found, (*shape, *found.shape[2:]))
-                where = behind(np.broadcast_to(inside, shape), axes)
+                where = with_trailing_axes(np.broadcast_to(inside, shape), axes)
                 found = np.take_along_axis(whole, where, 2)[:, :, 0]
         frame.values[target] = found
 
@@ -85,7 +85,7 @@ def insert(op: Op, scope: FunctionScope) -> Step:
         listed = places(frame)
         for axis, place in enumerate(listed):
             numbers = np.arange(old.shape[2 + axis]).reshape(-1, *[1] * (axes - 1 - axis))
-            chosen = chosen & (behind(place, axes) == numbers)
+            chosen = chosen & (with_trailing_axes(place, axes) == numbers)
         new = new.reshape(*new.shape[:2], *[1] * len(listed), *new.shape[2:])
         frame.values[target] = np.where(chosen, new, old)
 
@@ -173,7 +173,7 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
         lanes = np.broadcast_shapes(one.shape[:2], other.shape[:2])
         both = [np.broadcast_to(each, (*lanes, *each.shape[2:])) for each in (one, other)]
         taken = np.concatenate(both, 2)[:, :, np.maximum(chosen, 0)]
-        return np.where(behind(chosen >= 0, taken.ndim - 3), taken, poison(taken.dtype))
+        return np.where(with_trailing_axes(chosen >= 0, taken.ndim - 3), taken, poison(taken.dtype))
 
     return step_of(op, scope, compute)
 
@@ -212,7 +212,7 @@ def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
     mask = np.ones((1, 1, *shape), bool)
     for axis, size in enumerate(sizes):
         numbers = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - 1 - axis))
-        mask = mask & (numbers < behind(size, len(shape)))
+        mask = mask & (numbers < with_trailing_axes(size, len(shape)))
     return mask
 
 

@@ -42,7 +42,7 @@ class LinkedKernel:
     problem: Problem
     llvm: str  # module in LLVM dialect; symbols that it defines end in ``suffix``
     suffix: str
-    panels: tuple[Partition, ...]
+    partitions: tuple[Partition, ...]
 
 
 def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
@@ -72,15 +72,15 @@ def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
 
 def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
     with failing_at(Stage.BIND):
-        panels = partitions_in(script.text, problem)
-    module = parse(payload_mlir(problem, panels), "payload")
+        partitions = partitions_in(script.text, problem)
+    module = parse(payload_mlir(problem, partitions), "payload")
     apply_script(module, parse(script.text, "script"))
     text = lower_to_llvm(module)
     reject_what_crashes_the_jit(text)
     own = [name_of(op.operation) for op in module.body.operations if _has_body(op.operation)]
     for name in own:
         text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)
-    return LinkedKernel(problem, text, suffix, panels)
+    return LinkedKernel(problem, text, suffix, partitions)
 
 
 def _has_body(op: Op) -> bool:
@@ -89,7 +89,7 @@ def _has_body(op: Op) -> bool:
 
 def _declare(module: ir.Module, kernel: LinkedKernel) -> None:
     kind = ir.Type.parse(f"!llvm.func<void ({POINTER}, {POINTER}, {POINTER})>")
-    for entry in dict.fromkeys(panel.entry for panel in kernel.panels):
+    for entry in dict.fromkeys(partition.entry for partition in kernel.partitions):
         with ir.InsertionPoint(module.body):
             ir.Operation.create(
                 "llvm.func",
@@ -107,8 +107,8 @@ def _multiply(kernel: LinkedKernel) -> Multiply:
 
 
 def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
-    for panel in kernel.panels:
-        offsets = element_offsets(kernel.problem, panel)
+    for partition in kernel.partitions:
+        offsets = element_offsets(kernel.problem, partition)
         pointers = [
             _pointer(array, offset, is_read_only=number < len(arrays) - 1)
             for number, (array, offset) in enumerate(zip(arrays, offsets, strict=True))
@@ -117,7 +117,7 @@ def _call(kernel: LinkedKernel, arrays: tuple[Value, ...]) -> None:
             "llvm.call",
             [],
             pointers,
-            callee=ir.FlatSymbolRefAttr.get(f"{panel.entry}{kernel.suffix}"),
+            callee=ir.FlatSymbolRefAttr.get(f"{partition.entry}{kernel.suffix}"),
             operandSegmentSizes=ir.DenseI32ArrayAttr.get([len(pointers), 0]),
             op_bundle_sizes=ir.DenseI32ArrayAttr.get([]),
         )

@@ -32,7 +32,7 @@ from tuner.payload.gpu import gpu_payload_mlir, views_in
 from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
 from tuner.programs.lower.matmuls.packed_views import allocate
 from tuner.programs.lower.matmuls.replace_matmuls import Multiply, replace_matmuls
-from tuner.programs.lower.tensor_map_arguments import note_of, take_tensors
+from tuner.programs.lower.tensor_map_arguments import replace_maps_by_tensors, tensor_map_attributes
 
 CONTAINER = "gpu.container_module"
 
@@ -78,7 +78,7 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
     make_ready(holder, chip, alignment_bytes)
     types = {}
     for name, function in functions.items():
-        take_tensors(function, launches[name])
+        replace_maps_by_tensors(function, launches[name])
         types[f"{name}_{suffix}"] = tuple(each.type for each in function.regions[0].blocks[0].arguments)
     module.body.append(holder)
     module.operation.attributes[CONTAINER] = ir.UnitAttr.get()
@@ -150,7 +150,7 @@ def _launch(launch: Launch, kernels: InsertedKernels, name: str, arrays: dict[st
         [],
         [*sizes, *shared, *arguments],
         kernel=ir.SymbolRefAttr.get([kernels.module, name]),
-        **{SEGMENTS: ir.DenseI32ArrayAttr.get(segments), **note_of(launch)},
+        **{SEGMENTS: ir.DenseI32ArrayAttr.get(segments), **tensor_map_attributes(launch)},
     )
 
 

@@ -26,7 +26,7 @@ from tuner.mlir.rewrite import parallel_loops
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.definitions import attributes_of, source_of
 from tuner.mlir.rewrite.type_sizes import is_row_major
-from tuner.mlir.rewrite.walking import holder_of
+from tuner.mlir.rewrite.walking import ancestor_in_block
 from tuner.programs.lower.aliases import aliases_of
 from tuner.programs.lower.matmuls.find_matmuls import MatmulMatch
 
@@ -110,7 +110,9 @@ def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
     aliases = aliases_of(buffer)
     ops = [op.operation for op in first.block.operations]
     between = set(ops[ops.index(first) : ops.index(last)])
-    writers = {holder_of(user, first.block) for user in aliases.users if _writes(user, aliases.values)}
+    writers = {
+        ancestor_in_block(user, first.block) for user in aliases.users if _writes(user, aliases.values)
+    }
     return not aliases.has_address and not between & writers
 
 

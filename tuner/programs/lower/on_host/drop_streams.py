@@ -16,7 +16,7 @@ from tuner.mlir.rewrite.building import create, value
 from tuner.programs.lower.streams.gpux_ops import CREATE, PREFIX, WORK, checked_gpux_ops, gpu_attributes
 from tuner.programs.lower.streams.gpux_tokens import lower_tokens
 from tuner.programs.lower.streams.stream_calls import POINTER
-from tuner.programs.lower.streams.stream_values import chosen_streams, make_pointers
+from tuner.programs.lower.streams.stream_values import make_pointers, selected_streams
 
 
 def drop_streams(function: Op) -> None:
@@ -34,7 +34,7 @@ def drop_streams(function: Op) -> None:
 
 def _forget_choices(function: Op, ops: list[Op]) -> None:
     """Replaces streams that control flow selects by null pointers."""
-    chosen = chosen_streams(function)
+    chosen = selected_streams(function)
     for op in ops if chosen else []:
         if op.name == CREATE:
             with op.location, ir.InsertionPoint(op):

@@ -119,14 +119,14 @@ class _Block:
         """Rewrites the block as planned; returns the operations that were replaced."""
         self._record_before(self._graph.block.operations[0].operation, BEGIN)
         latest = -1
-        behind: Op | None = None  # the operation before which a delayed deallocation is moved
+        following: Op | None = None  # the operation before which a delayed deallocation is moved
         for step in self._plan.steps:
             op = self._graph.items[step.node].op
             if step.node < latest:
-                op.move_before(behind)
+                op.move_before(following)
             else:
                 latest = step.node
-                behind = next_op(op)
+                following = next_op(op)
             self._take(step, op)
         self._end()
         return self._dead

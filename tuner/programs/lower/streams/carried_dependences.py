@@ -40,7 +40,7 @@ class NodeAccesses:
         return NodeAccesses(self.kind, without(self.own, roots), without(self.inside, roots))
 
 
-def own_memory(block: Block) -> set[Value]:
+def iteration_local_buffers(block: Block) -> set[Value]:
     """Returns the buffers that each iteration of a loop's body allocates and does not yield."""
     ops = [inner for op in block.operations for inner in inside(op.operation)]
     made = {op.results[0] for op in ops if op.name in ALLOCATIONS}

@@ -31,7 +31,7 @@ from tuner.programs.lower.streams.carried_dependences import (
     Carried,
     NodeAccesses,
     carried_dependences,
-    own_memory,
+    iteration_local_buffers,
     without,
 )
 from tuner.programs.lower.streams.stream_plan import BEGIN, Node, NodeKind
@@ -42,7 +42,7 @@ KINDS = {"gpu.alloc": NodeKind.ALLOCATION, "gpu.dealloc": NodeKind.FREE}
 
 
 @dataclass(frozen=True)
-class Item:
+class GraphNode:
     """A node and its operation; ``bodies``: a graph per nested block, if these contain device work."""
 
     op: Op
@@ -55,7 +55,7 @@ class DependencyGraph:
     """The nodes of a block, in the order of its operations."""
 
     block: Block
-    items: tuple[Item, ...]
+    items: tuple[GraphNode, ...]
     # of a loop's body; None: an iteration begins after all work of the previous iteration
     carried: Carried | None = None
 
@@ -126,7 +126,7 @@ class _Items:
     """The nodes of a block so far, the accesses of each, and what the host has waited for."""
 
     def __init__(self, carried: Accesses) -> None:
-        self.items: list[Item] = []
+        self.items: list[GraphNode] = []
         self._nodes: list[NodeAccesses] = []
         self._earlier: list[frozenset[int]] = []  # node -> its transitive dependences, BEGIN included
         self._done: frozenset[int] = frozenset()  # nodes that the host knows to be done
@@ -147,7 +147,7 @@ class _Items:
         before = self._dependences(union((accesses, inside)))
         if kind is NodeKind.HOST and accesses.conflicts_with(self._carried):
             before |= {BEGIN}
-        self.items.append(Item(op, Node(kind, before, is_kernel), bodies))
+        self.items.append(GraphNode(op, Node(kind, before, is_kernel), bodies))
         self._nodes.append(NodeAccesses(kind, accesses, inside))
         earlier = before.union(*(self._earlier[number] for number in before - {BEGIN}))
         self._earlier.append(earlier)
@@ -156,7 +156,7 @@ class _Items:
 
     def carried(self, block: Block) -> Carried | None:
         """Returns the loop-carried dependences, if the nodes are those of a loop's body; else None."""
-        own = own_memory(block)
+        own = iteration_local_buffers(block)
         return carried_dependences([node.without(own) for node in self._nodes])
 
     def unfinished(self, accesses: Accesses) -> Accesses:
@@ -181,7 +181,7 @@ class _Items:
 def _of_earlier_iterations(loop: Op, on_device: Accesses) -> Accesses:
     """Returns the device accesses of earlier iterations that may be unfinished when an iteration begins."""
     blocks = [block for region in loop.regions for block in region.blocks]
-    return without(on_device, {root for block in blocks for root in own_memory(block)})
+    return without(on_device, {root for block in blocks for root in iteration_local_buffers(block)})
 
 
 def _refuse_tokens(op: Op) -> None:

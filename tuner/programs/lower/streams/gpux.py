@@ -53,7 +53,7 @@ from tuner.programs.lower.streams.gpux_ops import (
 )
 from tuner.programs.lower.streams.gpux_tokens import lower_tokens
 from tuner.programs.lower.streams.stream_calls import Stream, StreamCalls
-from tuner.programs.lower.streams.stream_values import chosen_streams, make_pointers
+from tuner.programs.lower.streams.stream_values import make_pointers, selected_streams
 
 
 def take_stream_from_caller(function: Op) -> None:
@@ -74,7 +74,7 @@ def lower_gpux(function: Op) -> int:
     """
     lower_tokens(function)
     ops = checked_gpux_ops(function)
-    chosen = chosen_streams(function)
+    chosen = selected_streams(function)
     creates = [op for op in ops if op.name == CREATE]
     made = [op for op in creates if CALLERS not in op.attributes and _has_work(op)]
     open_ended = {op: bool(chosen) for op in made if chosen or not _users_named(op, DESTROY)}

@@ -16,7 +16,7 @@ from tuner.mlir.effects.buffer_accesses import inside
 from tuner.mlir.interpreter import parse
 from tuner.mlir.rewrite.launch_operands import SEGMENTS
 from tuner.mlir.rewrite.located_error import unsupported
-from tuner.mlir.rewrite.walking import holder_of
+from tuner.mlir.rewrite.walking import ancestor_in_block
 from tuner.programs.lower.streams.async_ops import is_filled_by_runtime, is_token
 from tuner.programs.lower.streams.gpux_syntax import STREAM_TYPE, to_generic
 
@@ -141,5 +141,5 @@ def _check_destroyed(ops: list[Op]) -> None:
     for number, op in enumerate(ops):
         if op.name == DESTROY:
             for later in ops[number + 1 :]:
-                if op.operands[0] in list(later.operands) and holder_of(later, op.block) is not None:
+                if op.operands[0] in list(later.operands) and ancestor_in_block(later, op.block) is not None:
                     raise unsupported(later, "a stream that is destroyed before", "one that is still there")

@@ -17,7 +17,7 @@ CHOOSING = frozenset(
 )
 
 
-def chosen_streams(function: Op) -> list[Value]:
+def selected_streams(function: Op) -> list[Value]:
     """Returns the streams that control flow selects. Raises CandidateError(COMPILE) for other origins."""
     found = []
     for op in inside(function):

@@ -22,7 +22,7 @@ from tuner.simulator.written_tiles import written_tiles
 Array = npt.NDArray[Any]
 
 
-IsLate = Callable[[], bool]  # returns whether the time limit of the references is exceeded
+IsTimeUp = Callable[[], bool]  # returns whether the time limit of the references is exceeded
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class AbstractReference(Protocol):
     def fits(self, launch: PreparedLaunch) -> bool:
         """Returns whether a launch has the parameters that the kernel expects."""
 
-    def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
+    def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
         """Executes the launch on its original memory: sampled blocks first, other blocks up to a time limit.
 
         Args:
@@ -98,7 +98,7 @@ class InterpretedReference:
             return False
         return True
 
-    def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
+    def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
         launch = sampled.launch
         again = LaunchCopies(launch, sampled.near)
         chosen = tuple(linear(block, launch.grid) for block in sampled.blocks)
@@ -110,7 +110,7 @@ class InterpretedReference:
         done = self._run_until(launch, chosen, is_late)
         return ReferenceOutcome(done, tuple(each for each in compared if each.found.size))
 
-    def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsLate) -> int:
+    def _run_until(self, launch: PreparedLaunch, first: tuple[int, ...], is_late: IsTimeUp) -> int:
         """Runs the blocks ``first``, then other blocks up to a time limit; returns the number of blocks."""
         piece = self._run(launch, first).blocks_at_once
         others = np.setdiff1d(np.arange(math.prod(launch.grid)), first)
@@ -156,7 +156,7 @@ class MatmulReference:
     def fits(self, launch: PreparedLaunch) -> bool:
         return len(launch.parameters) == len(self.kernel.buffers)
 
-    def finish(self, sampled: PartialLaunch, is_late: IsLate) -> ReferenceOutcome:
+    def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
         problem, launch, copies = self.kernel.problem, sampled.launch, sampled.copies
         a, b, c = (self._matrix(launch, sampled.near, name) for name in "abc")
         found = self._matrix(copies.launch, copies.near, "c")

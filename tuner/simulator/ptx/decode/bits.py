@@ -30,7 +30,7 @@ def negation(operands: Operands) -> Step:
     return unary(operands, type_, operator.invert)
 
 
-def any_logic(operands: Operands) -> Step:
+def lop3(operands: Operands) -> Step:
     """Decodes lop3.b32: any function of three bits, given by the truth table immLut. PTX ISA, "lop3"."""
     type_ = operands.modifiers.type("b32")
     operands.need(5)
@@ -157,7 +157,7 @@ DECODERS: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(LOGIC, logic),
     **dict.fromkeys(("not", "cnot"), negation),
     **dict.fromkeys(("shl", "shr"), shift),
-    "lop3": any_logic,
+    "lop3": lop3,
     "shf": funnel_shift,
     "bfe": extract,
     "bfi": insert,

@@ -63,7 +63,7 @@ def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
         return _reduction(operands, is_aligned)
     operands.need(1, 2)
     number = operands.source(0, U32)
-    count = operands.source(1, U32) if len(operands) > 1 else _nobody
+    count = operands.source(1, U32) if len(operands) > 1 else _is_empty
     if kind == "arrive":
         operands.need(2)
 
@@ -81,7 +81,7 @@ def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
     return terminator
 
 
-def _nobody(_resident: object) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def _is_empty(_resident: object) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     return np.zeros(1, np.uint32)
 
 
@@ -93,7 +93,7 @@ def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
     operands.need(3, 4)
     target = operands.register(operands.operand(0))
     number = operands.constant(1)
-    count = operands.source(2, U32) if len(operands) == 4 else _nobody
+    count = operands.source(2, U32) if len(operands) == 4 else _is_empty
     value = operands.source(len(operands) - 1, PREDICATE)
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:

@@ -29,7 +29,7 @@ RESULT_REGISTERS = {"f16": 4, "f32": 8}
 def load_tile(operands: Operands) -> Step:
     """Decodes wmma.load of A, B or C."""
     which = operands.modifiers.need(("a", "b", "c"), "a matrix")
-    kind, layout, space = _words(operands, "load")
+    kind, layout, space = _text(operands, "load")
     if which != "c" and kind != "f16":
         raise operands.unsupported(f".{kind} for {which}, only .f16")
     targets = operands.names(0)
@@ -54,7 +54,7 @@ def load_tile(operands: Operands) -> Step:
 def store_tile(operands: Operands) -> Step:
     """Decodes wmma.store of D."""
     operands.modifiers.need(("d",), "a matrix")
-    kind, layout, space = _words(operands, "store")
+    kind, layout, space = _text(operands, "store")
     sources = fragment(operands, 1, RESULT_REGISTERS[kind])
     addresses = _addresses(operands, 0, kind, layout)
 
@@ -99,7 +99,7 @@ def multiply_tiles(operands: Operands) -> Step:
     return step
 
 
-def _words(operands: Operands, what: str) -> tuple[str, str, str]:
+def _text(operands: Operands, what: str) -> tuple[str, str, str]:
     """Consumes the modifiers of a load or a store; returns (type, layout, state space)."""
     modifiers = operands.modifiers
     kind = modifiers.type(*RESULT_REGISTERS).name

@@ -65,7 +65,7 @@ def _fma_f64(a: Array, b: Array, c: Array) -> Array:
     value, rest = two_sum(high, sum_high)
     result = value + to_odd(*two_sum(sum_low, rest))
     unsafe = _is_unsafe(a) | _is_unsafe(b) | _is_unsafe(c)
-    return _fma_slowly(a, b, c, result, unsafe) if unsafe.any() else result
+    return _fma_by_fractions(a, b, c, result, unsafe) if unsafe.any() else result
 
 
 def _is_unsafe(value: Array) -> Array:
@@ -74,7 +74,7 @@ def _is_unsafe(value: Array) -> Array:
     return ~is_safe
 
 
-def _fma_slowly(a: Array, b: Array, c: Array, result: Array, where: Array) -> Array:
+def _fma_by_fractions(a: Array, b: Array, c: Array, result: Array, where: Array) -> Array:
     """Returns ``result`` with the lanes ``where`` recomputed in rational arithmetic.
 
     Lanes with an operand that is not finite, or with the exact result 0, are computed as ``a * b + c`` in

@@ -39,7 +39,7 @@ def compare(predicate: str, left: Value, right: Value | int) -> Value:
     return value("arith.cmpi", ir.IntegerType.get_signless(1), left, other, predicate=attribute)
 
 
-def as_word(index: Value) -> Value:
+def as_i32(index: Value) -> Value:
     """Creates the conversion of an index to i32."""
     return value("arith.index_cast", i32(), index)
 

@@ -4,6 +4,7 @@ from tuner.programs.interpret.decode import (
     allocations,
     async_copies,
     branches,
+    collectives,
     contractions,
     conversions,
     floats,
@@ -16,7 +17,6 @@ from tuner.programs.interpret.decode import (
     shuffles,
     subgroup_matrices,
     tensor_cores,
-    together,
     vector_memory,
     vectors,
     views,
@@ -28,7 +28,7 @@ FAMILIES = (
     *(branches, loops),
     *(memory, allocations, views),
     *(vectors, vector_memory, contractions),
-    *(gpu_indices, together, shuffles, printing),
+    *(gpu_indices, collectives, shuffles, printing),
     *(subgroup_matrices, tensor_cores, async_copies),
 )
 NOTHING = frozenset(

@@ -1,0 +1,85 @@
+"""Terms of the field: words of a private language stand in no name, comment, docstring or message."""
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.source_files import MODULES, ROOT
+
+# Word -> what the field says. docs/decisions/0053-the-fields-terms.md has the whole table.
+TERMS = {
+    r"judge\w*": "evaluate, verify, time",
+    r"finalists?": "top trials",
+    r"hopeless\w*": "early-stopped",
+    r"drills?": "fault-injection test",
+    r"patien(?:ce|t|tly)": "retry with timeout",
+    r"strangers?": "untrusted",
+    r"wish(?:es|ed)?": "warm-start point",
+    r"unbroken": "uninterrupted",
+    r"bests": "best trials",
+    r"seats?": "slots",
+    r"makers?": "compiler build",
+    r"beside": "next to, in addition to",
+    r"told": "reported, printed, given",
+    r"(?:by|in|takes?|took) turns": "interleaved, round-robin",
+    r"anchors?": "reference kernel",
+}
+STORED = {  # keys of documents and columns of the database, which keep their names
+    "anchor_s",
+    "anchor_drift",
+    "quietest_anchor_s",
+    "seats",
+    "maker",
+}
+# Lines with names of others: anchors of YAML and HTML, columns of the fleet's outcomes.
+OTHERS = ("event.anchor", "# anchor ", "-> anchor of", "fleet_outcome", 'mapped_column("told")')
+WORD = re.compile(rf"(?i)(?<![a-z])({'|'.join(TERMS)})(?![a-z])")
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+TOKENS = (tokenize.NAME, tokenize.STRING, tokenize.COMMENT)
+PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "decisions" not in path.parts]
+
+
+def private_words(text: str) -> list[str]:
+    """Returns the words of the table in a text, but in names that are stored."""
+    for name in STORED:
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "", text)
+    return [match[0].lower() for match in WORD.finditer(CAMEL.sub("_", text))]
+
+
+def words_of_source(path: Path) -> Iterator[str]:
+    """Yields line and word for each word of the table in a file's names, texts and comments."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type in TOKENS and not any(other in token.line for other in OTHERS):
+            for word in private_words(token.string):
+                yield f"{token.start[0]}: {word}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_uses_the_terms_of_the_field(name: str) -> None:
+    if name.startswith("db.migrations"):
+        pytest.skip("a migration names the columns of its time")
+    assert list(words_of_source(MODULES[name])) == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda path: path.name)
+def test_a_page_uses_the_terms_of_the_field(page: Path) -> None:
+    assert private_words(page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Judge, seat", ["judge", "seat"]),
+        ("times of the finalists", ["finalists"]),
+        ("host.anchor_s", []),
+        ("taken by turns", ["by turns"]),
+        ("a judgement", ["judgement"]),
+        ("the adjudged, an anchored, a wished-for", ["wished"]),
+    ],
+)
+def test_private_words_are_found_in_names_and_in_texts(text: str, found: list[str]) -> None:
+    assert private_words(text) == found
