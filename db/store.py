@@ -318,12 +318,17 @@ class Store:
     def recall(
         self, key: ReuseKey, script_sha256: str | None = None, artifact_sha256: str | None = None
     ) -> StoredTrial | None:
-        """Returns the latest trial whose outcome also holds for this script or code.
+        """Returns the latest trial of the same code and key whose outcome can be reused; None if none.
 
-        None where there is none.
+        Args:
+            key: Problem, target, number of threads, class of machine and compiler; all have to be equal.
+            script_sha256: Hash of the script; None: any.
+            artifact_sha256: Hash of the compiled code; None: any. Where both hashes are given, both have to
+                match; where neither is given, the result is None.
 
-        Outcomes that can be reused are complete measurements, verdicts where nothing is timed, and failures
-        that would repeat, unless they are reused themselves.
+        An outcome can be reused if it is a complete measurement with a plausible time, a verification on a
+        target that does not time, or a failure that would repeat (at stage BIND, COMPILE, RESOURCES or
+        VERIFY). A trial that reused the outcome of another trial is not returned.
         """
         if not script_sha256 and not artifact_sha256:
             return None

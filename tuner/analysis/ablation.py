@@ -65,7 +65,10 @@ class Ablation:
 
 @dataclass(frozen=True)
 class TooFew:
-    """The result where a run has too few measured trials for an ablation of knobs."""
+    """The result where the strategy of the best trial has fewer than MEASURED_MIN measured trials.
+
+    The knobs are then not ablated; ``strategies`` still compares the strategies, if any trial was measured.
+    """
 
     strategy: str  # of the best trial; "" where no trial was measured
     measured: int

@@ -24,7 +24,19 @@ def round_quality(
     quietest_anchor_s: float | None,  # least time of the run's reference kernel; None: a GPU
     spare_cores: int,  # cores without a timed thread
 ) -> RoundQuality:
-    """Returns how quiet a round was; it is unreliable where code that never changes had other times."""
+    """Returns the quality of a timing round: noise, largest disturbance, and why it is unreliable, if so.
+
+    A round is unreliable where two timings of the same code differ too much (A/A noise), where the reference
+    kernel or the baseline drifted, where the timed threads were held back or shared their processors, and
+    where the noise is not known because no code was timed twice.
+
+    Args:
+        noise: Relative difference of two timings of the same code; None: not measured.
+        baseline: Times of the baseline in this round; None: not timed.
+        host: Load of the host during the round; None: not known.
+        quietest_anchor_s: Least time of the reference kernel in the run; None: a GPU, or not known.
+        spare_cores: Cores without a timed thread.
+    """
     drifts = tuple(_drifts(baseline, host, quietest_anchor_s))
     shares = () if host is None else (host.waited_share, host.stolen_share, host.throttled_share)
     disturbance = max((noise or 0.0, *(most for _, most in drifts), *shares))

@@ -33,10 +33,12 @@ def best_first(
 
 
 def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
-    """Returns a sort key: tensor cores unused, their instructions serialized, spilled bytes, reads.
+    """Returns a sort key of a compiled program, the most promising least; comparable only within one problem.
 
-    Reads: operands read per element of C if each block had a square tile and C were distributed evenly,
-    divided by the mean occupancy of the multiprocessors' block slots over all waves.
+    In order: whether tensor cores stay unused though the dtype has them, whether any kernel's tensor-core
+    instructions are serialized, bytes of spilled registers, relative reads. Relative reads: proportional to
+    the operands read per element of C if each block computed a square tile of C, divided by the mean
+    occupancy of the multiprocessors' block slots over all waves.
     """
     launch, resident = _main(program)
     elements = problem.rows * problem.sizes[1]

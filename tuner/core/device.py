@@ -115,7 +115,10 @@ class AbstractHostWatch(abc.ABC):
 
     @abc.abstractmethod
     def device_memory_at(self, address: int) -> str | None:
-        """Returns a name of the device memory at an address, closed to the host; None for other memory."""
+        """Returns a description, for messages, of the device memory at an address; None for any other memory.
+
+        Device memory is memory that host code cannot access: not host-shared memory.
+        """
 
     @abc.abstractmethod
     def keep(self, address: int) -> None:

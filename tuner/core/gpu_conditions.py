@@ -26,7 +26,10 @@ class Span:
 
     @classmethod
     def of(cls, states: Sequence[GpuState]) -> "Span":
-        """Returns the range of some readings."""
+        """Returns the number of readings, the range of their SM clock, and the reasons for slowdowns.
+
+        The clocks are None if no reading reports one.
+        """
         clocks = [state.sm_clock_hz for state in states if state.sm_clock_hz is not None]
         lowest, highest = (min(clocks), max(clocks)) if clocks else (None, None)
         return cls(len(states), lowest, highest, _distinct(states))

@@ -117,7 +117,12 @@ class AbstractEvaluator(abc.ABC):
 
     @abc.abstractmethod
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Compares every element with the float64 reference on fresh inputs. Fails at stage VERIFY."""
+        """Runs a loaded artifact on inputs drawn from ``rng``; compares with the float64 reference.
+
+        Compares every element of C; a simulator may run and compare only a sample of the thread blocks, a
+        replay returns the recorded verdict. Raises CandidateError: VERIFY for a wrong result, RUN where the
+        artifact cannot run.
+        """
 
     @abc.abstractmethod
     def measure(

@@ -39,7 +39,10 @@ class NoiseCheck:
 
     @property
     def is_quiet(self) -> bool:
-        """True if the whole interval of the slowdown is at most ALLOWED."""
+        """True if the 99 % confidence interval of the node's slowdown ends at ALLOWED (a fraction) or below.
+
+        False does not show that the node is noisy: the check may be inconclusive, see ``exceeds_limit``.
+        """
         return self.longer.interval[1] <= ALLOWED
 
     @property

@@ -19,7 +19,11 @@ class _Reading:
 
 @final
 class QueueMeter:
-    """Measures the load since the previous measurement; child processes do not count."""
+    """Measures the load of this process on its machine since the previous measurement.
+
+    The load is processor time, as a share of one processor, and voluntary context switches per second. Child
+    processes do not count.
+    """
 
     def __init__(self) -> None:
         self._last = _read()

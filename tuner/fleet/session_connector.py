@@ -55,7 +55,11 @@ class SessionConnector(BaseConnector):
 
 
 def completed(call: Coroutine[Any, Any, Result]) -> Result:
-    """Returns the result of a Procrastinate call that exists as a coroutine only, on a SessionConnector."""
+    """Runs a coroutine of Procrastinate to its end without an event loop, and returns its result.
+
+    For calls without a synchronous form, on a SessionConnector, whose coroutines never suspend. Raises
+    RuntimeError if the coroutine suspends.
+    """
     try:
         call.send(None)
     except StopIteration as end:

@@ -204,7 +204,11 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
 
 
 def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
-    """Returns the base draw of A, (m, k), and B, (k, n), each with the batch in front if there is one."""
+    """Returns the base draw of given A, (m, k), and B, (k, n): inputs of which later draws are scaled copies.
+
+    Stores A and B in the layout of the problem ("tn": A transposed, "nt": B transposed), with the norms of
+    A's rows and B's columns. A batch, if there is one, is the first dimension of both.
+    """
     return BaseDraw(
         np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
         np.ascontiguousarray(b.swapaxes(-1, -2)) if problem.layout == "nt" else b,

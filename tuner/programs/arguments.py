@@ -22,15 +22,16 @@ ELEMENTS_LIMIT = 1 << 31  # of one argument
 def make_arguments(
     types: tuple[ValueType, ...], options: tuple[str, ...], rng: np.random.Generator
 ) -> tuple[Any, ...]:
-    """Returns one array or number per type in ``types``; an argument without an ``--arg`` option is random.
+    """Returns one array or number per type in ``types``; an argument without an option is random.
 
     Args:
-        types: the types of the entry function's arguments.
-        words: values of ``--arg``, ``NUMBER=[SIZES]CONTENT``, such as ``0=[8,4]zeros``.
-        rng: source of the random numbers.
+        types: The types of the entry function's arguments.
+        options: Values of ``--arg``: the argument's number, "=", optionally its sizes in brackets, and its
+            content: random, range, zeros, ones, nan, @FILE.npy or a number. Examples: ``0=[8,4]zeros``, ``2=7``.
+        rng: Source of the random numbers.
 
-    Raises UsageError for an option that does not fit its type, and for a dynamic size or an integer without
-    an option.
+    Raises UsageError for an option that is malformed, repeated or does not fit its type, for an array with a
+    dynamic size whose sizes are not given, and for a scalar of integer or boolean type without an option.
     """
     given = _given(types, options)
     return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))

@@ -58,7 +58,10 @@ def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[P
 
 
 def run_program(request: ProgramRequest) -> ProgramReport:
-    """Compiles, runs, compares and times a program.
+    """Compiles and runs a program; compares and times it if the request asks for it; returns the report.
+
+    The comparison (``is_compared``) is with the same payload on the host, with its matmuls as loops. Times
+    (``is_timed``) need hardware: a simulated or interpreted run has none.
 
     Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
     """

@@ -72,10 +72,12 @@ class _Session:
 
 
 def limits_of(max_slowdown: float) -> SlowdownLimits:
-    """Returns limits that report a slowdown of ``max_slowdown``, and none that is 3 percentage points less.
+    """Returns the limits of a check for the largest slowdown that a user accepts (0.05 for 5 %).
 
-    The gate separates 2 % from 5 % with as many sessions. A slowdown of up to 2 % is never reported. A check
-    passes where a slowdown in the middle between both limits is ruled out.
+    ``tolerated`` is ``max_slowdown`` minus 3 percentage points, but at least 2 %: only a slowdown that is
+    surely greater is reported. The 3 points are what the regression gate (2 % against 5 %) can tell apart.
+    ``excluded`` is the middle between ``tolerated`` and ``max_slowdown``, but at most ``max_slowdown``: the
+    check passes once the interval ends below it.
     """
     gate = SlowdownLimits()
     resolved = gate.excluded - gate.tolerated

@@ -33,7 +33,10 @@ class _Search:
 
 @final
 class DemotedLast(AbstractMethod):
-    """Chooses all preferred rows, then the rows that break a preference."""
+    """Searches the candidates that meet all preferences first, then those that break one.
+
+    Each part has a search method of its own, which sees only the outcomes of that part.
+    """
 
     def __init__(self, task: SearchTask, made: Callable[[SearchTask], AbstractMethod]) -> None:
         """Takes a function that makes a method for a part of the rows."""

@@ -46,9 +46,12 @@ class Column:
         return apart
 
     def squares(self, code: int) -> Floats:
-        """Returns squared distances in a space where two texts are half the range of a number apart.
+        """Returns the squared distance of each value from the value ``code``; last: the knob is missing.
 
-        A sum of such squares is a squared Euclidean distance, so a correlation of it is a covariance.
+        Numbers lie at their places in 0 .. 1. Texts are one-hot vectors scaled by 1/2, and a missing text is
+        the zero vector: two different texts have a squared distance of 1/2, a text and a missing knob 1/4.
+        The sum over all columns is thus a squared Euclidean distance, for which kernels such as the Gaussian
+        are positive definite.
         """
         apart = self.differences(code)
         return apart * apart if self.is_ordinal else 0.5 * apart

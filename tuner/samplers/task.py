@@ -18,7 +18,10 @@ BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The neighbours of each row, computed on demand: large sets cost nothing in advance."""
+    """The neighbours of each row of a feasible set: the rows that differ from it in the value of one knob.
+
+    They are computed when first asked for and then kept, so that a large set takes no time in advance.
+    """
 
     feasible: FeasibleSet
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)

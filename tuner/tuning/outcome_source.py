@@ -26,7 +26,11 @@ Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's re
 
 
 def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-    """Default provider: no seeds. A replay evaluates a search, not a model of a machine."""
+    """Returns no rows to propose first: the default, for a source of outcomes without a cost model.
+
+    Seeds are rows of the search space that a cost model prefers. A replay has none, since it evaluates the
+    search.
+    """
     return ()
 
 

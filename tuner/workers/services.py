@@ -57,7 +57,11 @@ def time_together(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
-    """Loads a group and returns interleaved times; None for an artifact that does not load."""
+    """Loads a group's artifacts and times them interleaved, with the baseline if the group has one.
+
+    The result has one entry per artifact, in order: None for one that does not load. If none loads, nothing
+    is timed, the baseline neither. ``before_timing`` is called after loading, right before the first sample.
+    """
     loaded = dict(_loadable(evaluator, problem, group.artifacts))
     if not loaded:
         return FinalTimes((None,) * len(group.artifacts))

@@ -16,20 +16,26 @@ from tuner.output.formatting import wrapped
 @click.command()
 @click.argument("script", type=click.Path(path_type=Path))
 @click.option(
-    "--max-slowdown", default="5%", show_default=True, metavar="SHARE", help="This slowdown or more fails."
+    "--max-slowdown",
+    default="5%",
+    show_default=True,
+    metavar="SHARE",
+    help="A slowdown of this size is found; see above.",
 )
 @seed_option("Of the random inputs.")
 @json_option
 @click.pass_context
 def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as_json: bool) -> None:
-    """Verifies an exported script and times it again; one without a time is verified only.
+    """Verifies an exported script and times it again; one without a recorded time is verified only.
 
-    The code is timed in several sessions, interleaved with the baseline library and a reference kernel.
-    The ratio is relative to these, whose times of the recorded round are in the script's header: how fast
-    the machine is today does not count.
+    The code is timed in several sessions, interleaved with the baseline library and a reference kernel. The
+    script's header has their times from when it was recorded; the slowdown is relative to them, so the speed
+    of the machine today cancels.
 
-    Exits with 0 where it is correct and a slowdown of --max-slowdown is ruled out; with 1 where it is wrong,
-    fails or is slower: by more than --max-slowdown less 3 points, or 2 % if that is more; with 3 where it is
+    A slowdown is tolerated up to --max-slowdown minus 3 percentage points, but at least up to 2 %. Exits with
+    0 where the script is correct and the confidence interval ends below the middle between the tolerated
+    slowdown and --max-slowdown, or there is no time to compare; with 1 where it is wrong, fails, or is
+    slower: the whole interval lies above the tolerated slowdown and above the noise; with 3 where it is
     correct and neither is shown: on a busy or another machine, or for want of a reliable recorded time.
 
     Example: tuner check best.mlir --max-slowdown 10%

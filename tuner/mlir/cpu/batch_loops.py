@@ -15,9 +15,11 @@ from tuner.mlir.cpu.lowering import EXPORTED
 def with_batch_loops(
     llvm_text: str, partitions: tuple[Partition, ...], strides_bytes: tuple[int, ...]
 ) -> str:
-    """Returns the text with a loop for each partition of more than one matrix.
+    """Returns LLVM-dialect text with an added function for each partition of several matrices of a batch.
 
-    ``strides_bytes`` has one stride per argument: the distance of its consecutive matrices.
+    The function, ``partition.called``, calls the partition's ``entry`` once per matrix. ``strides_bytes`` has
+    one stride per pointer argument: the bytes from one matrix to the next. Without such a partition the text
+    is unchanged.
     """
     looped = {partition.called: partition for partition in partitions if partition.matrices > 1}
     if not looped:

@@ -24,7 +24,10 @@ Linear = dict[str, int]  # a linear form: block or thread id, or "" for the cons
 
 
 def overwrites(launch: Op, kernel: Op, number: int) -> bool:
-    """Returns whether a launch stores every element of the memref that is its argument ``number``."""
+    """Returns whether a launch is proved to store every element of its memref argument ``number``.
+
+    False: not proved. That includes a memref of dynamic shape and a kernel of several blocks.
+    """
     reading = _Reading(launch, kernel)
     blocks = list(kernel.regions[0].blocks)
     target = blocks[0].arguments[number]

@@ -38,7 +38,11 @@ class ForwardStoresOp(InPlaceOp, name="forward_stores"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Forwards stored vectors to later reads of a function and drops stores overwritten unread, in place.
+
+        Skips buffers in shared memory and buffers whose accesses are not whole vectors on a grid. Returns
+        None: the op never fails.
+        """
         accesses: dict[Value, list[Op]] = {}
         for op in walk(function, READ, WRITE):  # in program order
             accesses.setdefault(_buffer(op), []).append(op)

@@ -20,5 +20,9 @@ ASSERT_BOUNDS = (
 
 
 def assert_bounds(module: ir.Module) -> None:
-    """Inserts bounds assertions into a module in place."""
+    """Makes functions assert, in place, that each load and store is in bounds.
+
+    Lowers linalg ops to loops, and affine ops, first. Vector accesses and code in the LLVM dialect are not
+    checked.
+    """
     run_passes(module, ASSERT_BOUNDS)

@@ -82,7 +82,12 @@ class HostFaults:
 
 
 def with_checks(llvm: str) -> str:
-    """Returns LLVM dialect in which each load, store, copy and fill of memory is preceded by a check."""
+    """Returns host code (LLVM dialect) whose loads, stores, copies and fills do not touch device memory.
+
+    A call before each of them checks its addresses. For an address of device memory the call reports an error
+    (``HostFaults``) and returns scratch memory, which the access then uses. Atomic operations are not
+    checked.
+    """
     numbers = itertools.count()
     lines = [checked for line in llvm.splitlines() for checked in _checked(line, numbers)]
     start = next((number for number, line in enumerate(lines) if MODULE.match(line)), None)

@@ -26,7 +26,11 @@ class ByteRanges:
 
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
-        """Returns the union of arrays [interval, (first, end)]; arrays of different buffers are disjoint."""
+        """Returns the set of the bytes in arrays of half-open intervals (first, end), each (intervals, 2).
+
+        The intervals may come in any order and overlap. In the result the ends are sorted too: an end is the
+        largest so far, so intervals may still overlap, but the set of bytes is the union.
+        """
         kept = [array for array in pairs if len(array)]
         if not kept:
             return NO_BYTES

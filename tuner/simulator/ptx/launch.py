@@ -170,10 +170,11 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
 
 
 def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
-    """Returns per launch the memory accesses of the first blocks, see ``PreparedKernel.accesses``.
+    """Returns, per launch, a sample of the memory accesses of block (0, 0, 0) and its cluster.
 
-    All buffers hold zeros. Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate``
-    does.
+    Simulates the first ``instructions`` instructions, and keeps the first few warp accesses of each PTX
+    instruction (SAMPLES). All buffers initially hold zeros. Raises SimulationError, UnsupportedInstruction
+    and UsageError as ``simulate`` does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
     module = parse(program.ptx)

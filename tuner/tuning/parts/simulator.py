@@ -38,7 +38,10 @@ NO_CLOCK = "the simulator has no clock"
 
 
 def simulator_limits(memory_bytes: int) -> "Limits":
-    """Returns the limits of compile workers and simulations."""
+    """Returns the time and memory limits of child processes that compile for, or simulate, a GPU.
+
+    ``memory_bytes`` is the limit of each child's resident memory.
+    """
     from tuner.workers.limits import Limits
 
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes)

@@ -92,7 +92,7 @@ class BlockMatmul:
         return find_epilogue(self.function)
 
     def take_results(self, epilogue: Op) -> None:
-        """Gives C the element type of the epilogue's results."""
+        """Changes the element type of argument C, and in the function's type, to the epilogue's output type."""
         retype_argument(self.matrices[2], output_type(epilogue))
         sync_function_type(self.function)
 

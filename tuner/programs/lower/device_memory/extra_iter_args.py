@@ -24,7 +24,11 @@ from tuner.mlir.rewrite.definitions import attributes_of
 
 @dataclass(frozen=True)
 class IterArgOperand:
-    """An operand, of the operation or of a terminator in it, through which an extra value flows."""
+    """Operand ``number`` of ``op``, which was added by ``add_iter_args``; the caller replaces its value.
+
+    ``op`` is the structured control flow operation (an initial value) or a terminator in it (a yielded
+    value).
+    """
 
     op: Op
     number: int
@@ -49,7 +53,19 @@ class _Ports:
 
 
 def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
-    """Replaces an operation by a copy that forwards each wanted value twice."""
+    """Adds a second iter_arg, yield operand and result for each wanted one of a control-flow operation.
+
+    Takes scf.for, scf.while, scf.if or scf.index_switch. Replaces it by a copy in which the additional values
+    follow the original ones; each starts as, and yields, the original value until the caller sets the
+    operands that are returned. An operation without wanted values stays as it is.
+
+    Args:
+        op: The operation; erased if it is replaced.
+        is_wanted: Asked for each result, for scf.while also for each block argument of the "before" region.
+
+    Returns:
+        The pairs (value, additional value) of block arguments and results, and the added operands.
+    """
     ports = _ports(op, is_wanted)
     if not any((ports.operands, ports.results, *ports.arguments)):
         return AddedIterArgs((), ())

@@ -30,7 +30,12 @@ Stream = int | Value  # the number of a stream argument, or a pointer that contr
 
 
 class StreamCalls:
-    """Creates calls at the current insertion point, for the streams of one function."""
+    """Creates calls of MLIR's GPU runtime (mgpuEventRecord, mgpuStreamWaitEvent, ...) in one function.
+
+    The streams are pointer arguments that are added to the function; ``token`` gives a stream as the
+    !gpu.async.token that upstream's operations take. Calls are created at the current insertion point, and
+    the runtime functions declared at first use.
+    """
 
     def __init__(self, function: Op, count: int) -> None:
         """Adds ``count`` streams after the arguments of the function."""

@@ -37,7 +37,7 @@ class Registers(Protocol):
 
 @dataclass(frozen=True)
 class Watched:
-    """An operand in shared memory: its content at issue, and the indices of its elements."""
+    """A shared-memory operand of a wgmma in flight, copied at issue and compared at completion."""
 
     content: Array  # [row, k] raw
     elements: Indices  # [row, k], indices into the shared memory of all resident blocks

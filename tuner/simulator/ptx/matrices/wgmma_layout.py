@@ -25,7 +25,11 @@ def accumulator(registers: list[Array], result: str) -> Array:
 
 
 def accumulator_registers(numbers: Array) -> list[Array]:
-    """Returns the registers of a warpgroup for an accumulator [64, n], in the element type of ``numbers``."""
+    """Returns the registers in which a warpgroup holds an accumulator: per register 128 lanes' bits (uint32).
+
+    ``numbers`` is [64, n] in the accumulator's element type: of 4 bytes, or f16 with two columns in a
+    register. The inverse of ``accumulator``.
+    """
     grid = numbers.reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     bits = np.ascontiguousarray(grid).view(np.uint32).reshape(WARPGROUP_LANES, -1)
     return [np.ascontiguousarray(bits[:, number]) for number in range(bits.shape[1])]

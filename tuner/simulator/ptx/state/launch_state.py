@@ -40,10 +40,12 @@ class LaunchState:
     sample: AccessSample | None = None  # records accesses; None: not recorded
 
     def resident_blocks(self, geometry: Geometry, rng: np.random.Generator | None) -> ResidentBlocks:
-        """Returns resident thread blocks before their first instruction.
+        """Returns the thread blocks of ``geometry``, resident on the device, before their first instruction.
 
-        Components of a cluster's vector clocks, in this order: threads, mbarriers, reads of each warpgroup,
-        reads of each block's bulk stores.
+        They share this launch's memory and logs. ``rng`` delays bulk loads at random, to find missing waits;
+        None: no delays. Columns of a vector clock: threads of the cluster; then, if the kernel has
+        asynchronous operations, its mbarriers, the shared-memory reads of wgmma per warpgroup, and those of
+        bulk stores per block.
         """
         is_async = uses_async(self.layout.kernel)
         warpgroups, blocks = -(-geometry.block_lanes // WARPGROUP_LANES), geometry.cluster_blocks

@@ -24,7 +24,11 @@ def instruction_mix(text: str) -> Mix:
 
 
 def assembly_mix(text: str) -> Mix:
-    """Returns the static instruction mix of assembly (x86 or SASS) whose instructions are indented."""
+    """Returns how often each instruction occurs in assembly (x86 or SASS), the most frequent first.
+
+    Counts the lines that are indented by exactly two spaces, as this project's listings are. Prefixes such as
+    ``lock`` and ``rep`` are skipped; SASS must have no guard predicates.
+    """
     return _counted(ASSEMBLY.findall(text))
 
 
