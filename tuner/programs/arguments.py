@@ -27,7 +27,7 @@ def make_arguments(
     Args:
         types: The types of the entry function's arguments.
         options: Values of ``--arg``: the argument's number, "=", optionally its sizes in brackets, and its
-            content: random, range, zeros, ones, nan, @FILE.npy or a number. Examples: ``0=[8,4]zeros``, ``2=7``.
+            content: random, range, zeros, ones, nan, @FILE.npy or a number: ``0=[8,4]zeros``, ``2=7``.
         rng: Source of the random numbers.
 
     Raises UsageError for an option that is malformed, repeated or does not fit its type, for an array with a

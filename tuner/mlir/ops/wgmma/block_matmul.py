@@ -92,7 +92,7 @@ class BlockMatmul:
         return find_epilogue(self.function)
 
     def take_results(self, epilogue: Op) -> None:
-        """Changes the element type of argument C, and in the function's type, to the epilogue's output type."""
+        """Changes the element type of argument C, and of the function type, to the epilogue's output."""
         retype_argument(self.matrices[2], output_type(epilogue))
         sync_function_type(self.function)
 
