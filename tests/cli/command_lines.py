@@ -56,7 +56,7 @@ FITTING = {
     "run": ("1",),
     "resume": ("1",),
     "name": ("1", "run:1"),
-    "words": ("1", "matmul", "8x8x8"),
+    "arguments": ("1", "matmul", "8x8x8"),
     "trials": ("1", "3"),
 }
 FITTING_SHARE = 0.7

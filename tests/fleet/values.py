@@ -36,7 +36,7 @@ def node(name: str, **changes: Any) -> FleetNode:
         "host": "here",
         "process": 1,
         "target": "fake",
-        "seats": 2,
+        "slots": 2,
         "device": "here fake",
         "machine": FakeTarget().machine(),
         "compiler_build": COMPILER_BUILD,

@@ -131,5 +131,5 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     **dict.fromkeys(("run", "run_id", "resume"), _runs),
     **dict.fromkeys(("trial", "recorded"), _trials),
     **dict.fromkeys(("trial_or_run", "first", "second"), _trials_and_runs),
-    "words": _first_values,
+    "arguments": _first_values,
 }

@@ -29,17 +29,17 @@ def test_certificates_are_reported_to_the_library_of_the_server_s_client() -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"url": "history.db", "seats": 1}, "found 'history.db' as its database"),
-        ({"url": "postgresql://tuner:secret@db/tuner", "seats": 1}, "the database's URL holds a password"),
+        ({"url": "history.db", "slots": 1}, "found 'history.db' as its database"),
+        ({"url": "postgresql://tuner:secret@db/tuner", "slots": 1}, "the database's URL holds a password"),
         (
-            {"url": "postgresql://db/tuner?password=secret", "seats": 1},
+            {"url": "postgresql://db/tuner?password=secret", "slots": 1},
             "the database's URL holds a password",
         ),
         ({}, "a node has nothing to do; --compile N"),
-        ({"seats": -1}, "compile: found -1, allowed 1 or more"),
-        ({"seats": 1, "certificates": "a\rb"}, r"certificates: found 'a\\rb'"),
-        ({"seats": 1, "target": "a\nb"}, r"target: found 'a\\nb'"),
-        ({"seats": 1, "program": ""}, "program: found '', allowed a text of one line"),
+        ({"slots": -1}, "compile: found -1, allowed 1 or more"),
+        ({"slots": 1, "certificates": "a\rb"}, r"certificates: found 'a\\rb'"),
+        ({"slots": 1, "target": "a\nb"}, r"target: found 'a\\nb'"),
+        ({"slots": 1, "program": ""}, "program: found '', allowed a text of one line"),
     ],
 )
 def test_what_no_node_can_have_is_refused(options: dict[str, Any], message: str) -> None:

@@ -61,7 +61,7 @@ def test_top_trials_have_a_band_of_their_own_with_their_second_time() -> None:
     found = drawn(timed, trial(1, measurement(2e-3)))
     assert found.final_times[0].gflop_per_s > found.best
     assert WIDTH < found.final_x(1) < found.right == WIDTH + FINALS
-    assert found.bands[-1] == Band("finals", WIDTH, FINALS)
+    assert found.bands[-1] == Band("final re-measurement", WIDTH, FINALS)
     assert drawn(trial(0, measurement(1e-3))).right == WIDTH
 
 

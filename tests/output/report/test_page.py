@@ -61,7 +61,7 @@ def test_a_run_with_remeasurement_failures_and_a_roofline_reports_them() -> None
     text = page(report(reported((replace(first, final=measurement(1e-3)), *others, *failed), of))).text
     for wanted in (
         "decides=0, idle=0: 100.0% of the best, 2 timed",
-        "Rings: the finalists, timed again in turns. Marks below: failed trials.",
+        "Rings: the top trials, timed again, interleaved. Marks below: failed trials.",
         "compile 20 trials",
         "1 x compile " + "x" * 40 + " trials 140",
         "8 rarer kinds left out.",

@@ -200,7 +200,7 @@ def _predicted_lines(store: "Store", trial: "StoredTrial") -> list[str]:
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="ID | matmul MxNxK 'STRATEGY(KNOB=VALUE, ...)'")
+@click.argument("arguments", nargs=-1, required=True, metavar="ID | matmul MxNxK 'STRATEGY(KNOB=VALUE, ...)'")
 @problem_options
 @target_options
 @click.option("--threads", type=int, default=1, show_default=True)
