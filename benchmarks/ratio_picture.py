@@ -94,7 +94,7 @@ def svg() -> str:
     pairs, bf16 = f32_pairs(), ratios_in(BF16_1_THREAD)
     large = [pair for pair in pairs if pair.one.is_large]
     others = [pair for pair in pairs if not pair.one.is_large]
-    partitions = (
+    panels = (
         _partition(
             f"Large: every size {LARGE} or more",
             PANEL_LEFTS[0],
@@ -104,12 +104,12 @@ def svg() -> str:
         ),
         _partition("Small or skinny", PANEL_LEFTS[1], RatioAxis(0.85, 2.8, (1, 1.5, 2, 2.5)), others, ()),
     )
-    bottom = max(partition.lines[-1].y for partition in partitions)
+    bottom = max(panel.lines[-1].y for panel in panels)
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True
     )
     return environment.from_string(TEMPLATE.read_text()).render(
-        partitions=partitions,
+        panels=panels,
         top=TOP - ROW,
         bottom=bottom,
         row=ROW,

@@ -57,7 +57,8 @@ def test_every_command_is_listed_with_its_options() -> None:
     text = commands()
     for names, command in all_commands():
         shown = section(text, " ".join(names))
-        options = [option for each in command.params for option in each.opts if option.startswith("--")]
+        visible = [each for each in command.params if not getattr(each, "hidden", False)]
+        options = [option for each in visible for option in each.opts if option.startswith("--")]
         assert [option for option in options if option not in shown] == [], names
 
 

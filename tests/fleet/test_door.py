@@ -84,7 +84,7 @@ def test_the_seconds_of_work_are_a_time() -> None:
 @pytest.mark.parametrize(
     ("report", "why"),
     [
-        (None, "above the limit of bytes"),
+        (None, "larger than the limit"),
         ("", "is no JSON"),
         ("[" * 100_000, "is no JSON"),
         ("3", "outcome: found 3, allowed an object"),

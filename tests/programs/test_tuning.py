@@ -183,7 +183,7 @@ def test_a_mistake_that_spoils_every_problem_is_reported(store: Store) -> None:
 
 
 def test_a_program_without_matmuls_is_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="payload: found no matmul of static sizes"):
+    with pytest.raises(UsageError, match="payload: no matmul of static sizes and known types"):
         tuned(Programs(()), store)
 
 

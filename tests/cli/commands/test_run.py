@@ -159,5 +159,5 @@ def test_words_that_are_wrong_end_with_2(run: Tuner, options: tuple[str, ...], m
 
 def test_a_file_that_is_not_there_ends_with_2(run: Tuner) -> None:
     done = run("run", "none.mlir", "--target", "cpu")
-    line = "none.mlir: cannot be read (No such file or directory)"
+    line = "none.mlir: cannot be read (No such file or directory), expected MLIR text"
     assert (done.code, done.err) == (2, f"error: {line}\n")

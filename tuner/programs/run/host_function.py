@@ -93,7 +93,7 @@ class HostFunction(LoadedCode):
             ...     program.as_graph(np.ones(4, np.float32))
             ... except tuner.UsageError as error:
             ...     print(error)
-            twice: found a program on the host, allowed one on a GPU for a graph
+            twice: the program runs on the host: only a program on a GPU has a graph
         """
         raise UsageError(
             f"{self.program.entry}: the program runs on the host: only a program on a GPU has a graph"
