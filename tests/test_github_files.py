@@ -51,6 +51,18 @@ def test_ci_is_a_shell_script_that_can_be_started() -> None:
     subprocess.run(["bash", "-n", script], check=True)
 
 
+def test_ci_leaves_tests_of_the_repository_out_where_it_tests_the_wheel() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    (left_out,) = re.findall(r"^REPOSITORY_TESTS=\((.+?)\)", script, re.MULTILINE | re.DOTALL)
+    readers = [
+        path
+        for path in sorted((ROOT / "tests").glob("test_*.py"))
+        if re.search(r"tests\.(source_files|draw_names)|^from docs|^ROOT = ", path.read_text(), re.MULTILINE)
+    ]
+    assert len(readers) >= 8
+    assert {str(path.relative_to(ROOT)) for path in readers} <= set(left_out.split())
+
+
 def test_pre_commit_runs_what_make_lint_runs() -> None:
     (repository,) = yaml_of(ROOT / ".pre-commit-config.yaml")["repos"]
     (rule,) = re.findall(r"^lint:.*\n((?:\t.+\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
