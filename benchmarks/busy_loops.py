@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace, number: int) -> dict[str, Any]:
     ratio = run.baseline.measurement.median_s / selected.measurement.median_s
     return {
         "number": number,
-        "ratio": None if run.unreliable else ratio,  # as it is told
+        "ratio": None if run.unreliable else ratio,  # as it is printed
         "unreliable": run.unreliable or None,
         "ratio_not_told": ratio if run.unreliable else None,
         "noise": run.noise,

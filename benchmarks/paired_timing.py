@@ -25,7 +25,7 @@ from tuner.workers.worker import Worker
 TURN = Effort(budget_s=0.04, min_samples=3, max_samples=40)
 ROUNDS = 15
 TIMEOUT_S = 300.0
-MEMORY_BYTES = 6 << 30  # beside the arrays
+MEMORY_BYTES = 6 << 30  # in addition to the arrays
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def contest(problem: Problem, script: str, threads: int) -> Contest:
     kernel = Factory("benchmarks.paired_timing:KernelRival", (problem, script, threads, processors(threads)))
     baseline = Factory("benchmarks.paired_timing:BaselineRival", (problem, threads))
     limit = MEMORY_BYTES + 2 * reference_bytes(problem)
-    # the kernel's process wants the library for its reference only: no threads that spin beside the kernel
+    # the kernel's process wants the library for its reference only: no threads that spin next to the kernel
     specs = (
         ServiceSpec("kernel", kernel, library_environment(1)),
         ServiceSpec("baseline", baseline, library_environment(threads)),

@@ -43,8 +43,6 @@ def main() -> None:
     options = _options()
     with _checked_out(options.against) as earlier:
         rows = [_row(name, measure, options.rounds, earlier) for name, measure in MEASURES.items()]
-    for row in rows:
-        print(f"{row['name']:24s} {row['now_s']:.4f} s, earlier {row['earlier_s']:.4f} s", file=sys.stderr)
     summary = {row["name"]: {"now_s": row["now_s"], "ratio": row["ratio"]} for row in rows}
     settings = {"against": options.against, "rounds": options.rounds, "trials": TRIALS}
     emit(report("startup", settings, rows, summary), options.json, options.output)
@@ -86,6 +84,7 @@ def _row(name: str, measure: Callable[[Path], float], rounds: int, earlier: Path
     times = [(measure(ROOT), measure(earlier)) for _ in range(rounds)]
     now_s, earlier_s = (statistics.median(each) for each in zip(*times, strict=True))
     ratio = statistics.median(now / before for now, before in times)
+    print(f"{name:24s} {now_s:.4f} s, earlier {earlier_s:.4f} s", file=sys.stderr, flush=True)
     return {"name": name, "now_s": now_s, "earlier_s": earlier_s, "ratio": ratio, "times_s": times}
 
 

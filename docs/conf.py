@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 
 sys.path.insert(
     0, str(Path(__file__).parents[1])
-)  # the reference is read from the sources beside this folder
+)  # the reference is read from the sources next to this folder
 
 from docs.generators import with_generated_parts
 from docs.generators.mlir_lexer import MlirLexer

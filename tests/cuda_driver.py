@@ -6,7 +6,7 @@ LIBRARY = "libcuda.so.1"
 
 
 def has_driver() -> bool:
-    """Tells whether the driver's library can be loaded; no GPU is touched."""
+    """Returns whether the driver's library can be loaded; no GPU is touched."""
     try:
         ctypes.CDLL(LIBRARY)
     except OSError:

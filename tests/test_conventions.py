@@ -35,13 +35,13 @@ def texts_in(tree: ast.AST) -> Iterator[str]:
 
 
 def named_tests(tree: ast.AST) -> list[str]:
-    """Tells which modules of tests are imported, or named in a text for a child process to import."""
+    """Returns which modules of tests are imported, or named in a text for a child process to import."""
     in_texts = {name for text in texts_in(tree) for name in re.findall(r"\btests\.\w[\w.:]*", text)}
     return sorted(in_texts | {name for name in imports(tree) if name.split(".")[0] == "tests"})
 
 
 def used_twice(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
-    """Tells which public classes of files have one name: name -> files."""
+    """Returns which public classes of files have one name: name -> files."""
     homes: dict[str, list[str]] = defaultdict(list)
     for file, tree in trees.items():
         for node in tree.body:
@@ -57,7 +57,7 @@ def trees_besides_tests() -> dict[str, ast.Module]:
 
 
 def environment_reads(tree: ast.AST) -> list[str]:
-    """Tells where a module reads or changes the environment."""
+    """Returns where a module reads or changes the environment."""
     names = ("os.environ", "os.environb", "os.getenv", "environ", "getenv")
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name))
     likely = (node for node in nodes if last_name(node).startswith(("environ", "getenv")))
@@ -65,7 +65,7 @@ def environment_reads(tree: ast.AST) -> list[str]:
 
 
 def prints(tree: ast.AST) -> list[str]:
-    """Tells where a module prints."""
+    """Returns where a module prints."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return [
         f"line {node.lineno}" for node in calls if isinstance(node.func, ast.Name) and node.func.id == "print"
@@ -73,14 +73,14 @@ def prints(tree: ast.AST) -> list[str]:
 
 
 def simulator_questions(tree: ast.AST) -> list[str]:
-    """Tells where a device is asked whether it is the simulated one."""
+    """Returns where a device is asked whether it is the simulated one."""
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     asked = (node for node in calls if last_name(node.func) == "isinstance")
     return [f"line {node.lineno}" for node in asked if "SimulatedDevice" in ast.unparse(node.args[1])]
 
 
 def element_tables(tree: ast.AST) -> list[str]:
-    """Tells where widths or numpy types of numbers are listed, by the names that MLIR has for the numbers."""
+    """Returns where widths or numpy types of numbers are listed by their MLIR names."""
     tables = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
     return [f"line {table.lineno}" for table in tables if sum(map(_is_of_table, *_items(table))) > 1]
 
@@ -99,7 +99,7 @@ def _is_of_table(key: str, value: str) -> bool:
 
 
 def swallowed(tree: ast.AST) -> list[str]:
-    """Tells where any exception at all is caught and forgotten: neither raised again nor looked at."""
+    """Returns where any exception at all is caught and forgotten: neither raised again nor looked at."""
     return [
         f"line {node.lineno}"
         for node in ast.walk(tree)

@@ -251,7 +251,7 @@ OWNERS = {
 
 
 def wrong_imports(module: str, tree: ast.AST) -> list[str]:
-    """Tells what a module imports against the table."""
+    """Returns the imports of a module that the table forbids."""
     wrong = []
     for name in sorted(imports(tree)):
         top, _, below = name.partition(".")

@@ -17,7 +17,7 @@ OF_A_TARGET = re.compile(r"target|settings|resolved|asked|meant", re.IGNORECASE)
 
 
 def kind_questions(tree: ast.AST) -> list[str]:
-    """Tells where a kind of target is compared: with its word, or by ``target.kind``."""
+    """Returns where a kind of target is compared: with its word, or by ``target.kind``."""
     return [f"line {asked.lineno}" for node in ast.walk(tree) for asked in _questions(node)]
 
 

@@ -74,7 +74,7 @@ def _cases_of(entry: StrategyEntry, chip: str, rounds: int) -> Iterator[Case]:
 
 
 def is_allowed(entry: StrategyEntry, problem: Problem, chip: str) -> bool:
-    """Tells whether the constraints and the preferences that name no knob hold."""
+    """Returns whether the constraints and the preferences that name no knob hold."""
     known = dict(gpu_variables(problem, chip))
     free = (each for each in (*entry.constraints, *entry.preferences) if each.names <= known.keys())
     return all(each.evaluate(known) for each in free)

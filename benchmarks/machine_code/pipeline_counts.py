@@ -1,4 +1,4 @@
-"""What a warp-specialized kernel is made of beside its main loop: copies by TMA, registers handed over."""
+"""What a warp-specialized kernel has besides its main loop: copies by TMA, registers handed over."""
 
 import re
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
     python -m benchmarks.search.seed_rows SPACE.t4.json.gz... --hub gemm_RTX_3090.json.gz sm_86 82 --json
 
-Beside the seeds' ranks stand the rank correlation of the model with the times over the whole space, and what
+Next to the seeds' ranks are the rank correlation of the model with the times over the whole space, and what
 as many points drawn at random give. ``--hub FILE CHIP MULTIPROCESSORS`` takes another tuner's GPU space,
 CLBlast's GEMM of github.com/AutoTuningAssociation/benchmark_hub: its knobs are put to the same GPU model.
 """

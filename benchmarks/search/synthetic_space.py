@@ -1,7 +1,7 @@
 """Made-up search spaces, on which the constants of samplers are chosen.
 
 Times are products of effects, as those of kernels are: of single knobs, of ratios and products of knobs, of
-switches whose use depends on other knobs; some effects stop where a bound is reached, or count only beside
+switches whose use depends on other knobs; some effects stop where a bound is reached, or count only with
 a switch; the slower of two resources decides; there are cliffs, where something no longer fits. The
 smallest value of some knobs means "off" and acts as a larger one; some knobs do nothing, so that the best
 row has twins. From nearly flat to steep, most spaces with a floor that no row is faster than; what is
@@ -146,7 +146,7 @@ def _scales(matrix: Matrix, varying: list[int]) -> tuple[Array, dict[int, Array]
 
 
 def _misaligned(codes: Array, aligned: dict[int, Array], switches: Places, rng: np.random.Generator) -> Array:
-    """Returns what values cost that a power of two does not divide, everywhere or beside a switch."""
+    """Returns what values cost that a power of two does not divide, everywhere or only with a switch."""
     logs = np.zeros(len(codes))
     for zeros in aligned.values():
         enough = rng.integers(1, 4)

@@ -7,7 +7,7 @@ from pygments.token import Comment, Keyword, Name, Number, String, Text
 
 
 class MlirLexer(RegexLexer):  # type: ignore[misc] # untyped
-    """Tells comments, strings, values, symbols, types and operations apart."""
+    """Distinguishes comments, strings, values, symbols, types and operations."""
 
     name = "MLIR"
     tokens: ClassVar = {

@@ -1,4 +1,4 @@
-"""The comments that a GPU script tells its payload's sizes by: the docstring of what reads them."""
+"""The comments that state a payload's sizes in a GPU script: the docstring of the function that reads them."""
 
 import inspect
 import re

@@ -48,7 +48,7 @@ def verified(program: KernelProgram | None = PROGRAM, artifact: str = "c0b1") ->
 
 
 def given(record: Record) -> Record:
-    """Returns a record as the store tells it: without the program."""
+    """Returns a record as the store reads it: without the program."""
     return replace(record, program=None)
 
 

@@ -47,7 +47,7 @@ def execute(url: str, *statements: str) -> None:
 
 
 def structure(url: str) -> dict[str, tuple[Any, ...]]:
-    """Returns all that a database tells of its tables, in no order."""
+    """Returns everything that a database reports about its tables, in no order."""
     with connected(url) as connection:
         inspector = sa.inspect(connection)
         return {

@@ -118,7 +118,7 @@ def understood(example: Example) -> None:
 
 
 def is_run(example: Example) -> bool:
-    """Tells whether fakes can do it: a candidate of a shipped strategy is none of theirs."""
+    """Returns whether the test doubles can run it: they cannot compile a candidate of a shipped strategy."""
     return not (
         example.words[0] in RUN_BY_OTHER_TESTS
         or example.words[:2] == ("explain", "matmul")

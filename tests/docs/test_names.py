@@ -24,7 +24,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 
 
 def missing(page: Path, text: str) -> list[str]:
-    """Tells what a page names that does not exist, and that none of its blocks makes."""
+    """Returns the names on a page that neither exist nor are made by one of its blocks."""
     made = {block.file for blocks in sections(text).values() for block in blocks}
     found = (
         *_missing_paths(text),

@@ -52,7 +52,7 @@ def test_a_problem_is_tuned_exported_and_called(
     assert capsys.readouterr().out.startswith(f"{names['run'].best.time_s * 1e6:.0f} us, ")
     assert names["run"].best.script_text in (tmp_path / "best.mlir").read_text()
     assert (tmp_path / "best.source.mlir").exists()
-    assert names["c"][0] == names["problem"]  # what the fake kernel tells of itself
+    assert names["c"][0] == names["problem"]  # what the fake kernel reports
 
 
 @pytest.mark.mlir

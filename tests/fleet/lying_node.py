@@ -101,7 +101,7 @@ class Liar:
         self._settled(connection, work, done, execution)
 
     def tell(self, connection: "Connection", key: Key, outcome: Outcome, name: str) -> None:
-        """Tells something else of a piece of work."""
+        """Reports a false result of a job."""
         body = to_json(outcome)
         _, number, stage = key
         if self._only is not None:

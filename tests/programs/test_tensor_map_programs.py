@@ -58,7 +58,7 @@ def test_tiles_that_are_read_too_soon_are_a_race() -> None:
     assert any("shared memory" in str(report) for report in reports)
 
 
-def test_a_kernel_waits_for_copies_into_what_its_map_tells() -> None:
+def test_a_kernel_waits_for_copies_into_what_its_map_describes() -> None:
     assert not ran(TEXT.replace("gpu.launch async [%t3]", "gpu.launch async [%t0]")).reports
 
 

@@ -1,4 +1,4 @@
-"""The wall clock is set back and forward by an hour while runs go on: only what tells dates shows it."""
+"""The wall clock is set back and forward by an hour while runs go on: only dates change."""
 
 import dataclasses
 import datetime
@@ -80,7 +80,7 @@ def test_a_run_has_the_same_trials_in_the_same_order_and_its_seconds(bed: Bed, s
 def test_a_step_of_the_clock_does_not_spend_the_budget_of_a_killed_run(
     bed: Bed, stepped: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed after its first proposals, before an outcome tells how long it took."""
+    """It is killed after its first proposals, before an outcome says how long it took."""
     monkeypatch.setattr(SteppedClock, "looks", itertools.chain([0], itertools.repeat(2 * HELD)))  # forward
     settings = bed.settings("random", 1)
     life = Life(7)

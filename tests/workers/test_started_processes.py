@@ -10,7 +10,7 @@ from tests.fakes import HANG_S, await_death
 from tuner.workers.started_processes import VARIABLE, end_all, started_by, state_of
 
 SLEEP = "import time; time.sleep(1000)"
-# Starts a process that leaves its session and its parent, as a daemon does, tells its id and goes on.
+# Starts a process that leaves its session and its parent, as a daemon does, prints its id and goes on.
 DAEMON = f"""
 import os, time
 if os.fork() == 0:

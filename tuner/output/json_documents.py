@@ -1,4 +1,4 @@
-"""The JSON documents that other programs read. Keys may be added; no key is renamed."""
+"""The JSON documents that other programs read. From the first release on, keys may be added and none is renamed."""
 
 import csv
 import io

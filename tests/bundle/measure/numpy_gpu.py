@@ -49,7 +49,7 @@ def install() -> None:
 
 
 def describe(image: bytes, name: bytes, sizes: Any) -> int:
-    """Tells that every kernel takes three pointers; of a cubin that is not taken, that it has none."""
+    """Returns three pointer arguments for every kernel, and none for a cubin that is not supported."""
     if image == b"refused":
         return -1
     for number in range(3):

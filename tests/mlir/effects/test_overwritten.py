@@ -27,7 +27,7 @@ IDS = """%bx = gpu.block_id x
 
 
 def proved(body: str, shape: str, grid: int = 4, block: int = 8) -> bool:
-    """Tells what is said of a kernel on ``grid`` blocks of ``block`` threads."""
+    """Returns what is said about a kernel on ``grid`` blocks of ``block`` threads."""
     kind = f"memref<{shape}xf32>"
     text = f"""module attributes {{gpu.container_module}} {{
     gpu.module @m {{ gpu.func @k(%a: {kind}, %v: f32, %k: index) kernel {{ {IDS}

@@ -53,7 +53,7 @@ def test_what_noise_does_not_separate_is_counted() -> None:
 
 
 def test_without_a_baseline_nothing_is_compared() -> None:
-    assert "No baseline was measured beside it." in drawn(best_of(run(None), TIMED)).text
+    assert "No baseline was measured next to it." in drawn(best_of(run(None), TIMED)).text
     assert [bar.kind for bar in card_of(best_of(run(None), TIMED)).speeds] == ["ours"]
 
 

@@ -1,4 +1,4 @@
-"""What Linux tells of a machine, read from a tree of files like its own."""
+"""What Linux reports about a machine, read from a tree of files like its own."""
 
 import os
 from pathlib import Path
@@ -46,7 +46,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_machine_is_described_by_what_linux_tells(tree: Path) -> None:
+def test_a_machine_is_described_by_what_linux_reports(tree: Path) -> None:
     machine = describe_host.describe_machine()
     assert machine.name == (
         "AMD EPYC 9575F 64-Core Processor (family 26 model 2, avx512 bf16, caches 48K/1M/256M)"

@@ -1,4 +1,4 @@
-"""The device on a stand-in for the driver: every call arrives, is cached where it may, tells its errors."""
+"""The device on a stand-in for the driver: calls arrive, are cached where they may be, and report errors."""
 
 import ctypes
 import os

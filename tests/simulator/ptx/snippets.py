@@ -123,7 +123,7 @@ def run(
 
 
 def same_bits(found: Array, expected: Array) -> bool:
-    """Tells whether arrays are equal bit for bit, but for the payloads of NaN."""
+    """Returns whether arrays are equal bit for bit, but for the payloads of NaN."""
     raw = f"u{expected.dtype.itemsize}"
     equal = found.view(raw) == expected.view(raw)
     with np.errstate(invalid="ignore"):  # a signaling NaN is widened

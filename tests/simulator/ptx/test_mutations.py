@@ -9,7 +9,7 @@ from tests.simulator.ptx.matmuls import BY_NAME
 from tests.simulator.ptx.mutations import Edit, change, drop, drop_last, outcome
 from tuner.simulator.ptx.defects import Defect
 
-WRONG_NUMBERS = None  # nothing but the result tells
+WRONG_NUMBERS = None  # only the result shows the mutation
 
 
 @dataclass(frozen=True)

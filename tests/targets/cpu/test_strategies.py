@@ -81,7 +81,7 @@ def test_odd_sizes_of_every_kind_are_done_by_some_strategy(dtype: str, layout: s
 
 
 def allows(kind: KernelKind, problem: Problem) -> bool:
-    """Tells whether a strategy has a point of a problem: some are for thin shapes only, say."""
+    """Returns whether a strategy has a configuration of a problem: some are for thin shapes only, say."""
     try:
         POINTS.draw_again(kind, problem, rng_of(kind))
     except LookupError:
@@ -91,7 +91,7 @@ def allows(kind: KernelKind, problem: Problem) -> bool:
 
 @pytest.mark.parametrize("is_at_end", [True, False])
 def test_the_fence_next_to_an_array_is_really_there(is_at_end: bool) -> None:
-    """Else a kernel that reads beside its arrays would pass: the kernel itself tells of what it may touch."""
+    """Else a kernel that reads outside its arrays would pass: the kernel itself says what it may access."""
     array = fenced(np.arange(10, dtype=np.float32), is_at_end)
     assert np.array_equal(array, np.arange(10))
     sample_reference = array.ctypes.data + (array.nbytes if is_at_end else -1)

@@ -1,4 +1,4 @@
-// What a page does beyond being read: folds open what is pointed at, tells of a trial, brushes lines.
+// What a page does beyond being read: opens the folded part that a link points at, describes a trial, brushes lines.
 const SVG = "http://www.w3.org/2000/svg";
 
 function reveal() {
