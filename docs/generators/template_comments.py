@@ -1,4 +1,4 @@
-"""The comments that state a payload's sizes in a GPU script: the docstring of the function that reads them."""
+"""Comments that state a payload's sizes in a GPU script: the docstring of the function that reads them."""
 
 import inspect
 import re

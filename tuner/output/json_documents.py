@@ -1,4 +1,4 @@
-"""The JSON documents that other programs read. From the first release on, keys may be added and none is renamed."""
+"""JSON documents that other programs read. From the first release on, keys are added and none is renamed."""
 
 import csv
 import io

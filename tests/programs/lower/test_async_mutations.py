@@ -1,4 +1,4 @@
-"""Each wait, record, synchronization, copy and free of a host program is needed: the simulated GPU reports its absence.
+"""Each wait, record, synchronization, copy and free of a host program is needed: removing it is reported.
 
 A synchronization's defect may show in numbers alone: the checker does not see what compiled host code loads.
 """
