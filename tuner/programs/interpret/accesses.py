@@ -13,7 +13,11 @@ Update = Callable[[Array, Array], Array]  # from the old values and the operands
 
 
 def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Sequence[Array]) -> None:
-    """Raises CandidateError(RUN) for an index outside its dimension; ``indices``: one array per dimension."""
+    """Raises CandidateError(RUN) where an active lane's index is below 0 or not below its dimension's size.
+
+    ``indices`` has one array per dimension of the memref ``view``; ``where`` names the operation in the
+    message.
+    """
     for axis, (index, size) in enumerate(zip(indices, view.sizes, strict=True)):
         inside = (index >= 0) & (index < size)
         if not inside.all():
@@ -23,7 +27,11 @@ def check_indices(frame: LaneFrame, where: str, view: BufferView, indices: Seque
 def check_bytes(
     frame: LaneFrame, where: str, view: BufferView, addresses: Array, size_bytes: int, align_bytes: int
 ) -> None:
-    """Raises CandidateError(RUN) for an address that is misaligned or outside the bytes of its buffer."""
+    """Raises CandidateError(RUN) for an active lane's address that is misaligned or outside its buffer.
+
+    All ``size_bytes`` bytes from each address must be in the buffer of ``view``. ``where`` names the
+    operation in the message.
+    """
     axes = addresses.ndim - 2
     inside = (addresses >= with_trailing_axes(view.low, axes)) & (
         addresses + size_bytes <= with_trailing_axes(view.high, axes)
@@ -37,7 +45,12 @@ def check_bytes(
 def load_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array]
 ) -> Array:
-    """Returns one loaded element per lane. Raises CandidateError(RUN) for an access out of bounds."""
+    """Returns the memref element at ``indices`` in each lane, of shape (blocks, threads, *vector).
+
+    ``indices`` has one array per dimension of ``view``; ``kind`` is the type of an element. In inactive lanes
+    the value is arbitrary. Raises CandidateError(RUN), naming ``where``, for an access out of bounds or
+    misaligned.
+    """
     check_indices(frame, where, view, indices)
     addresses = view.at(indices, kind.size_bytes)
     check_bytes(frame, where, view, addresses, kind.size_bytes, kind.dtype.itemsize)
@@ -47,9 +60,11 @@ def load_element(
 def store_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
 ) -> None:
-    """Stores one element per lane; of lanes with equal addresses, the last lane's value remains.
+    """Stores ``values``, one memref element per active lane, at ``indices`` of the memref ``view``.
 
-    Raises CandidateError(RUN) for an access out of bounds.
+    ``indices`` has one array per dimension. Where several lanes store at one address, the last lane's value
+    remains. Raises CandidateError(RUN), naming the operation ``where``, for an access out of bounds or
+    misaligned.
     """
     check_indices(frame, where, view, indices)
     addresses = view.at(indices, kind.size_bytes)
@@ -65,9 +80,10 @@ def store_element(
 def load_where(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
 ) -> Array:
-    """Loads numbers where ``wanted``, zeros elsewhere; ``addresses`` have the axes of lanes and of a vector.
+    """Returns the numbers at ``addresses`` in active lanes where the mask ``wanted`` is True, 0 elsewhere.
 
-    Raises CandidateError(RUN) for an access out of bounds.
+    ``addresses`` and ``wanted`` have the axes (blocks, threads, *vector). Raises CandidateError(RUN) for a
+    wanted address of an active lane that is misaligned or outside the bytes of ``view``.
     """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     shape = np.broadcast_shapes(addresses.shape, wanted.shape)
@@ -86,9 +102,11 @@ def store_where(
     wanted: Array,
     values: Array,
 ) -> None:
-    """Stores numbers of vectors where ``wanted``; ``addresses`` have the axes of lanes and of a vector.
+    """Stores ``values`` at ``addresses``, in active lanes where the mask ``wanted`` is True.
 
-    Raises CandidateError(RUN) for an access out of bounds.
+    ``addresses``, ``wanted`` and ``values`` have the axes (blocks, threads, *vector). Raises
+    CandidateError(RUN) for a wanted address of an active lane that is misaligned or outside the bytes of
+    ``view``.
     """
     require_bytes_where(frame, where, view, kind, addresses, wanted)
     mask = with_trailing_axes(frame.mask, addresses.ndim - 2)
@@ -101,7 +119,11 @@ def store_where(
 def require_bytes_where(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, addresses: Array, wanted: Array
 ) -> None:
-    """Raises CandidateError(RUN) for a wanted address that is misaligned or outside the buffer's bytes."""
+    """Raises CandidateError(RUN) where an active lane's address is misaligned or outside of ``view``'s bytes.
+
+    ``addresses`` and the mask ``wanted`` have the axes (blocks, threads, *vector); where ``wanted`` is False
+    the address is not checked. ``kind`` gives the size and the alignment of a number.
+    """
     axes, size = addresses.ndim - 2, kind.dtype.itemsize
     inside = (addresses >= with_trailing_axes(view.low, axes)) & (
         addresses + size <= with_trailing_axes(view.high, axes)
@@ -111,9 +133,10 @@ def require_bytes_where(
 
 
 def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array, function: Update) -> Array:
-    """Replaces numbers in memory by ``function(number, operand)``, one lane after another.
+    """Atomically replaces the number at each active lane's address by ``function(number, operand)``.
 
-    Returns the number that each lane found in memory before its update.
+    Lanes with equal addresses update one after another. ``values`` has one operand per lane; the addresses
+    are not checked. Returns the number that each lane found before its update, 0 in inactive lanes.
     """
     shape = np.broadcast_shapes(addresses.shape, values.shape, frame.mask.shape, frame.grid.shape)
     chosen = np.broadcast_to(frame.mask, shape)
@@ -129,7 +152,11 @@ def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array,
 
 
 def turns(targets: Array) -> list[Array]:
-    """Splits lanes into groups with different addresses each; lanes with equal addresses keep their order."""
+    """Returns groups of indices into ``targets``; within a group, all addresses in ``targets`` differ.
+
+    Of equal addresses, the first is in the first group, the second in the second group, and so on: processing
+    the groups in order performs conflicting updates one after another. ``targets`` has one axis.
+    """
     order = np.argsort(targets, kind="stable")
     places = targets[order]
     starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])

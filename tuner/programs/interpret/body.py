@@ -1,4 +1,4 @@
-"""Regions as executable steps: one block, or several blocks between which lanes branch individually."""
+"""Regions decoded to steps: one block, or several blocks between which lanes branch individually."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,21 +14,28 @@ DONE = np.iinfo(np.int64).max  # block number of a lane that has left the region
 
 
 class AbstractBody(Protocol):
-    """A region that can be executed."""
+    """A region of MLIR operations, decoded so that it can be run for many GPU threads (lanes) at once."""
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
-        """Runs the region in the lanes of the frame's mask; returns the yielded values."""
+        """Runs the region in the active lanes of ``frame``; returns the operands of its terminator.
+
+        ``arguments`` are the values of the block arguments of the region's first block.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class StraightBody:
-    """A region of one block."""
+    """A decoded region that consists of one block, whose steps are run in order."""
 
     arguments: tuple[int, ...]  # slots of the block arguments
     steps: tuple[Step, ...]
     yields: tuple[int, ...]  # slots of the yielded values
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
+        """Runs all steps in the active lanes of ``frame``; returns the values that the region yields.
+
+        ``arguments`` are the values of the block arguments.
+        """
         for slot, value in zip(self.arguments, arguments, strict=True):
             frame.values[slot] = value
         for step in self.steps:
@@ -38,7 +45,7 @@ class StraightBody:
 
 @dataclass(frozen=True)
 class Jump:
-    """A branch to a block, with the operands for its block arguments."""
+    """A branch of a decoded region to another block, with the frame slots of the operands that it passes."""
 
     target: int  # number of a block
     values: tuple[int, ...]  # slots of the branch operands
@@ -50,7 +57,7 @@ Choose = Callable[[LaneFrame], Sequence[Array]]
 
 @dataclass(eq=False)
 class BodyBlock:
-    """One of several blocks of a region."""
+    """One block of a decoded region of several blocks: its steps, and where lanes go after them."""
 
     arguments: tuple[int, ...]  # slots of the block arguments
     steps: tuple[Step, ...]
@@ -63,16 +70,21 @@ class BodyBlock:
 
 @dataclass(frozen=True, eq=False)
 class BranchingBody:
-    """A region of several blocks, in reverse post-order.
+    """A decoded region of several blocks, in which each lane (GPU thread) branches individually.
 
-    Lanes that are ahead wait: the first block that any lane has reached runs next, for all lanes that have
-    reached it.
+    The blocks are in reverse post-order. Lanes that are ahead wait: the first block that any lane has reached
+    runs next, for all lanes that have reached it.
     """
 
     blocks: tuple[BodyBlock, ...]
     is_kernel: bool  # lanes that leave the region have ended
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any] = ()) -> list[Any]:
+        """Runs blocks until every active lane has left the region; returns the yielded values.
+
+        ``arguments`` are the values of the first block's arguments. The mask of ``frame`` is restored at the
+        end. If the region is a kernel, lanes that leave are removed from ``frame.live``.
+        """
         outside, results = frame.mask, [None] * max(len(block.yields) for block in self.blocks)
         at = np.where(np.broadcast_to(outside, frame.grid.shape), 0, DONE)
         for slot, value in zip(self.blocks[0].arguments, arguments, strict=True):

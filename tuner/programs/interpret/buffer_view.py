@@ -12,7 +12,10 @@ from tuner.programs.interpret.lane_grid import uniform
 
 @dataclass(frozen=True, eq=False)
 class BufferView:
-    """A memref per lane. All arrays are int64 of a shape that broadcasts to (blocks, threads)."""
+    """A memref value in each simulated GPU thread (lane): address, sizes, strides, and the accessible bytes.
+
+    All arrays are int64 of a shape that broadcasts to (blocks, threads).
+    """
 
     address: Array  # of the element at index 0
     origin: Array  # address that the offset of the memref is relative to
@@ -26,7 +29,7 @@ class BufferView:
     def of_rows(
         cls, address: Array, size_bytes: Any, sizes: Sequence[Array], owner: object = None
     ) -> "BufferView":
-        """Returns a contiguous row-major memref of ``size_bytes`` bytes at ``address``.
+        """Returns a contiguous row-major memref of ``size_bytes`` accessible bytes at ``address``.
 
         Args:
             address: per lane, the address of the first element.
@@ -39,7 +42,11 @@ class BufferView:
         return cls(address, address, address, end, tuple(sizes), row_major(sizes), owners)
 
     def at(self, indices: Sequence[Array], item_bytes: int) -> Array:
-        """Returns the address of an element; indices may have axes of a vector after the axes of lanes."""
+        """Returns each lane's byte address of the element at ``indices``; no bounds are checked.
+
+        ``indices`` has one array per dimension; axes after (blocks, threads) are axes of a vector.
+        ``item_bytes`` is the distance between consecutive elements.
+        """
         axes = max((index.ndim for index in indices), default=2) - 2
         address = with_trailing_axes(self.address, axes)
         for index, stride in zip(indices, self.strides, strict=True):
@@ -52,12 +59,15 @@ class BufferView:
         return address
 
     def shifted(self, address: Array, sizes: Sequence[Array], strides: Sequence[Array]) -> "BufferView":
-        """Returns another view of the same bytes, with another address, sizes and strides."""
+        """Returns a memref on the same bytes with another address, sizes, and strides in elements.
+
+        ``address`` is that of the element at index 0. The origin and the accessible bytes stay the same.
+        """
         return replace(self, address=address, sizes=tuple(sizes), strides=tuple(strides))
 
 
 def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
-    """Returns the strides, in elements, of a contiguous row-major memref."""
+    """Returns the strides, in elements, of a contiguous row-major memref; one array per dimension."""
     strides, step = [], uniform(1)
     for size in reversed(sizes):
         strides.append(step)
@@ -66,12 +76,16 @@ def row_major(sizes: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def with_trailing_axes(values: Array, axes: int) -> Array:
-    """Returns values with ``axes`` trailing axes of size 1, so that lane values broadcast to vectors."""
+    """Returns ``values`` with ``axes`` axes of size 1 appended, so that lane values broadcast to vectors."""
     return values.reshape(*values.shape, *[1] * axes) if axes else values
 
 
 def merged(mask: Array, new: Any, old: Any) -> Any:
-    """Returns ``new`` in the lanes of a mask, ``old`` in the other lanes; both have the same type."""
+    """Returns ``new`` in the lanes where ``mask`` is True and ``old`` in the others.
+
+    If ``old`` is None, returns ``new`` in all lanes. Otherwise both are arrays of shape (blocks, threads,
+    *vector), or both are BufferView objects.
+    """
     if old is None or new is old or (mask.size == 1 and mask.all()):
         return new
     if isinstance(new, BufferView):

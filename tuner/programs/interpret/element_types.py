@@ -22,19 +22,22 @@ class UnknownTypeError(ValueError):
 
 @dataclass(frozen=True)
 class ElementType:
-    """A number, or a vector of numbers, as an element of memory or as a value of one lane."""
+    """The numpy form of an MLIR number or vector type: an element of a memref, or a value of one lane."""
 
     dtype: DType
     shape: tuple[int, ...] = ()  # shape of the vector; () for a number
 
     @property
     def name(self) -> str:
-        """Returns the MLIR name of the number type."""
+        """Returns the MLIR name of the number type, such as ``f32``; for a vector, of its elements' type."""
         return next(name for name, dtype in DTYPES.items() if dtype == self.dtype)
 
     @cached_property
     def offsets_bytes(self) -> Array:
-        """Returns each number's byte offset in an element; vector rows are padded to powers of two."""
+        """Returns the byte offset of each number in an element, as an array of the vector's shape.
+
+        As in code compiled by LLVM, each innermost row of a vector is padded to a power of two of bytes.
+        """
         offsets = np.zeros(self.shape, np.int64)
         for axis, size in enumerate(self.shape):
             step = self.dtype.itemsize if axis == len(self.shape) - 1 else self._row_step(axis)
@@ -43,7 +46,7 @@ class ElementType:
 
     @cached_property
     def size_bytes(self) -> int:
-        """Returns the distance in bytes between consecutive elements of a memref."""
+        """Returns the distance in bytes between consecutive elements of a memref, with a vector's padding."""
         if not self.shape:
             return self.dtype.itemsize
         return self.shape[0] * self._row_step(0) if len(self.shape) > 1 else self._row_bytes
@@ -58,7 +61,10 @@ class ElementType:
 
 
 def element_type(kind: Type) -> ElementType:
-    """Returns the numpy type of a number or a vector. Raises UnknownTypeError."""
+    """Converts an MLIR number or vector type to an ElementType.
+
+    Raises UnknownTypeError for a scalable vector and for a type that numpy cannot represent.
+    """
     if isinstance(kind, ir.VectorType):
         if kind.scalable:
             raise UnknownTypeError(str(kind))
@@ -67,7 +73,7 @@ def element_type(kind: Type) -> ElementType:
 
 
 def dtype_of(kind: Type) -> DType:
-    """Returns the numpy type of a number. Raises UnknownTypeError."""
+    """Returns the numpy dtype of an MLIR number type. Raises UnknownTypeError if there is none."""
     dtype = DTYPES.get(str(kind))
     if dtype is None:
         raise UnknownTypeError(str(kind))
@@ -75,17 +81,24 @@ def dtype_of(kind: Type) -> DType:
 
 
 def signed(values: Array) -> Array:
-    """Returns integers as signed integers: a true i1 becomes -1."""
+    """Returns integers as signed integers: i1 (numpy bool) becomes int8, where true is -1.
+
+    Other types are already signed and are returned unchanged.
+    """
     return -values.view(np.int8) if values.dtype == BOOL else values
 
 
 def unsigned(values: Array) -> Array:
-    """Returns the bits of integers as unsigned integers."""
+    """Returns the same bits as unsigned integers of the same width; i1 (numpy bool) becomes uint8, 0 or 1."""
     return values.view(np.uint8) if values.dtype == BOOL else values.view(f"u{values.dtype.itemsize}")
 
 
 def to_integer(values: Array, dtype: DType) -> Array:
-    """Returns integers truncated or sign-extended to another integer type."""
+    """Converts integers to another integer type: truncates, or extends.
+
+    Signed values are sign-extended, unsigned values zero-extended. For i1 (numpy bool) the lowest bit
+    remains.
+    """
     if dtype == BOOL:
         return (values & 1).astype(bool)
     return values.astype(dtype, copy=False)

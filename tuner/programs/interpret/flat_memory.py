@@ -29,17 +29,28 @@ def _numbers(dtype: DType) -> Array:
 
 
 def read(dtype: DType, addresses: Array) -> Array:
-    """Returns the numbers at ``addresses``, which must be aligned to the size of ``dtype``."""
+    """Returns the numbers at byte addresses of this process's memory; invalid addresses are not detected.
+
+    ``addresses`` must be multiples of the size of ``dtype``; the result has their shape.
+    """
     found: Array = _numbers(dtype)[(addresses - FIRST) // dtype.itemsize]
     return found != 0 if dtype == BOOL else found
 
 
 def write(dtype: DType, addresses: Array, values: Array) -> None:
-    """Stores numbers at aligned addresses; of equal addresses, the last value remains."""
+    """Stores ``values`` at byte addresses of this process's memory; invalid addresses are not detected.
+
+    ``addresses`` must be multiples of the size of ``dtype``; where addresses are equal, the last value
+    remains.
+    """
     _numbers(dtype)[(addresses - FIRST) // dtype.itemsize] = values
 
 
 def allocate(size_bytes: int) -> tuple[int, Array]:
-    """Returns the aligned address of new, NaN-filled bytes, and the array that owns the memory."""
+    """Allocates ``size_bytes`` bytes, filled with 0xFF: NaN as floats, -1 as signed integers.
+
+    Returns (address, a multiple of 256; the array that owns the memory and must be kept as long as it is
+    used).
+    """
     memory = np.full(size_bytes + ALIGN_BYTES, POISON, np.uint8)
     return memory.ctypes.data + -memory.ctypes.data % ALIGN_BYTES, memory

@@ -16,7 +16,7 @@ ALL: Array = np.ones((1, 1), bool)
 
 @dataclass(eq=False)
 class BlockMemory:
-    """Memory of the blocks that run together, in addition to what their kernel allocates."""
+    """Globals and dynamic shared memory of the blocks that run together; buffers are made at first use."""
 
     dynamic_bytes: int  # size of each block's dynamic shared memory
     # symbol -> buffer; dynamic shared memory has the name ""
@@ -25,7 +25,10 @@ class BlockMemory:
 
 @dataclass(eq=False)
 class LaneFrame:
-    """One call of a function in all lanes; ``mask`` selects the lanes that execute a step."""
+    """The state of one function call in all GPU threads (lanes) that run together: one slot per SSA value.
+
+    ``mask`` selects the lanes that execute the next step.
+    """
 
     values: list[Any]  # by slot: arrays of shape (blocks, threads, *vector), or BufferView
     grid: LaneGrid
@@ -35,20 +38,27 @@ class LaneFrame:
     live: Array = field(default_factory=ALL.copy)  # lanes that have not returned
 
     def call(self, slots: int) -> "LaneFrame":
-        """Returns the frame of a function that the active lanes call, with ``slots`` slots."""
+        """Returns a frame with ``slots`` empty slots for a function that the active lanes call.
+
+        Grid, memory, mask and live lanes are those of this frame.
+        """
         return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
 
     def take(self, slots: Sequence[int]) -> list[Any]:
-        """Returns the values in the given slots."""
+        """Returns the values in the given slots, in the order of ``slots``."""
         return [self.values[slot] for slot in slots]
 
     def put(self, slots: Sequence[int], values: Sequence[Any]) -> None:
-        """Stores one value in each of the given slots."""
+        """Stores ``values``, one in each of ``slots``, which must have the same length."""
         for slot, value in zip(slots, values, strict=True):
             self.values[slot] = value
 
     def active(self, shape: tuple[int, ...]) -> Array:
-        """Returns an array of ``shape`` that is True where a value belongs to an active lane."""
+        """Returns a boolean array that is True where an element belongs to an active lane.
+
+        ``shape`` is (blocks, threads, ...). Where ``shape`` has size 1 for blocks or threads, an element
+        belongs to all lanes along that axis.
+        """
         mask = self.mask
         for axis in range(2):
             if shape[axis] == 1 and mask.shape[axis] > 1:
@@ -62,7 +72,7 @@ Step: TypeAlias = Callable[[LaneFrame], None]
 def require(
     holds: Array, frame: LaneFrame, where: str, found: str | Callable[[tuple[int, ...]], str]
 ) -> None:
-    """Raises CandidateError(RUN) where a condition fails in an active lane.
+    """Raises CandidateError(RUN) if a condition is false in an active lane; the message names one such lane.
 
     Args:
         holds: the condition per lane.
@@ -82,5 +92,5 @@ def require(
 
 
 def fault(where: str, message: str) -> None:
-    """Raises CandidateError(RUN) with the operation ``where`` in front of the message."""
+    """Always raises CandidateError(RUN) for ``message``, preceded by the operation's name ``where``."""
     raise CandidateError(Stage.RUN, f"{where}: {message}")

@@ -29,7 +29,7 @@ Make: TypeAlias = Callable[[LaneFrame], BufferView]
 
 @dataclass(frozen=True)
 class LaneLaunch:
-    """The grid and block sizes of a launch, its dynamic shared memory, and the blocks to run."""
+    """A simulated kernel launch: grid size, block size, dynamic shared memory, and the blocks to run."""
 
     grid: Sizes3
     block: Sizes3
@@ -38,18 +38,18 @@ class LaneLaunch:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """Returns the numbers of the blocks to run."""
+        """Returns the linear numbers, x fastest, of the blocks to run; by default all blocks of the grid."""
         return range(math.prod(self.grid)) if self.blocks is None else self.blocks
 
     @property
     def blocks_at_once(self) -> int:
-        """Returns how many blocks run together."""
+        """Returns how many blocks run together: as many as have up to 16,384 threads in all, at least one."""
         return max(1, LANES_LIMIT // max(1, math.prod(self.block)))
 
 
 @dataclass(frozen=True, eq=False)
 class LaneKernel:
-    """A decoded kernel: its function, parameters and workgroup attributions."""
+    """A GPU kernel of an MLIR module, decoded so that the interpreter can launch it on host memory."""
 
     name: str
     function: LaneFunction
@@ -62,7 +62,7 @@ class LaneKernel:
         descriptors: Sequence[int],
         write: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Runs blocks of the kernel on memrefs.
+        """Runs the blocks of a launch on arguments that are given as memref descriptors in host memory.
 
         Args:
             launch: the sizes of the launch.
@@ -75,14 +75,20 @@ class LaneKernel:
         self._run(launch, arguments, write)
 
     def launch_bytes(self, launch: LaneLaunch, contents: Sequence[bytes]) -> None:
-        """Runs blocks on the parameter bytes of a driver launch.
+        """Runs the blocks of a launch on the parameter bytes of a driver launch, such as cuLaunchKernel's.
 
-        Raises CandidateError(RUN), and ValueError.
+        ``contents`` has the bytes of each driver parameter; pointers are host addresses. What the kernel
+        prints is dropped. Raises CandidateError(RUN) for what would be a fault on a device, ValueError for
+        bytes that do not fit the parameters.
         """
         self._run(launch, arguments_of(self.parameters, contents), lambda _: None)
 
     def pointers(self, contents: Sequence[bytes]) -> list[tuple[int, str]]:
-        """Returns the address of each memref parameter of a driver launch, and its element type's name."""
+        """Returns (address of the first element, MLIR name of the element type) per memref parameter.
+
+        ``contents`` has the bytes of each parameter of a driver launch. Raises ValueError for bytes that do
+        not fit.
+        """
         arguments = arguments_of(self.parameters, contents)
         pairs = zip(self.parameters, arguments, strict=True)
         return [
@@ -93,7 +99,10 @@ class LaneKernel:
 
     @property
     def terms(self) -> int:
-        """Returns the longest static dimension of a memref parameter: an estimate of the terms of a sum."""
+        """Returns the longest static dimension of a memref parameter; 1 if there is none.
+
+        It estimates the number of terms that the kernel sums per result, for an error bound.
+        """
         layouts = [each.layout for each in self.parameters if each.layout is not None]
         return max((size for layout in layouts for size in layout.sizes if size is not None), default=1)
 
@@ -117,19 +126,28 @@ class LaneKernel:
 
 
 def read_kernels(text: str) -> dict[str, LaneKernel]:
-    """Returns the kernels of a module by name. Raises CandidateError for unsupported operations."""
+    """Parses MLIR text and decodes its kernels for the interpreter; returns them by name.
+
+    Raises CandidateError: at stage BIND for text that MLIR rejects, at COMPILE for unsupported operations.
+    """
     with new_context(), ir.Location.unknown():
         return decode_kernels(parse(text, "kernels"))
 
 
 def decode_kernels(module: ir.Module) -> dict[str, LaneKernel]:
-    """Returns the kernels of a module by name. Raises CandidateError(COMPILE)."""
+    """Decodes every kernel (``gpu.func``) of a module for the interpreter; returns the kernels by name.
+
+    Raises CandidateError(COMPILE) for operations or types that the interpreter does not support.
+    """
     kernels = [kernel for kernel in walk(module, "gpu.func") if "kernel" in kernel.attributes]
     return {name_of(kernel): decode_kernel(kernel) for kernel in kernels}
 
 
 def decode_kernel(kernel: Op) -> LaneKernel:
-    """Decodes a ``gpu.func`` and its callees. Raises CandidateError(COMPILE) for unsupported operations."""
+    """Decodes a ``gpu.func``, and the functions that it calls, for the interpreter.
+
+    Raises CandidateError(COMPILE) for operations or types that the interpreter does not support.
+    """
     ops = [op.operation for op in kernel.parent.regions[0].blocks[0].operations]
     symbols = {name_of(op): op for op in ops if "sym_name" in op.attributes}
     inputs = list(function_type(kernel).inputs)

@@ -17,7 +17,10 @@ SUBGROUP = 32  # lanes of a warp
 
 @dataclass(frozen=True, eq=False)
 class LaneGrid:
-    """Some blocks of a launch, with their numbers, x fastest."""
+    """The blocks of a launch that the interpreter runs together, and the sizes of the grid and of a block.
+
+    ``numbers`` are the linear numbers of these blocks in the grid, x fastest.
+    """
 
     grid: Sizes3
     block: Sizes3
@@ -35,29 +38,32 @@ class LaneGrid:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Returns (blocks that run together, threads per block)."""
+        """Returns (number of blocks that run together, number of threads per block)."""
         return self.count, self.threads
 
     @cached_property
     def linear_thread(self) -> Array:
-        """Returns the number of each thread in its block, of shape (1, threads)."""
+        """Returns the linear number of each thread in its block, x fastest, of shape (1, threads)."""
         return np.arange(self.threads, dtype=INDEX)[None, :]
 
     @cached_property
     def linear_block(self) -> Array:
-        """Returns the number of each block in the grid, of shape (blocks, 1)."""
+        """Returns the linear grid number of each block that runs, x fastest, of shape (blocks, 1)."""
         return self.numbers[:, None]
 
     def thread_id(self, axis: int) -> Array:
-        """Returns the index of each thread along an axis."""
+        """Returns threadIdx along ``axis`` (0: x, 1: y, 2: z) of each thread, of shape (1, threads)."""
         return self.linear_thread // math.prod(self.block[:axis]) % self.block[axis]
 
     def block_id(self, axis: int) -> Array:
-        """Returns the index of each block along an axis."""
+        """Returns blockIdx along ``axis`` (0: x, 1: y, 2: z) of each running block, of shape (blocks, 1)."""
         return self.linear_block // math.prod(self.grid[:axis]) % self.grid[axis]
 
     def describe(self, block: int, thread: int) -> str:
-        """Returns the text "block (x, y, z), thread (x, y, z)" for a lane, given its array indices."""
+        """Returns the text "block (x, y, z), thread (x, y, z)" for a lane.
+
+        ``block`` is its index among the blocks that run together, ``thread`` its linear number in the block.
+        """
         number = int(self.numbers[block])
         places = (
             ", ".join(str(linear // math.prod(sizes[:axis]) % sizes[axis]) for axis in range(3))
@@ -67,5 +73,5 @@ class LaneGrid:
 
 
 def uniform(value: int) -> Array:
-    """Returns an index that is the same in all lanes."""
+    """Returns ``value`` as an int64 array of shape (1, 1), which broadcasts to all lanes."""
     return np.full((1, 1), value, INDEX)

@@ -18,7 +18,7 @@ WORD_BYTES, HEADER_WORDS = 8, 3  # of a memref descriptor: allocated pointer, al
 
 @dataclass(frozen=True)
 class MemrefLayout:
-    """The layout of a memref type; None where only a descriptor has the value."""
+    """Sizes, strides and offset of a memref type, in elements; None for each number that is dynamic."""
 
     sizes: tuple[int | None, ...]
     strides: tuple[int | None, ...]
@@ -26,11 +26,14 @@ class MemrefLayout:
 
     @property
     def word_count(self) -> int:
-        """Returns the number of words of a memref descriptor."""
+        """Returns the number of 8-byte words of a descriptor: two pointers, offset, sizes, strides."""
         return HEADER_WORDS + 2 * len(self.sizes)
 
     def words(self, address: int) -> list[int]:
-        """Returns the descriptor of a static memref at an address. Raises ValueError for a dynamic layout."""
+        """Returns the words of a static memref's descriptor; ``address`` is the value of both pointers.
+
+        Raises ValueError if a size, a stride or the offset is dynamic.
+        """
         given = (self.offset, *self.sizes, *self.strides)
         known = [number for number in given if number is not None]
         if len(known) != len(given):
@@ -40,20 +43,26 @@ class MemrefLayout:
 
 @dataclass(frozen=True)
 class LaneParameter:
-    """One parameter of a kernel; ``layout`` is None for a number or a vector."""
+    """One parameter of a kernel: its element type, and the layout if it is a memref.
+
+    ``layout`` is None for a number or a vector.
+    """
 
     element: ElementType
     layout: MemrefLayout | None
 
     def at(self, address: int) -> BufferView | Array:
-        """Reads the parameter from a memref descriptor; a number is in a memref of rank 0."""
+        """Returns the argument that a memref descriptor at ``address`` in host memory describes.
+
+        A number or vector is read from a memref of rank 0, into an array of shape (1, 1, *vector).
+        """
         if self.layout is not None:
             return _view(_text(address, self.layout.word_count), self.element)
         first = np.full((1, 1, *[1] * len(self.element.shape)), _text(address, 2)[1])
         return flat_memory.read(self.element.dtype, first + self.element.offsets_bytes)
 
     def take(self, contents: list[bytes], *, is_bare: bool) -> BufferView | Array:
-        """Reads the parameter from a driver's parameter bytes, and removes these bytes from ``contents``.
+        """Removes this parameter's bytes from the front of ``contents``; returns the argument in them.
 
         Args:
             contents: bytes per driver parameter.
@@ -79,7 +88,10 @@ class LaneParameter:
 
 
 def parameter_of(op: Op, kind: Type) -> LaneParameter:
-    """Returns a parameter of a kernel. Raises CandidateError(COMPILE) for an unsupported type."""
+    """Returns how a kernel reads a parameter of MLIR type ``kind``; ``op`` gives the location for the error.
+
+    Raises CandidateError(COMPILE) for an unsupported type.
+    """
     is_memref = isinstance(kind, ir.MemRefType)
     try:
         element = element_type(kind.element_type if is_memref else kind)
@@ -89,7 +101,11 @@ def parameter_of(op: Op, kind: Type) -> LaneParameter:
 
 
 def arguments_of(parameters: Sequence[LaneParameter], contents: Sequence[bytes]) -> list[BufferView | Array]:
-    """Reads the parameter bytes of a driver launch. Raises ValueError for bytes that do not fit the types."""
+    """Converts the parameter bytes of a driver launch to memrefs, and arrays for numbers and vectors.
+
+    A memref is one address if there is one item of ``contents`` per parameter, else all words of its
+    descriptor. Raises ValueError for bytes, or a number of items, that do not fit ``parameters``.
+    """
     rest = list(contents)
     is_bare = len(rest) == len(parameters)
     count = sum(1 if is_bare or each.layout is None else each.layout.word_count for each in parameters)

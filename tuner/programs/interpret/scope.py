@@ -1,4 +1,4 @@
-"""Decodes a function: assigns slots to its values, and converts its operations to steps."""
+"""Decodes a function: assigns frame slots to its SSA values, and converts its operations to steps."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ Branches: TypeAlias = "Callable[[Op, FunctionScope], Callable[[LaneFrame], Seque
 
 @dataclass(frozen=True, eq=False)
 class LaneFunction:
-    """A decoded function: its body and the number of slots of its frame."""
+    """A function decoded for the interpreter: its body and the number of slots that a frame needs."""
 
     body: AbstractBody
     slots: int
 
     def run(self, frame: LaneFrame, arguments: Sequence[Any]) -> list[Any]:
-        """Runs the function in ``frame``, which must be new; returns the results."""
+        """Runs the function in the active lanes of ``frame``, which must be new; returns its results."""
         return self.body.run(frame, arguments)
 
 
 @dataclass(frozen=True, eq=False)
 class Decoders:
-    """The operations that the interpreter supports, by name."""
+    """The interpreter's decoder for each supported operation, by operation name such as ``scf.for``."""
 
     steps: Mapping[str, Decode]
     choices: Mapping[str, Branches]  # terminators with several successors
@@ -38,7 +38,7 @@ class Decoders:
 
 
 class FunctionScope:
-    """The slots of one function during decoding, and the symbols around the function."""
+    """The frame slots of one function's SSA values while it is decoded, and the module's symbols."""
 
     def __init__(
         self, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
@@ -50,19 +50,22 @@ class FunctionScope:
 
     @property
     def size(self) -> int:
-        """Returns the number of slots assigned so far."""
+        """Returns the number of frame slots assigned so far."""
         return len(self._slots)
 
     def slot(self, value: Value) -> int:
-        """Returns a value's slot index in the frame, assigned on first use."""
+        """Returns the frame slot of an SSA value; assigns the next free slot at first use."""
         return self._slots.setdefault(value, len(self._slots))
 
     def slots(self, values: Sequence[Value]) -> tuple[int, ...]:
-        """Returns the slot indices of values, assigned on first use."""
+        """Returns the frame slot of each SSA value, in order; assigns the next free slots at first use."""
         return tuple(map(self.slot, values))
 
     def element(self, op: Op, kind: Type) -> ElementType:
-        """Returns the type of a number or vector, or of a memref's elements. Raises CandidateError."""
+        """Returns the numpy form of a number or vector type or, for a memref type, of its elements.
+
+        Raises CandidateError(COMPILE), with the location of ``op``, for a type that the interpreter lacks.
+        """
         shown = kind.element_type if isinstance(kind, ir.MemRefType | ir.UnrankedMemRefType) else kind
         try:
             return element_type(shown)
@@ -70,7 +73,11 @@ class FunctionScope:
             raise unsupported(op, str(error), "numbers of 1 to 64 bits and vectors of them") from None
 
     def function(self, name: str, op: Op) -> LaneFunction:
-        """Returns a callee, decoded. Raises CandidateError for a missing body, and for recursion."""
+        """Decodes the function ``name`` that ``op`` calls.
+
+        Raises CandidateError(COMPILE), with the location of ``op``, for a missing body, for recursion, and
+        for unsupported operations.
+        """
         if name not in self.symbols or not self.symbols[name].regions[0].blocks:
             raise unsupported(op, f"@{name}, which has no body", "functions of the kernel's module")
         if name in self._callers:
@@ -78,7 +85,11 @@ class FunctionScope:
         return decode_function(self.symbols[name], self._decoders, self.symbols, self._callers | {name})
 
     def body(self, region: ir.Region, *, is_kernel: bool = False) -> AbstractBody:
-        """Decodes a region. Raises CandidateError(COMPILE) for unsupported operations."""
+        """Decodes a region to a body that can be run.
+
+        Raises CandidateError(COMPILE) for unsupported operations. ``is_kernel``: lanes that leave the region
+        have ended.
+        """
         blocks = list(region.blocks)
         if len(blocks) != 1:
             return BranchingBody(self._basic_blocks(_reverse_post_order(blocks[0])), is_kernel)
@@ -89,7 +100,7 @@ class FunctionScope:
         return StraightBody(arguments, self._steps(ops[:-1]), self.slots(ops[-1].operands) if ops else ())
 
     def unknown(self, op: Op) -> CandidateError:
-        """Returns the error for an operation that the interpreter does not support."""
+        """Returns, does not raise, the CandidateError(COMPILE) for an unsupported operation."""
         dialect = op.name.partition(".")[0]
         known = sorted(name for name in self._decoders.steps if name.startswith(f"{dialect}."))
         allowed = f"another op: of {dialect}, {', '.join(known)}" if known else "ops that are not of a target"
@@ -130,19 +141,28 @@ class FunctionScope:
 def decode_function(
     function: Op, decoders: Decoders, symbols: Mapping[str, Op], callers: frozenset[str] = frozenset()
 ) -> LaneFunction:
-    """Decodes the body of a ``func.func`` or ``gpu.func``. Raises CandidateError(COMPILE)."""
+    """Decodes a ``func.func`` or ``gpu.func`` for the interpreter.
+
+    Args:
+        function: the operation.
+        decoders: the supported operations.
+        symbols: the operations of the module by symbol name, for calls and globals.
+        callers: names of the functions that are being decoded around this one, to find recursion.
+
+    Raises CandidateError(COMPILE) for unsupported operations and for recursion.
+    """
     scope = FunctionScope(decoders, symbols, callers)
     body = scope.body(function.regions[0], is_kernel="kernel" in function.attributes)
     return LaneFunction(body, scope.size)
 
 
 def where_of(op: Op) -> str:
-    """Returns an operation's name and location, for messages at run time."""
+    """Returns an operation's name and location for messages, such as ``memref.load at line 7:3``."""
     return f"{op.name} {location_of(op)}"
 
 
 def successor_operands(op: Op) -> list[list[Value]]:
-    """Returns the operands that a ``cf.cond_br`` or ``cf.switch`` passes to each of its successors."""
+    """Returns the operands that a ``cf.cond_br`` or ``cf.switch`` passes to each of its successor blocks."""
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     values = list(op.operands)[sizes[0] :]
     if op.name == "cf.switch":

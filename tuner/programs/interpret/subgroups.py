@@ -11,7 +11,10 @@ from tuner.programs.interpret.lane_grid import SUBGROUP, LaneGrid
 
 
 def by_subgroup(grid: LaneGrid, values: Array) -> Array:
-    """Returns values of shape (blocks, subgroups, 32, ...); missing lanes have zeros."""
+    """Reshapes lane values (blocks, threads, ...) to (blocks, subgroups, 32, ...), padding with zeros.
+
+    A subgroup is a warp of 32 lanes; the last subgroup of a block is padded if it has fewer threads.
+    """
     rest = values.shape[2:]
     whole = np.broadcast_to(values, (*grid.shape, *rest))
     missing = -grid.threads % SUBGROUP
@@ -22,24 +25,33 @@ def by_subgroup(grid: LaneGrid, values: Array) -> Array:
 
 
 def by_lane(grid: LaneGrid, values: Array) -> Array:
-    """Returns values grouped by subgroup as values of shape (blocks, threads, ...)."""
+    """Reshapes values (blocks, subgroups, 32, ...) to (blocks, threads, ...) and removes the padding."""
     return values.reshape(grid.count, -1, *values.shape[3:])[:, : grid.threads]
 
 
 def active_by_subgroup(frame: LaneFrame) -> Array:
-    """Returns which lanes of each subgroup are active, of shape (blocks, subgroups, 32)."""
+    """Returns whether each lane is active, of shape (blocks, subgroups, 32); False for padding."""
     return by_subgroup(frame.grid, frame.mask)
 
 
 def require_whole_blocks(frame: LaneFrame, where: str) -> None:
-    """Raises CandidateError(RUN) where some threads of a block wait for threads that do not arrive."""
+    """Raises CandidateError(RUN) if some but not all threads of a block are active.
+
+    Threads that have returned are not counted. On a device these threads would wait for ever at the operation
+    ``where``. Blocks without an active thread pass.
+    """
     mask, live = (np.broadcast_to(each, frame.grid.shape) for each in (frame.mask, frame.live))
     waits, away = np.any(mask, 1), np.any(live & ~mask, 1)
     _require(frame, where, waits & away, live & ~mask, "the threads of a block")
 
 
 def require_whole_subgroups(frame: LaneFrame, where: str, width: int = SUBGROUP) -> None:
-    """Raises CandidateError(RUN) where a lane among the first ``width`` of a subgroup does not take part."""
+    """Raises CandidateError(RUN) if a subgroup has active lanes, but not all of its first ``width`` lanes.
+
+    Lanes that have returned are not counted.
+
+    Subgroups without an active lane pass. ``where`` names the operation in the message.
+    """
     grid = frame.grid
     there = by_subgroup(grid, frame.live) & (np.arange(SUBGROUP) < width)
     away = there & ~active_by_subgroup(frame)
@@ -57,9 +69,10 @@ def _require(frame: LaneFrame, where: str, bad: Array, missing: Array, who: str)
 
 
 def fold(values: Array, valid: Array, axis: int, combine: Callable[[Array, Array], Array]) -> Array:
-    """Returns the values along an axis combined pairwise; values that are not valid are omitted.
+    """Reduces values along ``axis`` by ``combine``, pairwise; omits values where ``valid`` is False.
 
-    The axis is kept, with size 1; where no value is valid the result is unspecified.
+    ``valid`` may lack the last axes of ``values``. The axis is kept, with size 1; where no value is valid the
+    result is unspecified.
     """
     while values.shape[axis] > 1:
         half = -(-values.shape[axis] // 2)

@@ -1,1 +1,1 @@
-"""Decoders: convert operations to steps over all lanes, one family of operations per file."""
+"""Decoders: convert MLIR operations to interpreter steps, one family of operations per file."""

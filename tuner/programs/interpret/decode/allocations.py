@@ -20,7 +20,12 @@ LIMIT_BYTES = 1 << 32  # of one allocation, over all lanes that run together
 
 
 def allocation(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.alloc`` and ``memref.alloca``: one buffer per block, or one per thread."""
+    """Returns the step for ``memref.alloc`` or ``memref.alloca``: one buffer per block or per thread.
+
+    In workgroup memory each block has one, else each thread. The step executes ``op`` in all active lanes
+    (GPU threads); ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for a layout with
+    symbols.
+    """
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
     segments = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -36,7 +41,10 @@ def allocation(op: Op, scope: FunctionScope) -> Step:
 
 
 def filled(static: Any, dynamic: list[Array]) -> list[Array]:
-    """Returns the sizes of a shape, with dynamic sizes taken from ``dynamic`` in order."""
+    """Returns the sizes ``static``, with MLIR's markers of dynamic sizes replaced by ``dynamic`` in order.
+
+    Static sizes become arrays of shape (1, 1); ``dynamic`` has one array of sizes per marker.
+    """
     rest = iter(dynamic)
     unknown = ir.ShapedType.get_dynamic_size()
     return [next(rest) if size == unknown else uniform(size) for size in static]
@@ -45,7 +53,12 @@ def filled(static: Any, dynamic: list[Array]) -> list[Array]:
 def new_buffer(
     frame: LaneFrame, where: str, kind: Any, element: ElementType, sizes: list[Array]
 ) -> BufferView:
-    """Returns a new NaN-filled buffer. Raises CandidateError(RUN) where it is too large."""
+    """Returns a new buffer of memref type ``kind``: one per block in workgroup memory, else one per lane.
+
+    ``sizes`` has one array per dimension. The buffer's bytes are 0xFF: NaN as floats, -1 as integers. Raises
+    CandidateError(RUN), naming the operation ``where``, if the buffers of all lanes that run together need
+    more than 4 GiB.
+    """
     strides = strides_of(kind, sizes)
     last = uniform(0)
     for size, stride in zip(sizes, strides, strict=True):
@@ -62,7 +75,7 @@ def new_buffer(
 
 
 def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
-    """Returns the strides of a memref type's layout; where dynamic, the strides of a contiguous memref."""
+    """Returns the strides, in elements, of a memref type; dynamic ones are those of a contiguous memref."""
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
     strides, _ = kind.get_strides_and_offset()
     plain = row_major(sizes)
@@ -70,7 +83,12 @@ def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
 
 
 def global_memory(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.get_global``: a constant, or shared memory of a block."""
+    """Returns the step for ``memref.get_global``: a constant, or one buffer per block in shared memory.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for an unknown name, and for a global that has no contents and is not in
+    shared memory.
+    """
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
         raise unsupported(op, f"@{name}, which is not there", "globals of the kernel's module")
@@ -109,7 +127,10 @@ def _constant(contents: Array, sizes: list[Array]) -> BufferView:
 
 
 def dynamic_shared(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.dynamic_shared_memory``: one buffer per block."""
+    """Returns the step for ``gpu.dynamic_shared_memory``: one buffer per block, of the launch's size.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
 

@@ -10,7 +10,11 @@ from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``nvgpu.device_async_copy``: elements beyond ``srcElements`` become zero."""
+    """Returns the step for ``nvgpu.device_async_copy``: copies ``dstElements`` elements per lane, at once.
+
+    Elements beyond ``srcElements`` become zero. The step executes ``op`` in all active lanes (GPU threads);
+    ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an access out of bounds.
+    """
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)
     there, (source, *rest) = rest[: sizes[1]], rest[sizes[1] :]

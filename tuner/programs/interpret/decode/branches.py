@@ -15,7 +15,10 @@ from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
 
 def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[Any] | None:
-    """Runs a region in the lanes of a condition; returns the yielded values, None where no lane enters."""
+    """Runs a region in the active lanes where ``condition`` is True; returns the values that it yields.
+
+    Returns None, and runs nothing, if there is no such lane. The mask of ``frame`` is restored at the end.
+    """
     outside = frame.mask
     inside = outside & condition
     if not inside.any():
@@ -28,13 +31,19 @@ def run_where(frame: LaneFrame, condition: Array, body: AbstractBody) -> list[An
 
 
 def put(frame: LaneFrame, targets: Sequence[int], condition: Array, values: list[Any] | None) -> None:
-    """Stores results in the lanes of a condition; other lanes keep their values."""
+    """Stores ``values`` in the slots ``targets`` where ``condition`` is True; other lanes keep their values.
+
+    Does nothing if ``values`` is None.
+    """
     for target, value in zip(targets, values or (), strict=values is not None):
         frame.values[target] = merged(condition, value, frame.values[target])
 
 
 def if_else(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``scf.if``."""
+    """Returns the step for ``scf.if``: each lane executes the region that its condition selects.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     condition, targets = scope.slot(op.operands[0]), scope.slots(op.results)
     then, other = (scope.body(region) if region.blocks else None for region in op.regions)
     assert then is not None
@@ -53,7 +62,10 @@ def if_else(op: Op, scope: FunctionScope) -> Step:
 
 
 def switch(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``scf.index_switch``, whose default region comes first."""
+    """Returns the step for ``scf.index_switch``: each lane executes the region of its case, or the default.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     chosen, targets = scope.slot(op.operands[0]), scope.slots(op.results)
     default, *cases = (scope.body(region) for region in op.regions)
     numbers = list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
@@ -71,7 +83,10 @@ def switch(op: Op, scope: FunctionScope) -> Step:
 
 
 def region(op: Op, scope: FunctionScope) -> Step:
-    """Decodes operations that execute their only region once."""
+    """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: executes the only region once.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     body, targets = scope.body(op.regions[0]), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -81,7 +96,11 @@ def region(op: Op, scope: FunctionScope) -> Step:
 
 
 def call(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``func.call`` of a function in the kernel's module."""
+    """Returns the step for ``func.call`` of a function in the kernel's module.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for a callee without a body, for recursion, and for unsupported operations.
+    """
     name = callee_of(op)
     function = scope.function(name, op)
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
@@ -94,7 +113,10 @@ def call(op: Op, scope: FunctionScope) -> Step:
 
 
 def assertion(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``cf.assert``, which raises CandidateError(RUN) where an active lane's condition is false."""
+    """Returns the step for ``cf.assert``: raises CandidateError(RUN) if an active lane's condition is false.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     condition, where = scope.slot(op.operands[0]), where_of(op)
     said = ir.StringAttr(op.attributes["msg"]).value
 
@@ -105,13 +127,13 @@ def assertion(op: Op, scope: FunctionScope) -> Step:
 
 
 def two_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
-    """Returns the function that evaluates the conditions of a ``cf.cond_br``."""
+    """Returns the function that evaluates a ``cf.cond_br`` in a frame: masks (true branch, false branch)."""
     condition = scope.slot(op.operands[0])
     return lambda frame: (frame.values[condition], ~frame.values[condition])
 
 
 def many_ways(op: Op, scope: FunctionScope) -> Callable[[LaneFrame], Sequence[Array]]:
-    """Returns the function that evaluates the conditions of a ``cf.switch``, the default's first."""
+    """Returns the function that evaluates a ``cf.switch`` in a frame: a mask per successor, default first."""
     chosen = scope.slot(op.operands[0])
     numbers = [int(each) for each in ir.DenseIntElementsAttr(op.attributes["case_values"])]
 

@@ -21,14 +21,14 @@ FLOATS: dict[str, Combine] = {
 
 
 def combination(op: Op, scope: FunctionScope, kind: str) -> Combine:
-    """Returns the binary function of a reduction kind for the result's type.
+    """Returns the function that combines two arrays elementwise in a reduction, such as addition or maximum.
 
     Args:
-        op: the reduction.
+        op: the reduction, whose result type decides between integers and floats.
         scope: the function being decoded.
         kind: the printed attribute, such as ``#gpu<all_reduce_op add>`` or ``#vector.kind<add>``.
 
-    Raises CandidateError for an unsupported kind.
+    Raises CandidateError(COMPILE) for an unsupported kind.
     """
     name = kind.removesuffix(">").replace("<", " ").split()[-1]  # #gpu<all_reduce_op add>, #vector.kind<add>
     known = INTEGERS if scope.element(op, op.results[0].type).dtype.kind in "ib" else FLOATS

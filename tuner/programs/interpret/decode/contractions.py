@@ -16,7 +16,11 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def reduction(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.reduction``, in order from the first element to the last."""
+    """Returns the step for ``vector.reduction``: combines the elements from the first to the last.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for an unsupported kind of reduction.
+    """
     combine = combination(op, scope, str(op.attributes["kind"]))
 
     def compute(values: Array, start: Array | None = None) -> Array:
@@ -30,7 +34,12 @@ def reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def multi_reduction(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.multi_reduction``, in row-major order of the reduced dimensions."""
+    """Returns the step for ``vector.multi_reduction``: reduces a vector along some dimensions.
+
+    Elements are combined in row-major order of the reduced dimensions. The step executes ``op`` in all active
+    lanes (GPU threads); ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for an
+    unsupported kind of reduction.
+    """
     combine = combination(op, scope, str(op.attributes["kind"]))
     axes = [2 + axis for axis in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])]
 
@@ -46,7 +55,11 @@ def multi_reduction(op: Op, scope: FunctionScope) -> Step:
 
 
 def contract(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.contract`` of kind add; floats are summed in float64 and rounded once."""
+    """Returns the step for ``vector.contract`` of kind add; floats are summed in float64 and rounded once.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for other kinds.
+    """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
@@ -66,7 +79,12 @@ def contract(op: Op, scope: FunctionScope) -> Step:
 
 
 def outer_product(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.outerproduct`` of kind add."""
+    """Returns the step for ``vector.outerproduct`` of kind add, with or without an accumulator.
+
+    Floats with an accumulator are computed by a fused multiply-add. The step executes ``op`` in all active
+    lanes (GPU threads); ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for other
+    kinds.
+    """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
     is_whole = scope.element(op, op.results[0].type).dtype.kind in "ib"

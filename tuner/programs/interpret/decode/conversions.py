@@ -21,7 +21,11 @@ NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
 
 
 def constant(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``arith.constant``."""
+    """Returns the step for ``arith.constant``: stores the constant, the same for all lanes.
+
+    ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for other than numbers and
+    dense<...>.
+    """
     (target,), value = scope.slots(op.results), constant_of(op, scope)
 
     def step(frame: LaneFrame) -> None:
@@ -31,7 +35,11 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 
 
 def constant_of(op: Op, scope: FunctionScope) -> Array:
-    """Returns the value of an ``arith.constant`` or a ``memref.global``, with axes for the lanes."""
+    """Returns the value of an ``arith.constant`` or ``memref.global`` as an array of shape (1, 1, *shape).
+
+    Raises CandidateError(COMPILE) for other than numbers and dense<...>; ``scope`` maps MLIR types to
+    numpy's.
+    """
     attribute = op.attributes["value" if "value" in op.attributes else "initial_value"]
     if isinstance(attribute, ir.DenseElementsAttr):
         kind = attribute.type
@@ -43,7 +51,7 @@ def constant_of(op: Op, scope: FunctionScope) -> Array:
 
 
 def dense(attribute: Any, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Returns the elements of a ``dense<...>`` attribute."""
+    """Returns the elements of an MLIR ``dense<...>`` attribute as an array of this dtype and shape."""
     if attribute.is_splat:
         return np.full(shape, _wrapped(attribute.get_splat_value().value, dtype)).astype(dtype)
     if dtype.kind in "ib":
@@ -78,19 +86,28 @@ def _wrapped(value: Any, dtype: DType) -> Any:
 
 
 def select(condition: Array, one: Any, other: Any) -> Any:
-    """Returns values, or memrefs, selected by a condition per lane or per element."""
+    """Returns ``one`` where ``condition`` is true, else ``other``: arrays, or memrefs (BufferView).
+
+    An array condition of shape (blocks, threads) selects per lane; with more axes it selects per element.
+    """
     if condition.ndim > 2:
         return np.where(condition, one, other)
     return merged(condition, one, other)
 
 
 def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Array], Array]]:
-    """Returns a function from a float type to the conversion of integers read by ``read`` to that type."""
+    """Returns a function that makes, for a float dtype, the function that converts integer arrays to it.
+
+    ``read`` interprets the integers as signed or unsigned before the conversion.
+    """
     return lambda dtype: lambda values: read(values).astype(dtype)
 
 
 def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
-    """Returns a function that converts floats to integers, rounded to zero and saturated; NaN becomes 0."""
+    """Returns a function that converts float arrays to the integer type ``dtype``.
+
+    Numbers are rounded towards zero and saturated at the signed or unsigned range; NaN becomes 0.
+    """
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if is_signed else (0, 2**bits)
     wide = np.int64 if is_signed else np.uint64
@@ -106,12 +123,16 @@ def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
 
 
 def reinterpreted(dtype: DType) -> Callable[[Array], Array]:
-    """Returns a function that reinterprets the bits of numbers as another type."""
+    """Returns a function that reinterprets the bits of an array's numbers as ``dtype``, of the same width."""
     return lambda values: np.ascontiguousarray(values).view(dtype)
 
 
 def rounded(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``arith.truncf``."""
+    """Returns the step for ``arith.truncf``: rounds to the narrower float type, to nearest, ties to even.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for another rounding mode.
+    """
     mode = op.attributes.get("roundingmode")
     if mode is not None and str(mode) != NEAREST:
         raise unsupported(op, f"rounding mode {mode}", "to_nearest_even")

@@ -16,7 +16,10 @@ SPLIT = 2.0**27 + 1  # splits a float64 into two halves; Dekker, A floating-poin
 
 
 def extreme(function: Callable[[Array, Array], Array], *, is_max: bool) -> Callable[[Array, Array], Array]:
-    """Returns a minimum or maximum function for which -0 is less than +0."""
+    """Returns ``function``, a numpy minimum or maximum, changed so that -0 is less than +0.
+
+    ``is_max``: True if ``function`` is a maximum.
+    """
 
     def compute(a: Array, b: Array) -> Array:
         first = np.signbit(a) != is_max
@@ -43,12 +46,19 @@ ORDERED: tuple[Callable[[Array, Array], Array], ...] = (
 
 
 def comparison(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``arith.cmpf``."""
+    """Returns the step for ``arith.cmpf``: compares floats elementwise by the operation's predicate.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     return step_of(op, scope, predicate(ir.IntegerAttr(op.attributes["predicate"]).value))
 
 
 def predicate(number: int) -> Callable[[Array, Array], Array]:
-    """Returns the comparison for the number of an arith predicate: false, o*, ord, u*, uno, true."""
+    """Returns the comparison of float arrays for a number of MLIR's ``arith.cmpf`` predicates.
+
+    0: false; 1 to 6: oeq, ogt, oge, olt, ole, one; 7: ord; 8 to 13: ueq, ugt, uge, ult, ule, une; 14: uno;
+    15: true.
+    """
     if number in (0, 15):
         return lambda a, b: np.broadcast_to(np.array(number == 15), np.broadcast_shapes(a.shape, b.shape))
     if number == 7:
@@ -63,9 +73,9 @@ def predicate(number: int) -> Callable[[Array, Array], Array]:
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
-    """Returns ``a * b + c`` rounded once.
+    """Returns ``a * b + c`` rounded once, elementwise, in the type of ``a``.
 
-    Float64 is emulated by error-free transforms and may differ from an FMA in the last bit.
+    For float64 this is emulated by error-free transforms and may differ from an FMA in the last bit.
     """
     if a.dtype == F64:
         return _fused_double(a, b, c)

@@ -25,13 +25,19 @@ WITHOUT_AXIS: dict[str, Callable[[LaneGrid], Array]] = {
 
 
 def along(op: Op, scope: FunctionScope) -> Step:
-    """Decodes an index or size along x, y or z."""
+    """Returns the step for gpu.thread_id, gpu.block_id, gpu.global_id, gpu.block_dim or gpu.grid_dim.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     axis, index = axis_of(op), ALONG[op.name]
     return _put(op, scope, lambda grid: index(grid, axis))
 
 
 def without_axis(op: Op, scope: FunctionScope) -> Step:
-    """Decodes an index or size without a dimension."""
+    """Returns the step for gpu.lane_id, gpu.subgroup_id, gpu.num_subgroups or gpu.subgroup_size.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     return _put(op, scope, WITHOUT_AXIS[op.name])
 
 

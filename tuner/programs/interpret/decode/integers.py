@@ -16,26 +16,26 @@ Binary = Callable[[Array, Array], Array]
 
 
 def truncated_division(a: Array, b: Array) -> Array:
-    """Returns quotients rounded towards zero, as in C."""
+    """Returns ``a / b`` of integer arrays rounded towards zero, as in C; ``b`` must not contain 0."""
     quotient: Array = a // b
     quotient += (quotient * b != a) & ((a < 0) != (b < 0))
     return quotient
 
 
 def raised_division(a: Array, b: Array) -> Array:
-    """Returns quotients rounded towards positive infinity."""
+    """Returns ``a / b`` of integer arrays rounded towards positive infinity; ``b`` must not contain 0."""
     quotient: Array = a // b
     quotient += quotient * b != a
     return quotient
 
 
 def as_signed(function: Binary) -> Binary:
-    """Returns a function of signless integers that reads its operands as signed integers."""
+    """Returns ``function`` applied to operands read as signed; the result has the first operand's type."""
     return lambda a, b: to_integer(function(signed(a), signed(b)), a.dtype)
 
 
 def as_unsigned(function: Binary) -> Binary:
-    """Returns a function of signless integers that reads its operands as unsigned integers."""
+    """Returns ``function`` applied to operands read as unsigned; the result has the first operand's type."""
 
     def compute(a: Array, b: Array) -> Array:
         found = function(unsigned(a), unsigned(b))
@@ -85,7 +85,10 @@ PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array
 
 
 def division(function: Binary) -> Decode:
-    """Returns the decoder of a division, which raises CandidateError(RUN) where a lane divides by zero."""
+    """Returns the decoder of an integer division or remainder, which ``function`` computes on arrays.
+
+    The decoded step raises CandidateError(RUN) where an active lane divides by zero.
+    """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
         compute, where = step_of(op, scope, function), where_of(op)
@@ -101,13 +104,21 @@ def division(function: Binary) -> Decode:
 
 
 def comparison(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``arith.cmpi``."""
+    """Returns the step for ``arith.cmpi``: compares integers elementwise by the operation's predicate.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     compare, read = PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
     return step_of(op, scope, lambda a, b: compare(read(a), read(b)))
 
 
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
-    """Returns the decoder of an operation that returns the low and the high half of a wider result."""
+    """Returns the decoder of an integer operation with two results, the low and high half of a wide one.
+
+    Args:
+        wide: the operation on arrays of Python integers, such as addition or multiplication.
+        read: interprets the operands as signed or as unsigned integers.
+    """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
         dtypes = [scope.element(op, result.type).dtype for result in op.results]

@@ -15,7 +15,11 @@ from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
 
 def for_loop(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``scf.for``."""
+    """Returns the step for ``scf.for``, in which each lane has its own number of iterations.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for a loop step below 1.
+    """
     lower, upper, stride, *starts = scope.slots(op.operands)
     targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
     is_unsigned = "unsignedCmp" in op.attributes
@@ -34,7 +38,11 @@ def for_loop(op: Op, scope: FunctionScope) -> Step:
 def run_loop(
     frame: LaneFrame, body: AbstractBody, first: Array, end: Array, by: Array, carried: list[Any]
 ) -> list[Any]:
-    """Counts from ``first`` to ``end`` in each lane; returns the values that the last iterations yield."""
+    """Runs a loop body in each active lane with the index from ``first``, below ``end``, in steps of ``by``.
+
+    ``carried`` are the initial values of the loop-carried variables, which ``body`` receives after the index.
+    Returns their values after each lane's last iteration.
+    """
     outside, index = frame.mask, first
     dtype = np.dtype(f"i{first.itemsize}")
     try:
@@ -53,7 +61,10 @@ def run_loop(
 
 
 def while_loop(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``scf.while``."""
+    """Returns the step for ``scf.while``, in which each lane leaves the loop when its condition is false.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     starts, targets = scope.slots(op.operands), scope.slots(op.results)
     before, after = (scope.body(region) for region in op.regions)
 
@@ -81,7 +92,11 @@ def while_loop(op: Op, scope: FunctionScope) -> Step:
 
 
 def parallel(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``scf.parallel`` without reductions: each lane executes the iterations in order."""
+    """Returns the step for ``scf.parallel`` without reductions: each lane executes the iterations in order.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for a loop step below 1. Raises CandidateError(COMPILE) for a reduction.
+    """
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")
     count = len(op.operands) // 3

@@ -52,7 +52,7 @@ TESTS: dict[str, Function] = {
 
 
 def in_double(function: Function) -> Function:
-    """Returns a function computed in float64 and rounded to the type of its first operand."""
+    """Returns ``function`` computed in float64, with its result rounded to the type of its first argument."""
 
     def compute(*values: Array) -> Array:
         found: Array = function(*(each.astype(F64) for each in values))
@@ -69,7 +69,7 @@ def _smallest_normal(values: Array) -> float:
 
 
 def ones(values: Array) -> Array:
-    """Returns the number of set bits of each integer."""
+    """Returns the number of set bits (population count) of each integer, in the type of ``values``."""
     bits = np.ascontiguousarray(unsigned(values))
     octets = bits.view(np.uint8).reshape(*bits.shape, bits.itemsize)
     counts: Array = BITS_OF_BYTE[octets].sum(-1)
@@ -77,7 +77,7 @@ def ones(values: Array) -> Array:
 
 
 def leading_zeros(values: Array) -> Array:
-    """Returns the number of zero bits above the highest set bit; the bit width for 0."""
+    """Returns the number of zero bits above each integer's highest set bit; for 0, the width of its type."""
     bits = unsigned(values).copy()
     width = 1 if values.dtype == BOOL else 8 * bits.itemsize
     shift = 1
@@ -88,7 +88,7 @@ def leading_zeros(values: Array) -> Array:
 
 
 def trailing_zeros(values: Array) -> Array:
-    """Returns the number of zero bits below the lowest set bit; the bit width for 0."""
+    """Returns the number of zero bits below each integer's lowest set bit; for 0, the width of its type."""
     bits = unsigned(values)
     width = 1 if values.dtype == BOOL else 8 * bits.itemsize
     one = bits.dtype.type(1)
@@ -97,7 +97,10 @@ def trailing_zeros(values: Array) -> Array:
 
 
 def integer_power(base: Array, exponent: Array) -> Array:
-    """Returns powers with wrap-around; for a negative exponent, the reciprocal rounded towards zero."""
+    """Returns ``base ** exponent`` of integer arrays with wrap-around, in the type of ``base``.
+
+    For a negative exponent, returns the reciprocal rounded towards zero: 0 unless the base is 1 or -1.
+    """
     result, factor, left = np.ones_like(base), base, np.where(exponent < 0, 0, exponent)
     result, factor = np.broadcast_arrays(result, factor)
     while left.any():
@@ -108,7 +111,10 @@ def integer_power(base: Array, exponent: Array) -> Array:
 
 
 def sine_and_cosine(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``math.sincos``."""
+    """Returns the step for ``math.sincos``, which has two results; computed in float64 and rounded.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     (source,), (sine, cosine) = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:

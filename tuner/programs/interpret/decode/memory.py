@@ -35,7 +35,11 @@ COPY_LIMIT = 1 << 26  # number of elements over all lanes
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.load``."""
+    """Returns the step for ``memref.load``: loads one element per lane.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access out of bounds.
+    """
     source, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
 
@@ -48,7 +52,11 @@ def load(op: Op, scope: FunctionScope) -> Step:
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.store``."""
+    """Returns the step for ``memref.store``: stores one element per active lane.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access out of bounds.
+    """
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
 
@@ -61,7 +69,12 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.copy``: each active lane copies the whole memref."""
+    """Returns the step for ``memref.copy``: each active lane copies the whole memref.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access out of bounds, for sizes that differ between lanes, and for
+    too many elements.
+    """
     source, to = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
 
@@ -81,7 +94,11 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 
 
 def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
-    """Returns a view's sizes. Raises CandidateError(RUN) where lanes differ, or for too many elements."""
+    """Returns a memref's sizes as integers, which must be the same in all active lanes.
+
+    Raises CandidateError(RUN), naming the operation ``where``, if they differ, or if all lanes together have
+    more than 2**26 elements.
+    """
     sizes = []
     for size in view.sizes:
         found = np.unique(size[frame.active(size.shape)])
@@ -95,7 +112,12 @@ def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
 
 
 def atomic(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.atomic_rmw``."""
+    """Returns the step for ``memref.atomic_rmw``, whose result is the number before the update.
+
+    Lanes with the same address update it one after another. The step executes ``op`` in all active lanes (GPU
+    threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an access out
+    of bounds.
+    """
     value, to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.operands[0].type), where_of(op)
     function = ATOMIC_KINDS[ir.IntegerAttr(op.attributes["kind"]).value]
@@ -110,7 +132,12 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
 
 
 def atomic_region(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.generic_atomic_rmw``."""
+    """Returns the step for ``memref.generic_atomic_rmw``: a region computes the new number from the old one.
+
+    The result is the old number; lanes with the same address update it one after another. The step executes
+    ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) for an access out of bounds.
+    """
     to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
     body = scope.body(op.regions[0])
@@ -134,7 +161,11 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
 
 
 def checked(frame: LaneFrame, where: str, view: BufferView, item_bytes: int, indices: list[Array]) -> Array:
-    """Returns the address of one element per lane, checked to be in bounds. Raises CandidateError(RUN)."""
+    """Returns the byte address of the element at ``indices`` in each lane, after checking it.
+
+    Raises CandidateError(RUN), naming the operation ``where``, if an active lane's index is out of bounds, or
+    its address is outside the buffer or no multiple of ``item_bytes``, the size of an element.
+    """
     accesses.check_indices(frame, where, view, indices)
     addresses = view.at(indices, item_bytes)
     accesses.check_bytes(frame, where, view, addresses, item_bytes, item_bytes)

@@ -15,7 +15,11 @@ INTEGERS, UNSIGNED, FLOATS = "dic", "uoxX", "fFeEgG"
 
 
 def printf(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.printf`` with C's conversion specifiers for numbers."""
+    """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for conversion specifiers other than those of C for numbers.
+    """
     text = ir.StringAttr(op.attributes["format"]).value
     kinds = [match["kind"] for match in PLACE.finditer(text) if match["kind"] != "%"]
     sources = scope.slots(op.operands)

@@ -30,7 +30,13 @@ SOURCES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def shuffle(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.shuffle``; a value from outside the first ``width`` lanes is poison and not valid."""
+    """Returns the step for ``gpu.shuffle``: each lane reads a value of another lane of its subgroup.
+
+    The second result is False, and the first is poison, where the source is not among the first ``width``
+    lanes. The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame
+    slots. The step raises CandidateError(RUN) if one of these lanes is inactive, or for a width outside 1 to
+    32.
+    """
     mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     if mode not in SOURCES:
         raise unsupported(op, f"mode {mode}", ", ".join(SOURCES))
@@ -48,7 +54,12 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 
 
 def rotate(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.rotate``, whose offset and width are attributes."""
+    """Returns the step for ``gpu.rotate``: each lane reads the value of the lane ``offset`` further.
+
+    The lanes wrap around after ``width``, an attribute of ``op`` like ``offset``. The step executes ``op`` in
+    all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) if one of the first ``width`` lanes is inactive.
+    """
     value, where, targets = scope.slot(op.operands[0]), where_of(op), scope.slots(op.results)
     offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
     source = ((LANES + offset) & (width - 1)) + (LANES & ~(width - 1))
@@ -69,7 +80,11 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 
 
 def broadcast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_broadcast``, from a given lane or from the first active lane."""
+    """Returns the step for ``gpu.subgroup_broadcast``, from a given lane or from the first active lane.
+
+    The result is poison if the source lane is inactive. The step executes ``op`` in all active lanes (GPU
+    threads); ``scope`` maps SSA values to frame slots.
+    """
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
 
@@ -117,7 +132,7 @@ def _taken(values: Array, source: Array, is_valid: Array) -> Array:
 
 
 def poison(dtype: np.dtype[np.generic]) -> Array:
-    """Returns the number that represents poison: NaN, -1, or true."""
+    """Returns the number that represents poison, in an array of size 1: NaN, -1 for integers, true for i1."""
     return np.full(dtype.itemsize, 1 if dtype == BOOL else flat_memory.POISON, np.uint8).view(dtype)[0:1]
 
 

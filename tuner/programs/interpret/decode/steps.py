@@ -13,7 +13,11 @@ Compute: TypeAlias = Callable[..., Any]
 
 
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
-    """Returns the step that stores ``compute(*operands)`` in the operation's only result."""
+    """Returns the step that stores ``compute(*operands)`` as the only result of ``op``.
+
+    ``compute`` gets the operands of all lanes as arrays, or memrefs. The step executes ``op`` in all active
+    lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     sources, (target,) = scope.slots(op.operands), scope.slots(op.results)
     if len(sources) == 1:
         (only,) = sources
@@ -37,15 +41,21 @@ def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
 
 
 def elementwise(compute: Compute) -> Decode:
-    """Returns the decoder of operations that compute one function, whatever the types of their operands."""
+    """Returns the decoder of an operation whose step stores ``compute(*operands)`` as its only result.
+
+    ``compute`` gets the operands of all lanes as arrays, or memrefs, and does not depend on their types.
+    """
     return lambda op, scope: step_of(op, scope, compute)
 
 
 def of_result(make: Callable[[Any], Compute]) -> Decode:
-    """Returns the decoder of operations whose function depends on the numpy type of their result."""
+    """Returns the decoder of an operation whose step stores ``make(dtype)(*operands)`` as its only result.
+
+    ``dtype`` is the numpy type of the result, or of its elements if it is a vector.
+    """
     return lambda op, scope: step_of(op, scope, make(scope.element(op, op.results[0].type).dtype))
 
 
 def aligned(scalar: Array, vector: Array) -> Array:
-    """Returns a number per lane with axes of size 1 added, so that it broadcasts to a vector per lane."""
+    """Returns ``scalar``, a number per lane, with axes of size 1 appended to have as many as ``vector``."""
     return with_trailing_axes(scalar, vector.ndim - scalar.ndim)

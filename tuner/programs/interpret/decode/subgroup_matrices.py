@@ -34,14 +34,18 @@ ELEMENTWISE: dict[str, Compute] = {
 
 
 def shape_of(kind: Any) -> tuple[int, int]:
-    """Returns the numbers of rows and columns of a matrix type."""
+    """Returns (rows, columns) of an MLIR type ``!gpu.mma_matrix``."""
     match = SHAPE.match(str(kind))
     assert match is not None
     return int(match[1]), int(match[2])
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_mma_load_matrix``."""
+    """Returns the step for ``gpu.subgroup_mma_load_matrix``: each lane loads a copy of the whole matrix.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access out of bounds, and for a subgroup with inactive lanes.
+    """
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
     kind = scope.element(op, op.operands[0].type)
@@ -59,7 +63,11 @@ def load(op: Op, scope: FunctionScope) -> Step:
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_mma_store_matrix``."""
+    """Returns the step for ``gpu.subgroup_mma_store_matrix``: each lane stores the whole matrix.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access out of bounds, and for a subgroup with inactive lanes.
+    """
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[1].type), where_of(op)
     places = _places(op, shape_of(op.operands[0].type)) * kind.size_bytes
@@ -86,7 +94,11 @@ def _places(op: Op, shape: tuple[int, int]) -> Array:
 
 
 def multiply(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_mma_compute``."""
+    """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c of matrices of a subgroup.
+
+    Floats are computed in float64 and rounded once. The step executes ``op`` in all active lanes (GPU
+    threads); ``scope`` maps SSA values to frame slots.
+    """
     is_transposed = ["a_transpose" in op.attributes, "b_transpose" in op.attributes]
 
     def compute(a: Array, b: Array, c: Array) -> Array:
@@ -100,7 +112,10 @@ def multiply(op: Op, scope: FunctionScope) -> Step:
 
 
 def constant(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_mma_constant_matrix``."""
+    """Returns the step for ``gpu.subgroup_mma_constant_matrix``: a matrix with one number in all elements.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     shape = shape_of(op.results[0].type)
     return step_of(
         op, scope, lambda value: np.broadcast_to(with_trailing_axes(value, 2), (*value.shape, *shape))
@@ -108,7 +123,11 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 
 
 def elementwise(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``gpu.subgroup_mma_elementwise``."""
+    """Returns the step for ``gpu.subgroup_mma_elementwise``: the operation's function on each matrix element.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for an unsupported function.
+    """
     name = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
     if name not in ELEMENTWISE:
         raise unsupported(op, name, ", ".join(ELEMENTWISE))

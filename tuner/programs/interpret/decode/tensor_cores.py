@@ -33,7 +33,12 @@ TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core doe
 
 
 def multiply(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``nvgpu.mma.sync``: floats are multiplied and summed in float64 and rounded once."""
+    """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
+
+    Floats are multiplied and summed in float64 and rounded once. The step executes ``op`` in all active lanes
+    (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for a
+    subgroup with inactive lanes.
+    """
     m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
     kinds = [scope.element(op, each.type) for each in op.operands]
@@ -56,7 +61,10 @@ def multiply(op: Op, scope: FunctionScope) -> Step:
 
 
 def multiplied(a: Array, b: Array, c: Array) -> Array:
-    """Returns ``a @ b + c`` in the type of ``c``; floats are computed in float64 and rounded once."""
+    """Returns ``a @ b + c`` of the last two axes, in the type of ``c``.
+
+    Floats are computed in float64 and rounded once; integers are computed in int64 and truncated.
+    """
     if c.dtype.kind == "i":
         wide = [signed(each).astype(np.int64) for each in (a, b)]
         return to_integer(wide[0] @ wide[1] + c, c.dtype)
@@ -115,7 +123,12 @@ def _truncated(numbers: Array) -> Array:
 
 
 def load_matrix(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``nvgpu.ldmatrix``: lane ``8 i + r`` provides the address of row ``r`` of tile ``i``."""
+    """Returns the step for ``nvgpu.ldmatrix``, which loads tiles of 8 rows of 16 bytes from shared memory.
+
+    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``. The step executes ``op`` in all active
+    lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an
+    address out of bounds or misaligned, and for a subgroup with inactive lanes.
+    """
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
     kind = scope.element(op, op.operands[0].type)

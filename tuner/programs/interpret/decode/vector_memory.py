@@ -21,7 +21,11 @@ Axes = Sequence[
 
 
 def load(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.load``."""
+    """Returns the step for ``vector.load``: loads consecutive numbers along the memref's last dimensions.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access outside of the buffer.
+    """
     kind = scope.element(op, op.operands[0].type)
     if kind.shape:  # a memref of vectors
         return memory.load(op, scope)
@@ -38,7 +42,11 @@ def load(op: Op, scope: FunctionScope) -> Step:
 
 
 def store(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.store``."""
+    """Returns the step for ``vector.store``: stores consecutive numbers along the memref's last dimensions.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access outside of the buffer.
+    """
     kind = scope.element(op, op.operands[1].type)
     if kind.shape:
         return memory.store(op, scope)
@@ -53,7 +61,12 @@ def store(op: Op, scope: FunctionScope) -> Step:
 
 
 def transfer_read(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.transfer_read``: elements outside the memref, or masked off, are the padding."""
+    """Returns the step for ``vector.transfer_read``: loads a vector from a memref, with padding.
+
+    Elements outside the memref, or masked off, have the padding value. The step executes ``op`` in all active
+    lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an
+    index outside of a dimension that is marked as in bounds.
+    """
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     slots = list(scope.slots(op.operands))
@@ -76,7 +89,12 @@ def transfer_read(op: Op, scope: FunctionScope) -> Step:
 
 
 def transfer_write(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.transfer_write``."""
+    """Returns the step for ``vector.transfer_write``: stores a vector in a memref.
+
+    Elements outside the memref, or masked off, are not stored. The step executes ``op`` in all active lanes
+    (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an index
+    outside of a dimension that is marked as in bounds.
+    """
     transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     value, to, *rest = scope.slots(op.operands)
@@ -132,7 +150,12 @@ class _Transfer:
 
 
 def masked_load(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.maskedload`` and ``vector.gather``."""
+    """Returns the step for ``vector.maskedload`` or ``vector.gather``: loads where the mask is true.
+
+    Where the mask is false, the result has the pass-through value. The step executes ``op`` in all active
+    lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an
+    access outside of the buffer.
+    """
     kind = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.results[0].type))
@@ -147,7 +170,11 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 
 
 def masked_store(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.maskedstore`` and ``vector.scatter``."""
+    """Returns the step for ``vector.maskedstore`` or ``vector.scatter``: stores where the mask is true.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    step raises CandidateError(RUN) for an access outside of the buffer.
+    """
     kind = scope.element(op, op.operands[0].type)
     to, *indices, mask, value = scope.slots(op.operands)
     places_of = _places_of(op, indices, shape_of(op.operands[-1].type))
@@ -173,7 +200,7 @@ def _places_of(op: Op, slots: Sequence[int], shape: tuple[int, ...]) -> Callable
 
 
 def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[Array]:
-    """Returns the index of each vector element per memref dimension.
+    """Returns, per memref dimension, the index of each element of a vector, as an array.
 
     Args:
         indices: per memref dimension, the index of the vector's first element in each lane.
@@ -189,12 +216,15 @@ def along(indices: Sequence[Array], axes: Axes, shape: tuple[int, ...]) -> list[
 
 
 def last(rank: int, shape: tuple[int, ...]) -> list[int]:
-    """Returns the memref dimensions of a vector that extends along the last dimensions of a memref."""
+    """Returns the numbers of the last ``len(shape)`` dimensions of a memref of rank ``rank``, in order.
+
+    A vector of shape ``shape`` extends along these dimensions in a contiguous load or store.
+    """
     return list(range(rank - len(shape), rank))
 
 
 def everywhere(shape: tuple[int, ...]) -> Array:
-    """Returns an all-true mask of a vector's shape."""
+    """Returns a mask of shape (1, 1, *shape), True everywhere, for vectors of ``shape`` in all lanes."""
     return np.ones((1, 1, *shape), bool)
 
 

@@ -16,30 +16,38 @@ from tuner.programs.interpret.scope import Decode, FunctionScope
 
 
 def shape_of(kind: Any) -> tuple[int, ...]:
-    """Returns the shape of a vector type; () for a number type."""
+    """Returns the shape of an MLIR vector type; () for a number type."""
     return tuple(kind.shape) if isinstance(kind, ir.VectorType) else ()
 
 
 def spread(values: Array, shape: tuple[int, ...]) -> Array:
-    """Returns values broadcast to a vector shape, with leading dimensions added and size 1 expanded."""
+    """Returns ``values``, of shape (blocks, threads, *vector), broadcast to vectors of ``shape``.
+
+    Leading dimensions are added to the vector, and dimensions of size 1 are repeated.
+    """
     missing = len(shape) - (values.ndim - 2)
     shaped = values.reshape(*values.shape[:2], *[1] * missing, *values.shape[2:])
     return np.broadcast_to(shaped, (*values.shape[:2], *shape))
 
 
 def broadcast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.broadcast``."""
+    """Returns the step for ``vector.broadcast``: repeats a number or vector along added or unit dimensions.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda values: spread(values, shape))
 
 
 def positions(op: Op, scope: FunctionScope, first: int) -> Callable[[LaneFrame], list[Array]]:
-    """Returns a function that computes the positions of a ``vector.extract`` or ``vector.insert``.
+    """Returns a function of a frame that computes the indices of a ``vector.extract`` or ``vector.insert``.
+
+    The function returns one index array per indexed dimension; static indices have shape (1, 1).
 
     Args:
         op: the operation.
         scope: the function being decoded.
-        first: number of the first operand that is a dynamic position.
+        first: number of the first operand that is a dynamic index.
     """
     static = list(ir.DenseI64ArrayAttr(op.attributes["static_position"]))
     slots = scope.slots(list(op.operands)[first:])
@@ -53,7 +61,11 @@ def positions(op: Op, scope: FunctionScope, first: int) -> Callable[[LaneFrame],
 
 
 def extract(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.extract``."""
+    """Returns the step for ``vector.extract``: the element or subvector at an index.
+
+    An index outside the vector is clamped. The step executes ``op`` in all active lanes (GPU threads);
+    ``scope`` maps SSA values to frame slots.
+    """
     source, target, places = scope.slot(op.operands[0]), scope.slot(op.results[0]), positions(op, scope, 1)
 
     def step(frame: LaneFrame) -> None:
@@ -74,7 +86,11 @@ def extract(op: Op, scope: FunctionScope) -> Step:
 
 
 def insert(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.insert``."""
+    """Returns the step for ``vector.insert``: a copy of a vector with one element or subvector replaced.
+
+    An index outside the vector replaces nothing. The step executes ``op`` in all active lanes (GPU threads);
+    ``scope`` maps SSA values to frame slots.
+    """
     value, whole = scope.slots(list(op.operands)[:2])
     target, places = scope.slot(op.results[0]), positions(op, scope, 2)
 
@@ -93,19 +109,26 @@ def insert(op: Op, scope: FunctionScope) -> Step:
 
 
 def integers_of(op: Op, name: str) -> list[int]:
-    """Returns an array attribute of integers as a list."""
+    """Returns the array attribute ``name`` of ``op`` as a list of integers."""
     return [ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes[name])]
 
 
 def extract_slice(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.extract_strided_slice``."""
+    """Returns the step for ``vector.extract_strided_slice``: a slice by offsets, sizes and strides.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     parts = zip(*(integers_of(op, name) for name in ("offsets", "sizes", "strides")), strict=True)
     places = tuple(slice(first, first + (size - 1) * step + 1, step) for first, size, step in parts)
     return step_of(op, scope, lambda values: values[:, :, *places])
 
 
 def insert_slice(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.insert_strided_slice``: replaces a slice along the last dimensions."""
+    """Returns the step for ``vector.insert_strided_slice``: a copy of a vector with a slice replaced.
+
+    The slice extends along the last dimensions. The step executes ``op`` in all active lanes (GPU threads);
+    ``scope`` maps SSA values to frame slots.
+    """
     offsets, strides = integers_of(op, "offsets"), integers_of(op, "strides")
     sizes = shape_of(op.operands[0].type)
     outer = len(offsets) - len(sizes)
@@ -124,25 +147,37 @@ def insert_slice(op: Op, scope: FunctionScope) -> Step:
 
 
 def reshape(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.shape_cast``."""
+    """Returns the step for ``vector.shape_cast``: the same elements in row-major order with another shape.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda values: values.reshape(*values.shape[:2], *shape))
 
 
 def bitcast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.bitcast``: the size of the last dimension changes with the element width."""
+    """Returns the step for ``vector.bitcast``: the size of the last dimension changes with the element width.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     dtype = scope.element(op, op.results[0].type).dtype
     return step_of(op, scope, lambda values: np.ascontiguousarray(values).view(dtype))
 
 
 def transpose(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.transpose``."""
+    """Returns the step for ``vector.transpose``: permutes the dimensions of a vector.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     order = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
     return step_of(op, scope, lambda values: values.transpose(0, 1, *(2 + axis for axis in order)))
 
 
 def from_elements(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.from_elements``."""
+    """Returns the step for ``vector.from_elements``: a vector of the operands, in row-major order.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     shape = shape_of(op.results[0].type)
 
     def compute(*values: Array) -> Array:
@@ -153,7 +188,10 @@ def from_elements(op: Op, scope: FunctionScope) -> Step:
 
 
 def to_elements(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.to_elements``."""
+    """Returns the step for ``vector.to_elements``: one result per element of a vector, in row-major order.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     (source,), targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -166,7 +204,10 @@ def to_elements(op: Op, scope: FunctionScope) -> Step:
 
 
 def shuffle(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.shuffle``; -1 selects poison."""
+    """Returns the step for ``vector.shuffle``: selects elements of two joined vectors; -1 selects poison.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     chosen = np.array(list(ir.DenseI64ArrayAttr(op.attributes["mask"])))
 
     def compute(one: Array, other: Array) -> Array:
@@ -179,13 +220,16 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 
 
 def interleave(one: Array, other: Array) -> Array:
-    """Returns the elements of two vectors interleaved."""
+    """Returns two vectors interleaved along the last dimension: one[0], other[0], one[1], other[1]."""
     both = np.stack(np.broadcast_arrays(one, other), -1)
     return both.reshape(*both.shape[:-2], -1)
 
 
 def deinterleave(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.deinterleave``."""
+    """Returns the step for ``vector.deinterleave``: two vectors, of the elements at even and at odd indices.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     (source,), targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -196,19 +240,31 @@ def deinterleave(op: Op, scope: FunctionScope) -> Step:
 
 
 def create_mask(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.create_mask``."""
+    """Returns the step for ``vector.create_mask``: true where an index is below its dimension's operand.
+
+    In several dimensions, all must hold. The step executes ``op`` in all active lanes (GPU threads);
+    ``scope`` maps SSA values to frame slots.
+    """
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda *sizes: mask_of(shape, sizes))
 
 
 def constant_mask(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.constant_mask``."""
+    """Returns the step for ``vector.constant_mask``: true where an index is below its dimension's bound.
+
+    In several dimensions, all must hold. The step executes ``op`` in all active lanes (GPU threads);
+    ``scope`` maps SSA values to frame slots.
+    """
     sizes = [uniform(size) for size in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
     return _constant(op, scope, mask_of(shape_of(op.results[0].type), sizes))
 
 
 def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
-    """Returns a mask that is True where an element's index is below ``sizes`` in every dimension."""
+    """Returns a mask of vectors, True where an element's index is below ``sizes`` in every dimension.
+
+    ``sizes`` has an array per dimension of ``shape``, of one size per lane. The mask has the shape (blocks,
+    threads, *shape).
+    """
     mask = np.ones((1, 1, *shape), bool)
     for axis, size in enumerate(sizes):
         numbers = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - 1 - axis))
@@ -217,7 +273,10 @@ def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
 
 
 def count(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.step``."""
+    """Returns the step for ``vector.step``: the vector 0, 1, 2, ... of index type.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     return _constant(op, scope, np.arange(op.results[0].type.shape[0], dtype=INDEX)[None, None])
 
 
@@ -231,7 +290,10 @@ def _constant(op: Op, scope: FunctionScope, value: Array) -> Step:
 
 
 def type_cast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``vector.type_cast`` to a memref of rank 0 whose element is a vector."""
+    """Returns the step for ``vector.type_cast``: a memref of numbers as a rank-0 memref of one vector.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
 
     def compute(view: BufferView) -> BufferView:
         return view.shifted(view.address, (), ())

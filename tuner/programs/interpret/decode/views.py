@@ -18,7 +18,10 @@ from tuner.programs.interpret.scope import Decode, FunctionScope
 
 
 class MixedNumbers:
-    """Offsets, sizes or strides, some of which are static and some of which are operands."""
+    """The offsets, sizes or strides of a memref operation, of which some are static and others are operands.
+
+    An instance is called with a frame and returns the numbers of all lanes, one array per dimension.
+    """
 
     def __init__(self, op: Op, scope: FunctionScope, name: str, values: Sequence[Value]) -> None:
         self.static = list(ir.DenseI64ArrayAttr(op.attributes[name]))
@@ -41,7 +44,11 @@ def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, Mi
 
 
 def subview(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.subview``, including rank-reduced results."""
+    """Returns the step for ``memref.subview``: a part of a memref by offsets, sizes and strides.
+
+    Dimensions of size 1 may be dropped. The step executes ``op`` in all active lanes (GPU threads); ``scope``
+    maps SSA values to frame slots. Raises CandidateError(COMPILE) if another dimension is dropped.
+    """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -71,7 +78,11 @@ def _kept(op: Op, sizes: list[int], shape: list[int]) -> list[int]:
 
 
 def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.reinterpret_cast``, whose offset is relative to the start of the buffer."""
+    """Returns the step for ``memref.reinterpret_cast``: other sizes, strides and offset on the same buffer.
+
+    The offset is relative to the start of the buffer. The step executes ``op`` in all active lanes (GPU
+    threads); ``scope`` maps SSA values to frame slots.
+    """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -85,7 +96,10 @@ def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
 
 
 def byte_view(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.view`` of a buffer of bytes."""
+    """Returns the step for ``memref.view``: a contiguous memref at a byte offset in a buffer of bytes.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     source, shift, *dynamic = scope.slots(op.operands)
     target, shape = scope.slot(op.results[0]), list(op.results[0].type.shape)
 
@@ -99,7 +113,10 @@ def byte_view(op: Op, scope: FunctionScope) -> Step:
 
 
 def dimension(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.dim``."""
+    """Returns the step for ``memref.dim``: the size of a memref along the dimension that an operand gives.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     source, axis = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
 
@@ -111,13 +128,20 @@ def dimension(op: Op, scope: FunctionScope) -> Step:
 
 
 def groups_of(op: Op) -> list[list[int]]:
-    """Returns, for each dimension of the shorter shape, its dimensions in the longer shape."""
+    """Returns the ``reassociation`` of a ``memref.collapse_shape`` or ``memref.expand_shape``.
+
+    There is one list per dimension of the lower-rank memref: the numbers of its dimensions in the other
+    memref.
+    """
     groups = ir.ArrayAttr(op.attributes["reassociation"])
     return [[ir.IntegerAttr(axis).value for axis in ir.ArrayAttr(group)] for group in groups]
 
 
 def collapse(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.collapse_shape``."""
+    """Returns the step for ``memref.collapse_shape``: merges groups of adjacent dimensions of a memref.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
 
     def step(frame: LaneFrame) -> None:
@@ -145,7 +169,10 @@ def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
 
 
 def expand(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.expand_shape``."""
+    """Returns the step for ``memref.expand_shape``: splits dimensions of a memref into several.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
     extents = MixedNumbers(op, scope, "static_output_shape", list(op.operands)[1:])
 
@@ -164,7 +191,10 @@ def expand(op: Op, scope: FunctionScope) -> Step:
 
 
 def transpose(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.transpose``."""
+    """Returns the step for ``memref.transpose``: permutes the dimensions of a memref without copying.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
     order = [ir.AffineDimExpr(result).position for result in results]
@@ -178,7 +208,11 @@ def transpose(op: Op, scope: FunctionScope) -> Step:
 
 
 def metadata(op: Op, scope: FunctionScope) -> Step:
-    """Decodes ``memref.extract_strided_metadata``."""
+    """Returns the step for ``memref.extract_strided_metadata``: the base, offset, sizes and strides.
+
+    The offset and the strides are in elements. The step executes ``op`` in all active lanes (GPU threads);
+    ``scope`` maps SSA values to frame slots.
+    """
     source, (base, offset, *rest) = scope.slot(op.operands[0]), scope.slots(op.results)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
 
@@ -193,7 +227,11 @@ def metadata(op: Op, scope: FunctionScope) -> Step:
 
 
 def cast(op: Op, scope: FunctionScope) -> Step:
-    """Decodes casts between ranked memref types."""
+    """Returns the step for ``memref.cast`` or ``memref.memory_space_cast``: the same memref.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    Raises CandidateError(COMPILE) for an unranked memref.
+    """
     kinds = (op.operands[0].type, op.results[0].type)
     if not all(isinstance(kind, ir.MemRefType) for kind in kinds):
         raise unsupported(op, str(kinds[1]), "memrefs of known rank")
@@ -201,7 +239,11 @@ def cast(op: Op, scope: FunctionScope) -> Step:
 
 
 def same(op: Op, scope: FunctionScope) -> Step:
-    """Decodes operations that return their operands unchanged."""
+    """Returns the step for ``memref.assume_alignment`` or ``memref.distinct_objects``: the operands.
+
+    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
+    assumption is not checked.
+    """
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
