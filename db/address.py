@@ -19,31 +19,35 @@ ALLOWED = "a file's path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
 
 @dataclass(frozen=True)
 class FileAddress:
-    """The address of a SQLite file."""
+    """The address of a results database in a SQLite file: the file's absolute path."""
 
     path: Path
 
     @property
     def shown(self) -> str:
-        """Returns the URL for messages, with secrets hidden."""
+        """Returns the address as ``sqlite:///PATH`` for messages, with *** in place of a password."""
         return masked(f"sqlite:///{self.path}")
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """The address of a PostgreSQL database."""
+    """The address of a results database on a PostgreSQL server: the URL parsed, and the text as given."""
 
     url: URL
     text: str  # as it was given
 
     @property
     def shown(self) -> str:
-        """Returns the URL for messages, with the password hidden."""
+        """Returns the server's URL for messages, with *** in place of a password."""
         return f"{POSTGRES_DRIVER}://{masked(self.text).partition('://')[2]}"
 
 
 def parse_address(text: str) -> FileAddress | ServerAddress:
-    """Parses a path or URL. Raises UsageError for a malformed one, and for another kind of database."""
+    """Parses the address of a results database: a file's path, ``sqlite:///PATH`` or ``postgresql://...``.
+
+    Returns the file's absolute path (``~`` is expanded) or the server's URL as a value; opens nothing. Raises
+    UsageError for a malformed address, and for another kind of database.
+    """
     if not text or "\0" in text:
         raise UsageError(f"database: found {masked(text)!r}, allowed {ALLOWED}")
     if "://" not in text:
@@ -66,7 +70,11 @@ def parse_address(text: str) -> FileAddress | ServerAddress:
 
 
 def is_missing(text: str) -> bool:
-    """Returns whether a path or URL names a file that does not exist. Raises as ``parse_address`` does."""
+    """Returns True if a database's address (path or URL) names a SQLite file that does not exist.
+
+    False for the URL of a server, to which no connection is made. Raises UsageError for a malformed address,
+    and for another kind of database.
+    """
     address = parse_address(text)
     if isinstance(address, ServerAddress):
         return False
@@ -80,7 +88,10 @@ def is_missing(text: str) -> bool:
 
 
 def require_path(text: str) -> None:
-    """Raises UsageError for a path that looks like a mistyped server URL: files of such names need "./"."""
+    """Raises UsageError for a file's path that looks like a mistyped server URL: ``postgres:/host/name``.
+
+    A path that begins with ``./``, ``../``, ``~`` or one ``/`` is always accepted.
+    """
     is_path = text.startswith(("/", "./", "../", "~")) and not text.startswith("//")
     if not is_path and (MISTYPED.match(text) or has_secret(text)):
         raise UsageError(f"database: found a mistyped URL, allowed {ALLOWED}; a file of that name: ./NAME")

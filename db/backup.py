@@ -17,9 +17,10 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 def backup(database: Database, url: str, file: Path) -> None:
-    """Writes a copy of the database to ``file``, whole or not at all.
+    """Writes a copy of an open results database to a new SQLite file, whole or not at all.
 
-    ``url`` is the address of the database. Raises UsageError where ``file`` exists or cannot be written.
+    ``url`` is the address of ``database``, a SQLite file or a PostgreSQL server. Raises UsageError where
+    ``file`` exists already, and where its folder is missing.
     """
     require_path(str(file))
     if file.exists():

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Dialect
 
 
 class PlainText(sa.TypeDecorator[str]):
-    """Text that both databases can store; other characters are stored as visible escapes.
+    """A column type of SQLAlchemy for text; NUL and lone surrogates are stored as visible escapes.
 
     The reason of a failure may quote what a crashed compiler printed: PostgreSQL stores no NUL, UTF-8 has no
     lone surrogates.
@@ -18,12 +18,15 @@ class PlainText(sa.TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Returns the text as it is stored."""
+        """Returns the text to store: NUL and lone surrogates become visible escapes, None stays None."""
         return None if value is None else plain(value)
 
 
 class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
-    """A moment: stored from any time zone, read as UTC. SQLite stores no zone, so UTC is stored there."""
+    """A column type of SQLAlchemy for moments: takes datetimes of any time zone, returns datetimes in UTC.
+
+    SQLite stores no zone, so UTC is stored there.
+    """
 
     impl = sa.DateTime(timezone=True)
     cache_ok = True
@@ -31,7 +34,10 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_bind_param(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Returns the moment in UTC. Raises ValueError for a time without a zone."""
+        """Returns the moment to store, in UTC; None for None (NULL).
+
+        Raises ValueError for a time without a zone.
+        """
         if value is None:
             return None
         if value.tzinfo is None:
@@ -41,7 +47,7 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
     def process_result_value(
         self, value: datetime.datetime | None, dialect: Dialect
     ) -> datetime.datetime | None:
-        """Returns the moment in UTC."""
+        """Returns a stored moment in UTC; None for NULL. A stored value without a zone is taken as UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -50,20 +56,20 @@ class UtcDateTime(sa.TypeDecorator[datetime.datetime]):
 
 
 class Compressed(sa.TypeDecorator[bytes]):
-    """Bytes that are stored compressed by zlib, such as code."""
+    """A column type of SQLAlchemy for bytes that are stored compressed by zlib, such as code."""
 
     impl = sa.LargeBinary
     cache_ok = True
 
     def process_bind_param(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Returns the compressed bytes."""
+        """Returns the bytes to store, compressed by zlib; None for None (NULL)."""
         return None if value is None else zlib.compress(value)
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> bytes | None:
-        """Returns the uncompressed bytes."""
+        """Returns stored bytes uncompressed; None for NULL."""
         return None if value is None else zlib.decompress(value)
 
 
 def plain(text: str) -> str:
-    r"""Returns the text with NUL and lone surrogates as ``\x00`` and ``\udc80``."""
+    r"""Returns the text with each NUL and lone surrogate as an escape, such as ``\x00`` and ``\udc80``."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

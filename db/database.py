@@ -17,7 +17,7 @@ from tuner.db.revision import bring_to_head
 
 @final
 class Database:
-    """Gives sessions and connections of one short transaction each.
+    """An open results database, a SQLite file or a PostgreSQL server, and its short transactions.
 
     Every method raises UsageError when the file or server fails: full disk, lock, damage, lost connection.
     """
@@ -41,12 +41,18 @@ class Database:
 
     @classmethod
     def open(cls, url: str) -> Self:
-        """Opens or creates a database; upgrades an older one."""
+        """Opens the database at a path or URL; creates a missing SQLite file and upgrades an older schema.
+
+        Raises UsageError where that fails.
+        """
         return cls._opened(url, prepare_file)
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
-        """Opens a database; upgrades an older one; creates no file."""
+        """Opens the database at a path or URL and upgrades an older schema; creates no file.
+
+        Raises UsageError for a file that is missing or cannot be read, and where no server answers.
+        """
         return cls._opened(url, require_file)
 
     @classmethod
@@ -59,20 +65,25 @@ class Database:
 
     @classmethod
     def empty(cls, url: str) -> Self:
-        """Returns an empty database in memory, for an address whose file does not exist yet."""
+        """Returns an empty database in memory.
+
+        ``url`` is the address of a file that does not exist yet; it is printed in messages, and no file is
+        created.
+        """
         return cls(empty_engine(), parse_address(url).shown)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Gives a session that sees one state of the database."""
+        """Opens a session of SQLAlchemy for a ``with`` block; its queries see one state of the database."""
         with self._plain_errors(), Session(self._reader) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Gives a session that is committed at the end of the block.
+        """Opens a session of SQLAlchemy for a ``with`` block; it is committed at the end of the block.
 
-        An exception rolls the transaction back.
+        An exception rolls the transaction back. After the commit, raises UsageError where the SQLite file was
+        deleted or replaced meanwhile.
         """
         with self._plain_errors(), Session(self._writer) as session, session.begin():
             yield session
@@ -80,19 +91,23 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Gives a connection for SQL statements; committed and rolled back as ``writing`` is."""
+        """Opens a connection for SQL statements in a ``with`` block, committed at the end of the block.
+
+        An exception rolls the transaction back. After the commit, raises UsageError where the SQLite file was
+        deleted or replaced meanwhile.
+        """
         with self._plain_errors(), self._writer.begin() as connection:
             yield connection
         self._require_file()
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """Gives a connection for SQL queries."""
+        """Opens a connection for SQL queries in a ``with`` block; nothing is committed."""
         with self._plain_errors(), self._engine.connect() as connection:
             yield connection
 
     def close(self) -> None:
-        """Closes every connection."""
+        """Closes all connections to the database."""
         self._engine.dispose()
 
     def _plain_errors(self) -> AbstractContextManager[None]:

@@ -15,7 +15,7 @@ from tuner.db.opening import copy_pages
 
 @final
 class FileInPlace:
-    """Remembers the identity (device, inode) of the file that a connected engine writes to."""
+    """A check that an open SQLite file was neither deleted nor replaced, by its device and inode numbers."""
 
     def __init__(self, engine: Engine, path: Path, shown: str) -> None:
         """Takes an engine whose connections are to the file that exists now."""
@@ -25,10 +25,11 @@ class FileInPlace:
         self._identity = _identity_of(path)
 
     def require(self) -> None:
-        """Raises UsageError where the file was deleted or replaced, after copying its content to a new file.
+        """Raises UsageError where the database file was deleted or replaced since it was opened.
 
-        To be called while no connection is in use: the pooled connection has the old file open, a new
-        connection would create another file.
+        Before that, copies the old file's content to a new file in the same folder, ``NAME.rescue-1``, which
+        the message names. To be called while no connection is in use: the pooled connection has the old file
+        open, a new connection would create another file.
         """
         if _identity_of(self._path) == self._identity:
             return

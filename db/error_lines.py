@@ -46,9 +46,11 @@ POSTGRES_SENTENCES = (
 
 @contextmanager
 def plain_errors(shown: str, address: str = "") -> Iterator[None]:
-    """Turns errors of the file system or server into UsageError; other errors pass unchanged.
+    """Turns database errors in a ``with`` block into UsageErrors of one line; other errors pass unchanged.
 
-    ``address`` is the database's URL: its secrets are removed from messages, since drivers may quote the URL.
+    Database errors are those of the file or server, of damaged JSON, and of numbers beyond 64 bits. ``shown``
+    is the address that messages print; ``address`` is the full URL, whose passwords are removed from a
+    driver's text.
     """
     try:
         yield

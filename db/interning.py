@@ -20,7 +20,11 @@ UNIQUE = {
 
 
 def interned(session: Session, row: Shared) -> Shared:
-    """Returns the stored row with the same key as ``row``; stores ``row`` where there is none."""
+    """Returns the stored row with the same unique key as ``row``; adds ``row`` where there is none.
+
+    The key is the table's column in ``UNIQUE``, such as a content hash. An added row is committed with
+    ``session``.
+    """
     name = UNIQUE[type(row)]
     same = select(type(row)).filter_by(**{name: getattr(row, name)})
     found = session.scalars(same).one_or_none()

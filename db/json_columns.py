@@ -15,7 +15,10 @@ FOUND_LIMIT = 80  # characters of a quoted value
 
 
 def stored_candidate(strategy: str, knobs: object) -> Candidate:
-    """Reads a candidate from its columns. Raises UsageError for knobs that are damaged."""
+    """Returns the candidate with a strategy's name and the knobs of a JSON column: {name: value}.
+
+    Raises UsageError for damaged knobs: not an object, or a value that is neither an integer nor a text.
+    """
     if not isinstance(knobs, dict) or not all(type(value) in (int, str) for value in knobs.values()):
         found = json.dumps(knobs)[:FOUND_LIMIT]
         raise UsageError(f"database: found knobs {found}, allowed names with numbers or texts; it is damaged")
@@ -23,19 +26,23 @@ def stored_candidate(strategy: str, knobs: object) -> Candidate:
 
 
 def stored_point(point: FirstPoint) -> dict[str, Any]:
-    """Returns a first point as a JSON object."""
+    """Returns a first point (a candidate that is proposed before the sampler's) as a JSON object to store."""
     return {**candidate_document(point.candidate), "origin": point.origin, "source": point.source}
 
 
 def point_of(stored: dict[str, Any]) -> FirstPoint:
-    """Reads a first point from its JSON object."""
+    """Returns the first point (a candidate proposed before the sampler's) that ``stored_point`` wrote.
+
+    Raises UsageError for damaged knobs.
+    """
     candidate = stored_candidate(stored["strategy"], stored["knobs"])
     return FirstPoint(candidate, stored["origin"], stored["source"])
 
 
 def value_of(kind: type[Kind], stored: object) -> Kind | None:
-    """Reads a value of type ``kind`` that ``encode`` wrote; None for NULL.
+    """Returns the value of type ``kind`` from a JSON column; None for NULL.
 
-    Raises UsageError for a damaged value.
+    The column must have been written by ``tuner.core.dataclass_json.encode``. Raises UsageError for other
+    JSON.
     """
     return None if stored is None else decode(kind, stored, f"database: {kind.__name__}")

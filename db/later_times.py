@@ -18,7 +18,11 @@ from tuner.db.trial_writes import Owner, put_measurement
 
 
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
-    """Stores a timing round of a run, selects the round whose times count, and ranks the trials anew."""
+    """Stores a timing round of a run, selects the round whose times count, and ranks the trials anew.
+
+    A timing round is one final re-measurement of the run's top trials, interleaved; ``now`` is stored as its
+    start.
+    """
     number = 1 + max((each.number for each in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
     of_trials = max(trials, *(each.of_trials for each in run.rounds), 0)  # trials may have been pruned since
@@ -50,9 +54,11 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
 
 
 def choose_answering(run: RunRow) -> None:
-    """Selects the round whose times count: the least disturbed one; of equal rounds the earliest.
+    """Selects the timing round of a run whose times count: the least disturbed; of equal ones the earliest.
 
-    A round that was timed before the run was extended counts only until a later round gives times.
+    Sets the run's round, noise floor, badge and baseline. A reliable round precedes unreliable ones. A round
+    that was timed before the run was extended counts only until a later round gives times. Where no round
+    gave times, round 0 is selected: the first times count. A run without rounds stays as it is.
     """
     if not run.rounds:
         return
@@ -71,18 +77,21 @@ def _preference(row: TimingRoundRow) -> tuple[Any, ...]:
 
 
 def quality_of(row: TimingRoundRow) -> RoundQuality:
-    """Reads how disturbed a round was."""
+    """Returns how disturbed a stored timing round was: noise floor, disturbance, why it is unreliable."""
     host = value_of(HostConditions, row.host)
     return RoundQuality(row.noise, row.disturbance, row.unreliable, host, row.is_lost)
 
 
 def stored_round(row: TimingRoundRow, answering: int) -> StoredRound:
-    """Reads a round; ``answering`` is the number of the selected round of its run."""
+    """Returns a timing round from its row; ``answering`` is the number of the round whose times count."""
     return StoredRound(row.number, row.started, quality_of(row), row.number == answering, row.of_trials)
 
 
 def put_final(session: Session, trial_id: int, measurement: Measurement) -> None:
-    """Stores a final time of a trial that was measured on another machine."""
+    """Stores the final time of a trial that was measured on another machine, and ranks the trial by it.
+
+    Replaces an earlier such time. A trial that is marked stale gets no rank.
+    """
     _put_final(session, trial_id, measurement, 0)
     trial = session.get_one(TrialRow, trial_id)
     if trial.stale is None:
@@ -90,7 +99,7 @@ def put_final(session: Session, trial_id: int, measurement: Measurement) -> None
 
 
 def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
-    """Stores the baseline's time of a run that has no round yet, in place of an earlier one."""
+    """Stores the time of the baseline library for a run without timing rounds; replaces an earlier time."""
     run.baseline_name, run.baseline_threads = baseline.name, baseline.threads
     _put_baseline(session, run, baseline, 0)
 

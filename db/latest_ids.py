@@ -20,12 +20,22 @@ TRIALS = """
 
 
 def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
-    """Yields (id, description) of runs whose id begins with the digits ``start``, the latest first."""
+    """Yields (id, description) of the runs whose id begins with the digits ``start``, highest id first.
+
+    For shell completion: yields at most LISTED runs, none if ``start`` has other characters than digits; ""
+    means every run. The description is problem, target and status. Raises sqlite3.Error for an unreadable
+    file.
+    """
     return _asked(file, RUNS, start)
 
 
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
-    """Yields (id, description) of trials whose id begins with the digits ``start``, the latest first."""
+    """Yields (id, description) of the trials whose id begins with the digits ``start``, highest id first.
+
+    For shell completion: yields at most LISTED trials, none if ``start`` has other characters than digits; ""
+    means every trial. The description is run, strategy and status. Raises sqlite3.Error for an unreadable
+    file.
+    """
     return _asked(file, TRIALS, start)
 
 

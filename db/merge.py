@@ -34,12 +34,12 @@ PROPOSAL = ("number", "row", "strategy", "knobs", "proposed")
 
 @final
 class Merge:
-    """One merge of two databases; a repeated merge adds nothing.
+    """A merge of another results database into this one; a repeated merge adds nothing.
 
-    A run in both databases takes over the trials and outcomes that it lacks. Where both have one, the choice
-    does not depend on the direction, so several databases give the same result in any order: the earlier
-    outcome; of timings of one outcome the one with the narrowest interval; the progress of the copy that ran
-    longest.
+    A run that both databases have takes over the trials and outcomes that it lacks. Where both have an
+    outcome of a trial, the earlier outcome is kept; of two timings of the same outcome, the one with the
+    narrower interval; of a run's progress, that of the copy that ran longer. The choice does not depend on
+    the direction, so several databases give the same result in any order.
     """
 
     def __init__(self, ours: Session, theirs: Session) -> None:
@@ -52,7 +52,7 @@ class Merge:
         self._reuses: list[tuple[TrialRow, int]] = []
 
     def do(self) -> tuple[int, int]:
-        """Merges, and returns (runs added, trials added)."""
+        """Merges the other database into this one, without a commit; returns (runs added, trials added)."""
         for their_run in self._theirs.scalars(run_select().order_by(RunRow.id)):
             run = self._run(their_run)
             self._merge_trials(run, their_run)

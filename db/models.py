@@ -1,4 +1,4 @@
-"""The tables. Rows stay inside this package; the store takes and returns values.
+"""The tables. Objects of these classes stay inside this package; the store takes and returns values.
 
 problem, machine, environment, script   shared by runs and trials, each stored once
 run ─< trial ─< measurement             a run also owns the measurements of its baseline
@@ -24,7 +24,7 @@ BASELINE = "baseline"  # and of the baseline of a run
 
 
 class Base(DeclarativeBase):
-    """Names every constraint, so that a migration can change a constraint by its name."""
+    """Base class of all tables. Names every constraint: a migration can change a constraint by its name."""
 
     metadata = sa.MetaData(
         naming_convention={
@@ -44,7 +44,7 @@ class Base(DeclarativeBase):
 
 
 class ProblemRow(Base):
-    """One operation at one size."""
+    """A row of the table ``problem``: an operation at one size, with its dtype, layout and epilogue."""
 
     __tablename__ = "problem"
 
@@ -59,7 +59,7 @@ class ProblemRow(Base):
 
 
 class MachineRow(Base):
-    """A machine; the columns are the fields of Machine."""
+    """A row of the table ``machine``: the description of a machine; the columns are the fields of Machine."""
 
     __tablename__ = "machine"
 
@@ -79,7 +79,7 @@ class MachineRow(Base):
 
 
 class EnvironmentRow(Base):
-    """The compiler build; the columns are the fields of Compiler."""
+    """A row of the table ``environment``: the compiler of a run; the columns are the fields of Compiler."""
 
     __tablename__ = "environment"
 
@@ -92,7 +92,7 @@ class EnvironmentRow(Base):
 
 
 class ScriptRow(Base):
-    """The text of a bound transform script, stored once under its hash."""
+    """A row of the table ``script``: the text of a bound transform script, stored once under its SHA-256."""
 
     __tablename__ = "script"
 
@@ -101,7 +101,10 @@ class ScriptRow(Base):
 
 
 class ArtifactRow(Base):
-    """A compiled GPU program, stored once under its hash; CPU code is not stored."""
+    """A row of the table ``artifact``: a compiled GPU program (PTX, cubin, launches) under its hash.
+
+    CPU code is not stored.
+    """
 
     __tablename__ = "artifact"
 
@@ -116,7 +119,10 @@ class ArtifactRow(Base):
 
 
 class ResourcesRow(Base):
-    """What ptxas reported of one kernel of an artifact; the columns are the fields of Resources."""
+    """A row of the table ``resources``: registers, spills and shared memory of one kernel of an artifact.
+
+    ptxas reported them; the columns are the fields of Resources.
+    """
 
     __tablename__ = "resources"
     __table_args__ = (UniqueConstraint("artifact_sha256", "place"),)
@@ -137,7 +143,7 @@ class ResourcesRow(Base):
 
 
 class RunRow(Base):
-    """One run: its settings, its machine, and its progress."""
+    """A row of the table ``run``: one tuning run with its settings, machine, compiler and progress."""
 
     __tablename__ = "run"
 
@@ -184,7 +190,10 @@ class RunRow(Base):
 
 
 class TrialRow(Base):
-    """One proposal and its outcome; ``status`` is NULL until the outcome is stored."""
+    """A row of the table ``trial``: a candidate that a run proposed, and its outcome.
+
+    ``status`` is NULL until the outcome is stored.
+    """
 
     __tablename__ = "trial"
     __table_args__ = (UniqueConstraint("run_id", "number"), sa.Index(None, "run_id", "ranked_s"))
@@ -192,7 +201,7 @@ class TrialRow(Base):
     id: Mapped[int] = mapped_column(ID, primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("run.id"))
     number: Mapped[int]  # in the order of proposals
-    row: Mapped[int]  # of the feasible set
+    row: Mapped[int]  # index of the candidate in the run's feasible set
     strategy: Mapped[str] = mapped_column(index=True)
     knobs: Mapped[dict[str, Any]] = mapped_column(sa.JSON)
     proposed: Mapped[datetime.datetime] = mapped_column(index=True)
@@ -223,7 +232,10 @@ class TrialRow(Base):
 
 
 class TimingRoundRow(Base):
-    """A round of the final re-measurement of a run; its times are the measurements with its number."""
+    """A row of the table ``timing_round``: one final re-measurement of a run's top trials.
+
+    It describes how disturbed the machine was; the times are the rows of ``measurement`` with its number.
+    """
 
     __tablename__ = "timing_round"
     __table_args__ = (UniqueConstraint("run_id", "number"),)
@@ -244,7 +256,7 @@ class TimingRoundRow(Base):
 
 
 class MeasurementRow(Base):
-    """Times of one trial, or of the baseline of one run."""
+    """A row of the table ``measurement``: the times of one trial, or of the baseline of one run."""
 
     __tablename__ = "measurement"
     __table_args__ = (
@@ -271,7 +283,7 @@ class MeasurementRow(Base):
 
 
 class FleetSettingRow(Base):
-    """A setting that all drivers and nodes of a fleet share."""
+    """A row of the table ``fleet_setting``: a setting that all drivers and nodes of a fleet share."""
 
     __tablename__ = "fleet_setting"
 
@@ -280,7 +292,7 @@ class FleetSettingRow(Base):
 
 
 class FleetNodeRow(Base):
-    """A process that does work for runs of other processes.
+    """A row of the table ``fleet_node``: a process that compiles or measures for runs of other processes.
 
     ``tuner.fleet`` accesses the table without SQLAlchemy.
     """
@@ -304,7 +316,10 @@ class FleetNodeRow(Base):
 
 
 class FleetOutcomeRow(Base):
-    """The outcome of one piece of work; the first report is kept."""
+    """A row of the table ``fleet_outcome``: the outcome of work (compile, measure) that a fleet node did.
+
+    Of several reports of the same work the first is stored.
+    """
 
     __tablename__ = "fleet_outcome"
 
@@ -317,7 +332,7 @@ class FleetOutcomeRow(Base):
 
 
 class FleetBlobRow(Base):
-    """A script or an artifact under the hash of its bytes."""
+    """A row of the table ``fleet_blob``: the bytes of a script or compiled artifact, under their SHA-256."""
 
     __tablename__ = "fleet_blob"
 
@@ -327,7 +342,10 @@ class FleetBlobRow(Base):
 
 
 class FleetWorkRow(Base):
-    """One attempt at a piece of work; one of the attempts gives the outcome."""
+    """A row of the table ``fleet_work``: when and on which node one attempt at a piece of work ran.
+
+    A piece of work is a compilation or measurement of a run; one of its attempts gives the outcome.
+    """
 
     __tablename__ = "fleet_work"
 

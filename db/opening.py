@@ -22,23 +22,27 @@ WRITES = "tuner_writes"  # execution option: the transaction will write
 
 
 def open_engine(address: FileAddress | ServerAddress) -> Engine:
-    """Returns an engine that connects on first use. Raises UsageError where no connection can be tried."""
+    """Returns an engine of SQLAlchemy for a database's address; the engine connects on first use.
+
+    Raises UsageError for a server where the package psycopg is missing.
+    """
     if isinstance(address, ServerAddress):
         return _server_engine(address)
     return _file_engine(address.path)
 
 
 def empty_engine() -> Engine:
-    """Returns an engine on an empty database in memory, which is lost with the engine."""
+    """Returns an engine of SQLAlchemy on an empty SQLite database in memory; both end together."""
     engine = sa.create_engine("sqlite://", creator=lambda: _connect(":memory:"), poolclass=sa.StaticPool)
     event.listen(engine, "begin", _begin)
     return engine
 
 
 def prepare_file(address: FileAddress) -> None:
-    """Creates the folders of the file.
+    """Creates the missing folders of a database file's path, but not the file.
 
-    Raises UsageError for a path at which no database file can be created.
+    Raises UsageError for a path at which no database file can be created, and for an existing path that is
+    not a regular, readable file.
     """
     try:
         address.path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +56,7 @@ def prepare_file(address: FileAddress) -> None:
 
 
 def require_file(address: FileAddress) -> None:
-    """Raises UsageError unless the address is a regular, readable file."""
+    """Raises UsageError unless the address names an existing, regular, readable file."""
     try:
         mode = address.path.stat().st_mode
     except OSError as error:
@@ -65,9 +69,10 @@ def require_file(address: FileAddress) -> None:
 
 
 def copy_pages(connection: Connection, file: Path, at_once: int = -1) -> None:
-    """Copies a SQLite database to a file, ``at_once`` pages per step (-1: all in one step).
+    """Copies a SQLite database to ``file``, ``at_once`` pages per step (-1: all pages in one step).
 
-    Other processes may write between two steps.
+    Other processes may write between two steps. Rolls back the open transaction of ``connection``, and
+    replaces the content of ``file``.
     """
     with contextlib.closing(sqlite3.connect(file)) as copy:
         source = connection.connection.driver_connection

@@ -21,10 +21,11 @@ SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
 
 
 def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, ...]:
-    """Returns the trials of a query that are compiled and were not run on a GPU, verified trials first.
+    """Returns the compiled trials of a query that no GPU of their chip has timed or found wrong.
 
-    Of trials of one problem with equal code only the first is returned. ``query.limit`` counts returned
-    trials.
+    These are trials that the simulator verified, which come first, and trials compiled on a machine without a
+    GPU. Of trials of one problem with equal code only the first is returned; ``query.limit`` counts returned
+    trials. Raises UsageError for an unknown status or sort.
     """
     chosen = queried(replace(query, limit=None)).where(_has_code(), _is_right_or_unknown(), ~_is_evaluated())
     found = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]

@@ -17,7 +17,7 @@ FIELDS = tuple(field.name for field in fields(Resources) if field.name != "notes
 
 
 def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
-    """Returns the row of a program, with the rows of its kernels' resources."""
+    """Returns a new row for a compiled GPU program and its hash, with a row of resources for each kernel."""
     return ArtifactRow(
         sha256=sha256,
         chip=program.chip,
@@ -30,7 +30,10 @@ def artifact_row(sha256: str, program: KernelProgram) -> ArtifactRow:
 
 
 def stored_programs(session: Session, hashes: Sequence[str | None]) -> dict[str | None, KernelProgram]:
-    """Returns {hash: program} of those hashes whose program is stored; CPU code is not stored."""
+    """Returns {hash: compiled GPU program} for those of ``hashes`` whose program is stored.
+
+    Left out are None and the hashes of CPU code, which is not stored.
+    """
     found: dict[str | None, KernelProgram] = {}
     for some in in_parts(hashes):
         chosen = select(ArtifactRow).where(ArtifactRow.sha256.in_(some))
@@ -51,7 +54,7 @@ def _program_of(row: ArtifactRow) -> KernelProgram:
 
 
 def resources_of(row: ResourcesRow) -> Resources:
-    """Reads the resources of one kernel from its row."""
+    """Returns ptxas's report on one kernel (registers, spills, shared memory, ...) from its row."""
     return Resources(**{name: getattr(row, name) for name in FIELDS}, notes=tuple(row.notes))
 
 

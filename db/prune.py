@@ -15,11 +15,12 @@ from tuner.db.ranking import is_ranked
 
 
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
-    """Deletes trials of finished runs begun before ``before`` (None: all), and what only they refer to.
+    """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
 
-    Kept are a run's re-measured and fastest trials, verified trials where nothing is timed, and every trial
-    whose outcome another trial reuses. One transaction per run, the latest run first: later runs reuse
-    earlier ones.
+    A run is finished if its status is "done"; ``before`` limits it to runs that began earlier (None: all).
+    Kept are re-measured trials, the fastest trial of each run, verified trials, and every trial whose outcome
+    a kept trial reuses. Scripts and programs that no trial refers to are deleted as well. One transaction per
+    run, the latest run first: later runs reuse outcomes of earlier runs.
     """
     with database.connected() as connection:
         runs = connection.scalars(_done_before(before)).all()

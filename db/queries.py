@@ -44,9 +44,10 @@ if TYPE_CHECKING:
 
 
 def trial_select() -> "AnySelect":
-    """Selects trials whose outcome is stored, with their first and final measurement.
+    """Returns the SELECT of all trials with an outcome: (TrialRow, first, final MeasurementRow or None).
 
-    Run, problem, machine, script and resources are loaded with them.
+    The final measurement is that of the run's selected timing round. Run, problem, machine, script and
+    resources are loaded with each trial.
     """
     return _with_tables(select(TrialRow, First, Final).where(TrialRow.status.is_not(None))).options(
         selectinload(TrialRow.run).options(joinedload(RunRow.problem), joinedload(RunRow.machine)),
@@ -56,13 +57,16 @@ def trial_select() -> "AnySelect":
 
 
 def proposal_select(run_id: int) -> "AnySelect":
-    """Selects all proposals of a run by number: id, number, row, strategy, knobs."""
+    """Returns the SELECT of all proposals of a run, by number: (id, number, row, strategy, knobs).
+
+    ``row`` is the index of the candidate in the run's feasible set.
+    """
     columns = (TrialRow.id, TrialRow.number, TrialRow.row, TrialRow.strategy, TrialRow.knobs)
     return select(*columns).where(TrialRow.run_id == run_id).order_by(TrialRow.number)
 
 
 def run_select() -> "Select[RunRow]":
-    """Selects runs with everything that their values contain."""
+    """Returns the SELECT of all runs, with problem, machine, compiler, baselines and timing rounds loaded."""
     return select(RunRow).options(
         joinedload(RunRow.problem),
         joinedload(RunRow.machine),
@@ -73,9 +77,10 @@ def run_select() -> "Select[RunRow]":
 
 
 def queried_runs(query: RunQuery) -> "Select[RunRow]":
-    """Selects the runs of a query, the latest first. Raises UsageError for an unknown status.
+    """Returns the SELECT of the runs that match a query, the latest first.
 
-    A run counts as no earlier than the runs stored before it on its machine, also if the clock was set back.
+    Raises UsageError for an unknown status, and for a limit below 1. A run counts as no earlier than the runs
+    stored before it on its machine, also if the clock was set back.
     """
     if query.status is not None and query.status not in RUN_STATUSES:
         raise unknown_value("status", query.status, RUN_STATUSES)
@@ -90,9 +95,10 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
 
 
 def queried(query: TrialQuery) -> "AnySelect":
-    """Selects the trials of a query.
+    """Returns the SELECT of the trials with an outcome that match a query, sorted and limited as it says.
 
-    Raises UsageError for an unknown status or sort, ValueError for ``best``, which SQL alone cannot select.
+    Raises UsageError for an unknown status or sort and for a limit below 1, ValueError for ``query.best``,
+    which SQL alone cannot select.
     """
     if query.best:
         raise ValueError("best: found True, allowed in tuner.run_history.best_trials")
@@ -100,18 +106,20 @@ def queried(query: TrialQuery) -> "AnySelect":
 
 
 def named(ids: Collection[int], query: TrialQuery) -> "AnySelect":
-    """Selects trials by their ids, sorted and limited as the query says.
+    """Returns the SELECT of the trials with the given ids, sorted and limited as the query says.
 
-    Raises UsageError for an unknown sort.
+    Trials without an outcome are left out; other conditions of the query are ignored. Raises UsageError for
+    an unknown sort, and for a limit below 1.
     """
     return _in_order(trial_select().where(TrialRow.id.in_(ids)), query)
 
 
 def bounds(query: TrialQuery) -> "AnySelect":
-    """Selects the runs of a query that have times, with the least time of each run, which an index finds.
+    """Returns the SELECT of the least time of each run that has times of trials of the query.
 
-    Where trials of the query were re-measured in the run's selected round, only these trials count.
-    Columns: run, problem, target, threads, machine, whether the run is unreliable, least seconds.
+    Where trials of the query were re-measured in the run's selected timing round, only these trials count.
+    Columns: run id, problem, target, threads, machine, whether the run is unreliable, least seconds. An index
+    finds the least time. Raises UsageError for an unknown status.
     """
     of_round = (MeasurementRow.kind == FINAL, MeasurementRow.round == RunRow.round)
     is_final = exists().where(MeasurementRow.trial_id == TrialRow.id, *of_round).correlate(TrialRow, RunRow)
@@ -130,12 +138,20 @@ def bounds(query: TrialQuery) -> "AnySelect":
 
 
 def same_code(script_sha256: str | None, artifact_sha256: str | None) -> "Select[int]":
-    """Selects any trial of the same script or code, of any machine."""
+    """Returns the SELECT of the id of any one trial with the given hashes, on any machine.
+
+    A hash of None matches every trial; where both are given, both have to match.
+    """
     return select(TrialRow.id).where(*_of_code(script_sha256, artifact_sha256)).limit(1)
 
 
 def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | None) -> "AnySelect":
-    """Selects the latest outcome of the same code on the same class of machine."""
+    """Returns the SELECT of the latest trial of the same code whose outcome can be reused.
+
+    Problem, target, threads, class of machine and compiler have to equal those of ``key``; a hash of None
+    matches every trial. Reusable are complete measurements with a plausible time, verifications, and failures
+    that would repeat, but no outcomes that were reused themselves. Columns as of ``trial_select``.
+    """
     return (
         trial_select()
         .join(RunRow.environment)
@@ -166,7 +182,7 @@ def _of_code(script_sha256: str | None, artifact_sha256: str | None) -> Iterator
 
 
 def count_select(run_id: int) -> "AnySelect":
-    """Selects the number of trials of a run: all, measured, verified, failed, reused."""
+    """Returns the SELECT of the numbers of a run's trials: all, measured, verified, failed, reused."""
     measured, verified, failed = (sa.func.count().filter(TrialRow.status == status) for status in STATUSES)
     counts = select(sa.func.count(), measured, verified, failed, sa.func.count(TrialRow.reused_from_id))
     return counts.select_from(TrialRow).where(TrialRow.run_id == run_id)
@@ -254,5 +270,5 @@ def _limit(limit: int | None) -> int | None:
 
 
 def in_parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Yields the items in slices of AT_ONCE, the largest number in one statement."""
+    """Yields consecutive slices of at most AT_ONCE items, the most that one SQL statement is given."""
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

@@ -8,19 +8,26 @@ from tuner.db.models import FINAL, MeasurementRow, TrialRow
 
 
 def is_ranked() -> ColumnElement[bool]:
-    """Returns the condition that a trial has a rank; a time of 0 s, in an older database, is no rank."""
+    """Returns the SQL condition that a trial has a time by which it is ranked.
+
+    A time of 0 s, which older databases may hold, does not count.
+    """
     return TrialRow.ranked_s >= LEAST_S
 
 
 def ranked_s(kind: str, measurement: Measurement | MeasurementRow) -> float | None:
-    """Returns the median by which a measurement ranks; None for a first timing that was stopped early."""
+    """Returns the median seconds by which a measurement ranks; None for an early-stopped first time.
+
+    ``kind`` is FIRST, or FINAL for a time of the final re-measurement.
+    """
     return measurement.median_s if kind == FINAL or measurement.is_complete else None
 
 
 def rank(trial: TrialRow, measurements: list[MeasurementRow], answering: int) -> None:
-    """Sets a trial's ranking time from its measurements; None for a trial that is marked stale.
+    """Sets ``trial.ranked_s``: the seconds by which a trial is ranked, of its final time, else of its first.
 
-    ``answering`` is the selected round of its run: of the final times only that round's counts.
+    ``answering`` is the number of the run's selected timing round: final times of other rounds do not count.
+    The value is None for a stale trial, and where there is only an early-stopped time or none.
     """
     counting = (each for each in measurements if each.kind != FINAL or each.round == answering)
     ranks = {each.kind: ranked_s(each.kind, each) for each in counting}

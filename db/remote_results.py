@@ -42,9 +42,10 @@ SETTINGS: Final = (
 
 @final
 class ResultsImport:
-    """One import.
+    """An import of the results of one measuring session on another machine.
 
-    A run is identified by the uuids of the measurement and of the run that its candidates come from.
+    For each run whose candidates were measured there is an imported run. Its uuid follows from the uuids of
+    the session and of that run, so a repeated import finds it.
     """
 
     def __init__(self, session: Session, provenance: MeasuringProvenance) -> None:
@@ -54,9 +55,10 @@ class ResultsImport:
         self._counts = Imported(0, 0, 0)
 
     def do(self, results: RemoteResults) -> Imported:
-        """Stores all results.
+        """Stores all results; returns how many runs and trials were added, and how many trials were known.
 
-        Raises UsageError for the first trial that was not exported from this database.
+        Raises UsageError for the first trial that was not exported from this database; the caller rolls back
+        then.
         """
         for trial in results.trials:
             self._take(trial)

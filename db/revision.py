@@ -24,9 +24,10 @@ UPGRADE_LOCK = 0x74756E6572  # PostgreSQL advisory lock: "tuner"
 
 
 def bring_to_head(engine: Engine, shown: str) -> None:
-    """Creates the tables of an empty database, or upgrades an older one, in one transaction.
+    """Creates the tables of an empty database, or upgrades the tables of an older one, in one transaction.
 
-    Raises UsageError for a database of another program, and for a revision that cannot be upgraded.
+    ``shown`` is the database's address for messages. Raises UsageError for a database of another program, and
+    for a schema revision that cannot be upgraded.
     """
     with engine.connect() as connection:
         if _revision_to_upgrade(connection, shown) == REVISIONS[-1]:
@@ -42,21 +43,24 @@ def bring_to_head(engine: Engine, shown: str) -> None:
 
 
 def stored_revision(connection: Connection) -> str | None:
-    """Returns the stored revision; None for a database without one."""
+    """Returns the revision of a database's schema, such as "0016"; None for a database without one."""
     if not sa.inspect(connection).has_table(VERSION_TABLE):
         return None
     return ", ".join(connection.execute(sa.select(VERSION.c.version_num)).scalars()) or None
 
 
 def create(connection: Connection) -> None:
-    """Creates the tables of an empty database from the models, which is faster than by the migrations."""
+    """Creates the tables of an empty database from the models and stores the newest revision.
+
+    This is faster than running the migrations.
+    """
     Base.metadata.create_all(connection)
     VERSION.create(connection, checkfirst=True)
     connection.execute(sa.insert(VERSION), {"version_num": REVISIONS[-1]})
 
 
 def upgrade(connection: Connection) -> None:
-    """Runs the missing migrations inside the caller's transaction."""
+    """Runs the migrations of Alembic that the database lacks, within the caller's transaction."""
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""Values to rows and back."""
+"""Values to table rows and back. Functions that return a new row do not add it to a session."""
 
 import datetime
 import hashlib
@@ -42,41 +42,41 @@ def _copied(source: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def problem_row(problem: Problem) -> ProblemRow:
-    """Returns a problem as a row."""
+    """Returns a new row of the table ``problem`` for a problem (operation, shape, dtype, layout, ...)."""
     return ProblemRow(key=problem.key, shape=problem.shape, **_copied(problem, OF_PROBLEM))
 
 
 def problem_of(row: ProblemRow) -> Problem:
-    """Reads a problem from its row."""
+    """Returns the problem (operation, sizes, dtype, ...) that a row of the table ``problem`` holds."""
     batch, sizes = split_extents(row.operation, tuple(int(size) for size in row.shape.split("x")))
     return Problem(sizes=sizes, batch=batch, **_copied(row, OF_PROBLEM))
 
 
 def machine_row(machine: Machine) -> MachineRow:
-    """Returns a machine as a row."""
+    """Returns a new row of the table ``machine``; its unique key is a hash of the machine's fields."""
     return MachineRow(content_sha256=_content_sha256(machine), **asdict(machine))
 
 
 def machine_of(row: MachineRow) -> Machine:
-    """Reads a machine from its row."""
+    """Returns the machine that a row of the table ``machine`` holds."""
     return Machine(**_copied(row, OF_MACHINE))
 
 
 def environment_row(compiler: Compiler) -> EnvironmentRow:
-    """Returns a compiler as a row."""
+    """Returns a new row of the table ``environment`` for a compiler; a hash of its fields is the key."""
     return EnvironmentRow(
         content_sha256=_content_sha256(compiler), fingerprint=compiler.fingerprint, **asdict(compiler)
     )
 
 
 def compiler_of(row: EnvironmentRow) -> Compiler:
-    """Reads a compiler from its row."""
+    """Returns the compiler that a row of the table ``environment`` holds."""
     packages = tuple((name, version) for name, version in row.packages)
     return Compiler(row.mlir, packages, row.pipeline_sha256)
 
 
 def settings_columns(settings: RunSettings) -> dict[str, Any]:
-    """Returns the columns of a run's settings, without its problem."""
+    """Returns {column: value} of the table ``run`` for a run's settings, without the problem."""
     return _copied(settings, OF_SETTINGS) | {
         "target": settings.target.text,
         "strategies": [each.text for each in settings.strategies],
@@ -86,7 +86,7 @@ def settings_columns(settings: RunSettings) -> dict[str, Any]:
 
 
 def settings_of(row: RunRow) -> RunSettings:
-    """Reads the settings of a run from its row."""
+    """Returns the settings of a run from its row, whose ``problem`` has to be loaded."""
     return RunSettings(
         problem=problem_of(row.problem),
         target=TargetName.parse(row.target),
@@ -98,7 +98,7 @@ def settings_of(row: RunRow) -> RunSettings:
 
 
 def run_of(row: RunRow) -> Run:
-    """Reads a run from its row."""
+    """Returns a run, with machine, compiler and baseline, from a row that ``run_select`` has loaded."""
     return Run(
         settings=settings_of(row),
         machine=machine_of(row.machine),
@@ -111,9 +111,10 @@ def run_of(row: RunRow) -> Run:
 
 
 def measurement_columns(measurement: Measurement) -> dict[str, Any]:
-    """Returns the columns of a measurement, without its kind and owner.
+    """Returns {column: value} of the table ``measurement`` for a measurement.
 
-    Raises ValueError for a time that is infinite or NaN.
+    The caller adds the columns of its owner (trial or run), kind and round. Raises ValueError for a time that
+    is infinite or NaN.
     """
     low_s, high_s = measurement.interval_s
     cold_s = () if measurement.cold_median_s is None else (measurement.cold_median_s,)
@@ -129,7 +130,7 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
 
 
 def measurement_of(row: MeasurementRow) -> Measurement:
-    """Reads a measurement from its row."""
+    """Returns the measurement that a row of the table ``measurement`` holds, also with impossible times."""
     return Measurement(
         samples_s=tuple(row.samples_s),
         interval_s=(row.low_s, row.high_s),
@@ -140,14 +141,20 @@ def measurement_of(row: MeasurementRow) -> Measurement:
 
 
 def time_of(row: MeasurementRow) -> Measurement | Failure:
-    """Reads a measurement from its row; a Failure for impossible times, which older databases may hold."""
+    """Returns the measurement that a row holds; a Failure at stage MEASURE for impossible times.
+
+    Older databases may hold impossible times.
+    """
     measurement = measurement_of(row)
     why = why_no_times(measurement)
     return Failure(Stage.MEASURE, why) if why else measurement
 
 
 def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, Any]:
-    """Returns the columns of a trial's outcome; measurement and script have rows of their own."""
+    """Returns {column: value} of the table ``trial`` for an outcome; ``finished`` is when it was complete.
+
+    The measurement and the script's text are not among them: they are stored in other tables.
+    """
     verdict = record.correct_verdict
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
@@ -166,7 +173,10 @@ def outcome_columns(record: Record, finished: datetime.datetime) -> dict[str, An
 
 
 def trial_of(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | None) -> StoredTrial:
-    """Reads a trial whose outcome is stored, with its first and final measurement."""
+    """Returns a trial with an outcome from its row and its first and final measurement (None: not measured).
+
+    The rows are those that ``tuner.db.queries.trial_select`` selects.
+    """
     final_time = None if final is None else time_of(final)
     return StoredTrial(
         id=row.id,
@@ -195,7 +205,7 @@ def _badge(row: TrialRow, first: MeasurementRow | None, final: MeasurementRow | 
 
 
 def candidate_of(row: TrialRow) -> Candidate:
-    """Reads the candidate of a trial from its row."""
+    """Returns the candidate of a trial from its row. Raises UsageError for damaged knobs."""
     return stored_candidate(row.strategy, row.knobs)
 
 

@@ -77,7 +77,7 @@ Row = TypeVar("Row", RunRow, TrialRow)
 
 @final
 class Store:
-    """An open database. A call that returns has committed what it stored: no kill can lose it.
+    """An open results database. A call that returns has committed what it stored: no kill can lose it.
 
     Every method raises UsageError when the file or server fails: full disk, lock, damage, lost connection.
     """
@@ -89,21 +89,30 @@ class Store:
 
     @classmethod
     def open(cls, url: str) -> Self:
-        """Opens or creates a database; upgrades an older one. Raises UsageError where that fails."""
+        """Opens the results database at a path or URL; creates a missing file, upgrades an older schema.
+
+        Raises UsageError where that fails.
+        """
         return cls(Database.open(url), url)
 
     @classmethod
     def open_existing(cls, url: str) -> Self:
-        """Opens a database; upgrades an older one. Raises UsageError where there is none."""
+        """Opens the results database at a path or URL; upgrades an older schema, creates no file.
+
+        Raises UsageError where there is no database.
+        """
         return cls(Database.open_existing(url), url)
 
     @classmethod
     def open_or_empty(cls, url: str) -> Self:
-        """Opens a database; for a missing file returns an empty database in memory, and creates no file."""
+        """Opens the results database at a path or URL; for a missing file returns an empty one in memory.
+
+        Creates no file.
+        """
         return cls(Database.empty(url), url) if is_missing(url) else cls.open_existing(url)
 
     def close(self) -> None:
-        """Closes every connection."""
+        """Closes all connections to the database."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -124,7 +133,10 @@ class Store:
         tuner_version: str,
         load_average: float | None,
     ) -> int:
-        """Stores a run with status "running" and returns its id."""
+        """Stores a new run with status "running" and returns its id.
+
+        ``load_average`` is the machine's load at the start; None: unknown.
+        """
         with self._database.writing() as session:
             run = RunRow(
                 uuid=str(uuid.uuid4()),
@@ -142,18 +154,25 @@ class Store:
             return run.id
 
     def resume_run(self, run_id: int) -> None:
-        """Sets the status of a run to "running" again."""
+        """Sets the status of a run to "running" again. Raises UsageError for an unknown id."""
         with self._database.writing() as session:
             _known(session, RunRow, run_id).status = RUNNING
 
     def extend_run(self, run_id: int, trials: int | None, budget_s: float | None) -> None:
-        """Stores new limits of a run in place of the old ones."""
+        """Replaces the limits of a run: number of trials, and seconds; None means no limit.
+
+        Raises UsageError for an unknown id.
+        """
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.trials, run.budget_s = trials, budget_s
 
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
-        """Stores the status with which a session of a run ended; adds the session's seconds to the run's."""
+        """Stores the status with which a session of a run ended; adds the session's seconds to the run's.
+
+        ``status`` is "done", "interrupted" or "running"; ValueError is raised for another one, UsageError for
+        an unknown id.
+        """
         if status not in RUN_STATUSES:
             raise ValueError(f"status of a run: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
         with self._database.writing() as session:
@@ -162,28 +181,44 @@ class Store:
             run.seconds = (run.seconds or 0.0) + seconds
 
     def add_search(self, run_id: int, search_s: float, idle_s: float) -> None:
-        """Adds the seconds of a session's search, and those of its seconds in which nothing was measured."""
+        """Adds the times of a session's search to those of its run, in seconds of wall time.
+
+        ``search_s`` is the time before the final re-measurement, ``idle_s`` the part of it in which nothing
+        was loaded, verified or timed. Raises UsageError for an unknown id.
+        """
         with self._database.writing() as session:
             run = _known(session, RunRow, run_id)
             run.search_s = (run.search_s or 0.0) + search_s
             run.idle_s = (run.idle_s or 0.0) + idle_s
 
     def set_baseline(self, run_id: int, baseline: Baseline) -> None:
-        """Stores the baseline's time of a run that has no round yet, in place of an earlier one."""
+        """Stores the time of the baseline library for a run without timing rounds; replaces an earlier time.
+
+        Raises UsageError for an unknown id.
+        """
         with self._database.writing() as session:
             put_baseline(session, _known(session, RunRow, run_id), baseline)
 
     def set_roofline(self, run_id: int, roofline: Roofline) -> None:
-        """Stores the peak rates of a run's machine, in place of earlier ones."""
+        """Stores a run's roofline (peak arithmetic rate and bandwidth), in place of an earlier one.
+
+        Raises UsageError for an unknown id.
+        """
         with self._database.writing() as session:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def propose(
         self, run_id: int, number: int, row: int, candidate: Candidate, run_seconds: float | None = None
     ) -> int:
-        """Stores a proposal before it runs, and the seconds of the run until then; returns the trial's id.
+        """Stores a candidate that a run proposes, before it is evaluated; returns the id of the new trial.
 
-        Raises UsageError for a number that the run has: another process is running it as well.
+        Args:
+            run_id: Id of the run. UsageError is raised for an unknown id.
+            number: Number of the trial within the run. UsageError is raised for a number that the run has:
+                another process works on the run as well.
+            row: Index of the candidate in the run's feasible set.
+            candidate: The strategy with a value for each knob.
+            run_seconds: Seconds that the run has taken so far, over all sessions; None: not stored.
         """
         with self._database.transaction() as connection:
             latest = latest_moment(connection, run_id) if _is_id(run_id) else None
@@ -203,9 +238,11 @@ class Store:
     def record(
         self, trial_id: int, record: Record, script_text: str, run_seconds: float | None = None
     ) -> None:
-        """Stores the outcome of a proposal, and the seconds of the run until then, over all sessions.
+        """Stores the outcome of a proposed trial, with its script and its compiled GPU program.
 
-        Raises UsageError when the outcome is stored already.
+        ``script_text`` is the script whose hash ``record`` has; ``run_seconds`` are the seconds that the run
+        has taken so far, over all sessions (None: left as stored). Raises UsageError for an unknown id and
+        where the outcome is stored already, ValueError for a record of another candidate or script.
         """
         _require_same_script(record, script_text)
         with self._database.transaction() as connection:
@@ -225,7 +262,11 @@ class Store:
                 set_seconds(connection, run_id, run_seconds)
 
     def add_round(self, run_id: int, timed: TimedRound) -> None:
-        """Stores a timing round; from then on the times of the least disturbed round count."""
+        """Stores a timing round of a run: one final re-measurement of its top trials.
+
+        From then on the times of the run's least disturbed round count. Raises UsageError for an unknown run
+        or trial.
+        """
         with self._database.writing() as session:
             _known(session, RunRow, run_id)
             for trial_id, _ in timed.times:
@@ -234,29 +275,41 @@ class Store:
             add_round(session, run, timed, _now())
 
     def rounds(self, run_id: int) -> tuple[StoredRound, ...]:
-        """Returns the timing rounds of a run, oldest first. Raises UsageError for an unknown id."""
+        """Returns the timing rounds (final re-measurements) of a run, by number.
+
+        Raises UsageError for an unknown id.
+        """
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             run = session.scalars(run_select().where(RunRow.id == run_id)).one()
             return tuple(stored_round(each, run.round) for each in run.rounds)
 
     def run(self, run_id: int) -> Run:
-        """Returns a run. Raises UsageError for an unknown id."""
+        """Returns the run with an id. Raises UsageError for an unknown id."""
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
             return rows.run_of(session.scalars(run_select().where(RunRow.id == run_id)).one())
 
     def runs(self, limit: int | None = None) -> tuple[Run, ...]:
-        """Returns the runs, the latest first."""
+        """Returns the ``limit`` latest runs (None: all), the latest first.
+
+        Raises UsageError for a limit below 1.
+        """
         return self.runs_asked(RunQuery(limit=limit))
 
     def runs_asked(self, query: RunQuery) -> tuple[Run, ...]:
-        """Returns the runs of a query, the latest first."""
+        """Returns the runs that match a query, the latest first.
+
+        Raises UsageError for an unknown status, and for a limit below 1.
+        """
         with self._database.reading() as session:
             return tuple(rows.run_of(row) for row in session.scalars(queried_runs(query)))
 
     def trial(self, trial_id: int) -> StoredTrial:
-        """Returns a trial. Raises UsageError for an unknown id, and for a trial without an outcome."""
+        """Returns the trial with an id.
+
+        Raises UsageError for an unknown id, and where the outcome is missing.
+        """
         with self._database.reading() as session:
             row = _known(session, TrialRow, trial_id)
             if row.status is None:
@@ -274,15 +327,19 @@ class Store:
             return stored_programs(session, [sha256]).get(sha256)
 
     def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
-        """Returns the trials of a query that have an outcome.
+        """Returns the trials with an outcome that match a query, sorted and limited as the query says.
 
-        Raises UsageError for an unknown status or sort.
+        Raises UsageError for an unknown status or sort, ValueError for ``query.best`` (see
+        ``tuner.run_history.best_trials``).
         """
         with self._database.reading() as session:
             return _trials(session, queried(query))
 
     def proposals(self, run_id: int) -> tuple[Proposal, ...]:
-        """Returns all proposals of a run, by number."""
+        """Returns all candidates that a run has proposed, by trial number, each with its outcome if any.
+
+        An unknown run has none.
+        """
         with self._database.reading() as session:
             trials = {trial.id: trial for trial in _trials(session, queried(TrialQuery(run=run_id)))}
             return tuple(
@@ -291,15 +348,20 @@ class Store:
             )
 
     def named_trials(self, ids: Collection[int], query: TrialQuery) -> tuple[StoredTrial, ...]:
-        """Returns trials by their ids, sorted and limited as a query says.
+        """Returns the trials with the given ids, sorted and limited as the query says.
 
-        Raises UsageError for an unknown sort.
+        Trials without an outcome are left out; other conditions of the query are ignored. Raises UsageError
+        for an unknown sort.
         """
         with self._database.reading() as session:
             return _trials(session, named(ids, query))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
-        """Returns the runs of a query that have times, each with its least time. Raises UsageError."""
+        """Returns, for each run with times of trials of the query, the least of these times in seconds.
+
+        Where trials were re-measured in the run's selected timing round, only these count. Raises UsageError
+        for an unknown status.
+        """
         with self._database.reading() as session:
             return tuple(
                 RunBound(run, BestGroup(*group), is_unreliable, least_s)
@@ -307,9 +369,9 @@ class Store:
             )
 
     def counts(self, run_id: int) -> Counts:
-        """Returns how many trials of a run have each status.
+        """Returns how many trials of a run are proposed, measured, verified, failed and reused.
 
-        A reused outcome counts under its status and as reused.
+        A reused outcome counts under its status and as reused. Raises UsageError for an unknown id.
         """
         with self._database.reading() as session:
             _known(session, RunRow, run_id)
@@ -340,20 +402,26 @@ class Store:
             return found[0] if found else None
 
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
-        """Returns the compiled trials of a query that never ran on a GPU; one for equal code of a problem."""
+        """Returns the compiled trials of a query that no GPU of their chip has timed or found wrong.
+
+        Of trials of one problem with equal code one is returned. Trials that the simulator verified come
+        first.
+        """
         with self._database.reading() as session:
             return pending_trials(session, query)
 
     def import_results(self, results: RemoteResults) -> Imported:
-        """Stores the results of a remote measurement, as runs of target cuda; a repeated import adds nothing.
+        """Stores the results of a measurement on another machine, as runs of target cuda.
 
-        Raises UsageError for results of a trial that is not in this database, and then stores no results.
+        Returns how many runs and trials were added and how many trials were known; a repeated import adds
+        nothing. Raises UsageError for results of a trial that is not in this database, and then stores no
+        results.
         """
         with self._database.writing() as session:
             return ResultsImport(session, results.provenance).do(results)
 
     def info(self) -> DatabaseInfo:
-        """Returns the address, revision and size of the database."""
+        """Returns address, schema revision, number of runs and trials, and problems of the database."""
         with self._database.reading() as session:
             return DatabaseInfo(
                 url=self._database.shown,
@@ -364,9 +432,9 @@ class Store:
             )
 
     def mark_stale(self, trial_id: int, reason: str) -> None:
-        """Stores why the time of a trial no longer holds, and removes its rank.
+        """Stores why the time of a trial is not valid any more; the trial then has no rank.
 
-        Also for trials that reuse it.
+        The same is stored for trials that reuse its outcome. Raises UsageError for an unknown id.
         """
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id)
@@ -374,22 +442,32 @@ class Store:
             session.execute(sa.update(TrialRow).where(its).values(stale=reason, ranked_s=None))
 
     def set_compile_seconds(self, trial_id: int, seconds: CompileSeconds) -> None:
-        """Stores how long the compiler passes of a trial took, in place of earlier times."""
+        """Stores how many seconds each compiler pass of a trial took, in place of earlier times.
+
+        Raises UsageError for an unknown id.
+        """
         with self._database.writing() as session:
             _known(session, TrialRow, trial_id).compile_s = encode(seconds)
 
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
-        """Deletes trials of finished runs that began before ``before``, except those that decide a result."""
+        """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
+
+        Only runs that began before ``before`` (None: all) lose trials. Kept are re-measured and fastest
+        trials, verified trials, and trials whose outcome a kept trial reuses.
+        """
         return prune(self._database, before)
 
     def backup(self, file: Path) -> None:
-        """Writes one state of the database to a new SQLite file, while other processes may write."""
+        """Writes a copy of the database to a new SQLite file; other processes may write meanwhile.
+
+        Raises UsageError where ``file`` exists already, and where its folder is missing.
+        """
         backup(self._database, self._url, file)
 
     def merge(self, other_url: str) -> tuple[int, int]:
-        """Adds another database's runs and returns (runs added, trials added).
+        """Adds the runs and trials of the database at ``other_url``; returns (runs added, trials added).
 
-        A repeated merge adds nothing.
+        A repeated merge adds nothing. Raises UsageError where that database does not exist.
         """
         other = Database.open_existing(other_url)
         try:

@@ -24,7 +24,7 @@ ADD_SCRIPT = sa.text(
 
 
 def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | None:
-    """Returns when the run's latest proposal was stored, or the run began; None for no such run."""
+    """Returns when a run's latest trial was proposed, or when the run began; None for an unknown run."""
     last = (
         sa.select(TRIAL.c.proposed).where(TRIAL.c.run_id == run_id).order_by(TRIAL.c.number.desc()).limit(1)
     )
@@ -35,9 +35,10 @@ def latest_moment(connection: Connection, run_id: int) -> datetime.datetime | No
 def add_proposal(
     connection: Connection, run_id: int, number: int, row: int, candidate: Candidate, now: datetime.datetime
 ) -> int:
-    """Stores a proposal; returns the id of the new trial.
+    """Stores a proposed candidate as a new trial without an outcome; returns the trial's id.
 
-    Raises IntegrityError for a number that the run has.
+    ``row`` is the index of the candidate in the run's feasible set. Raises IntegrityError of SQLAlchemy for a
+    ``number`` that the run has already.
     """
     columns = {
         "run_id": run_id,
@@ -52,7 +53,7 @@ def add_proposal(
 
 
 def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, bool] | None:
-    """Returns a trial's run, its candidate, and whether its outcome is stored; None for no such trial."""
+    """Returns (run id, candidate, whether the outcome is stored) of a trial; None for an unknown trial."""
     columns = (TRIAL.c.run_id, TRIAL.c.strategy, TRIAL.c.knobs, TRIAL.c.status)
     found = connection.execute(sa.select(*columns).where(TRIAL.c.id == trial_id)).one_or_none()
     if found is None:
@@ -61,12 +62,15 @@ def proposal(connection: Connection, trial_id: int) -> tuple[int, Candidate, boo
 
 
 def add_script(connection: Connection, sha256: str, text: str) -> None:
-    """Stores a script unless it is stored already."""
+    """Stores the text of a script under its SHA-256 unless it is stored already."""
     connection.execute(ADD_SCRIPT, {"sha256": sha256, "text": text})
 
 
 def add_outcome(connection: Connection, trial_id: int, record: Record, now: datetime.datetime) -> None:
-    """Stores the outcome of a proposal, whose script is stored already."""
+    """Stores the outcome of a proposed trial, and its time if any; ``now`` is when it was complete.
+
+    The script has to be stored already.
+    """
     timed = record.outcome if isinstance(record.outcome, Measurement) else None
     rank = {"ranked_s": None if timed is None else ranked_s(FIRST, timed)}
     connection.execute(sa.update(TRIAL).where(TRIAL.c.id == trial_id), outcome_columns(record, now) | rank)
@@ -77,7 +81,11 @@ def add_outcome(connection: Connection, trial_id: int, record: Record, now: date
 def put_measurement(
     connection: Connection, owner: Owner, measurement: Measurement, is_interleaved: bool = False
 ) -> None:
-    """Stores times in place of earlier times of the same owner, kind and round."""
+    """Stores a measurement in place of an earlier one of the same owner, kind and round.
+
+    ``owner`` maps columns to values: trial_id or run_id, kind, round. ``is_interleaved``: a baseline that was
+    timed interleaved with trials.
+    """
     connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
     _add_measurement(connection, owner | {"is_interleaved": is_interleaved}, measurement)
 
@@ -87,5 +95,5 @@ def _add_measurement(connection: Connection, columns: Owner, measurement: Measur
 
 
 def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:
-    """Stores how many seconds a run has taken."""
+    """Stores how many seconds a run has taken over all sessions, in place of the earlier number."""
     connection.execute(sa.update(RUN).where(RUN.c.id == run_id), {"seconds": seconds})

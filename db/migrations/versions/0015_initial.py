@@ -27,18 +27,22 @@ TABLES = sa.MetaData(
 
 
 def upgrade() -> None:
+    """Creates all tables of version 0.1.0."""
     TABLES.create_all(op.get_bind())
 
 
 def downgrade() -> None:
+    """Drops all tables of version 0.1.0, with their content."""
     TABLES.drop_all(op.get_bind())
 
 
 def required(name: str, kind: Any, *references: Any, **words: Any) -> sa.Column[Any]:
+    """Returns a column that cannot be NULL; ``words`` are keyword arguments of ``sqlalchemy.Column``."""
     return sa.Column(name, kind, *references, nullable=False, **words)
 
 
 def key(name: str = "id", kind: Any = ID) -> sa.Column[Any]:
+    """Returns a primary key column, by default the integer ``id``."""
     return required(name, kind, primary_key=True)
 
 

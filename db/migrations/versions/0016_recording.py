@@ -13,12 +13,14 @@ RUN = sa.table("run", sa.column("id"), sa.column("space_yaml", sa.Text()), sa.co
 
 
 def upgrade() -> None:
+    """Adds the column ``recording`` to runs; moves the paths of recordings there from ``space_yaml``."""
     op.add_column("run", sa.Column("recording", sa.Text(), nullable=False, server_default=sa.text("''")))
     for run, text in _replays(RUN.c.space_yaml, RUN.c.space_yaml.startswith(f'{{"{KEY}": ')):
         _update(run, space_yaml="", recording=json.loads(text)[KEY])
 
 
 def downgrade() -> None:
+    """Moves the paths of recordings back to the column ``space_yaml`` and drops the column ``recording``."""
     for run, path in _replays(RUN.c.recording, RUN.c.recording != ""):
         _update(run, space_yaml=json.dumps({KEY: path}))
     op.drop_column("run", "recording")
