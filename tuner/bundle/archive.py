@@ -40,7 +40,11 @@ CHECK: Final = {  # for readers; the numbers are in tuner/payload/reference.py
 
 @dataclass(frozen=True)
 class Bundle:
-    """The candidates of a bundle; of each problem the most promising first."""
+    """The content of a bundle file: compiled candidates that still have to be timed on a GPU.
+
+    An export lists the candidates of each problem together, the most promising first. ``seed`` is that of the
+    inputs on which they are verified.
+    """
 
     sha256: str  # of the manifest, which contains the hash of every other part
     created: datetime.datetime  # UTC
@@ -50,7 +54,11 @@ class Bundle:
 
 
 def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datetime.datetime) -> bytes:
-    """Returns a bundle, as the bytes of its zip file."""
+    """Returns a bundle of compiled trials, as the bytes of a zip file.
+
+    ``seed`` is that of the inputs on which the candidates will be verified, ``tuner`` the version that
+    exports. The trials keep their order.
+    """
     blobs: dict[str, bytes] = {}
     entries = [_entry(trial, blobs) for trial in trials]
     head = {"format": FORMAT, "version": VERSION, "created": encode(created), "tuner": tuner}
@@ -66,9 +74,9 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Reads a whole bundle and checks every hash.
+    """Reads a whole bundle file and checks the hash of every part.
 
-    Raises UsageError for a file that is truncated, altered, no bundle, or of a newer version.
+    Raises UsageError for a file that cannot be read, is truncated, altered, no bundle, or of another version.
     """
     try:
         with zipfile.ZipFile(path) as archive:

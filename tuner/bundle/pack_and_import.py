@@ -27,9 +27,10 @@ EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # 
 def choose_pending(
     store: "Store", query: TrialQuery, chip: str = "", limit: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns the compiled trials without a time: per problem at most ``limit``, most promising first.
+    """Returns the compiled trials of a query that no GPU has timed, grouped by problem, most promising first.
 
-    Raises TunerError where no trial is pending.
+    Of each problem at most ``limit`` trials (None: all); ``chip`` such as "sm_90" restricts to code for that
+    chip ("": any). Raises TunerError where no trial is pending.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)
@@ -42,12 +43,15 @@ def choose_pending(
 
 
 def packed(trials: tuple[PendingTrial, ...], seed: int) -> bytes:
-    """Returns a bundle of the trials, as bytes."""
+    """Returns a bundle of compiled trials as the bytes of a zip file; ``seed`` is that of the test inputs."""
     return pack(trials, seed, __version__, datetime.datetime.now(datetime.UTC))
 
 
 def import_file(store: "Store", path: Path) -> Imported:
-    """Stores the results of a results file. Raises UsageError for an invalid file."""
+    """Stores the results of a results file; returns how many runs and trials were added or known.
+
+    Raises UsageError for an invalid file, and for results of a trial that is not in this database.
+    """
     return store.import_results(read_results(path))
 
 
@@ -55,9 +59,11 @@ def import_file(store: "Store", path: Path) -> Imported:
 def passing_bundle(
     store: "Store", trials: tuple[PendingTrial, ...], seed: int, done: Callable[[Imported], None]
 ) -> Iterator[Path]:
-    """Yields the path of a temporary bundle; afterwards imports the results file next to it, if any.
+    """Writes a temporary bundle for a ``with`` block, which gets its path; imports the results afterwards.
 
-    ``done`` is called with the import's result.
+    The results file is expected next to the bundle, with ``.results.jsonl`` appended to its name. If it
+    exists, also after an exception, its results are stored and ``done`` is called with the numbers of the
+    import.
     """
     with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
         path = Path(folder) / "pending.bundle"

@@ -1,4 +1,4 @@
-"""Orders compiled trials for measuring: of each problem the most promising by predicted cycles."""
+"""Orders compiled trials for measuring: of each problem the most promising first, by predicted cycles."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,10 @@ LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a secon
 
 
 def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) -> tuple[PendingTrial, ...]:
-    """Returns all trials, grouped by problem, in each group the most promising first.
+    """Returns all trials grouped by problem, in each group the most promising first.
 
-    The first ``looked_at`` trials of each problem, by static facts, are ordered by predicted cycles.
+    Cycles are predicted for the first ``looked_at`` trials of each problem, as far as nvdisasm is there. They
+    decide between trials that are equal in use of tensor cores and in spilled bytes; other trials follow.
     """
     by_problem = itertools.groupby(best_first(trials), key=lambda trial: trial.problem)
     return best_first(trial for _, group in by_problem for trial in _predicted(group, looked_at))

@@ -36,12 +36,13 @@ Line = MeasuredTrial | FinalTime | NoiseFloor | BaselineTime
 
 @final
 class ResultsFile:
-    """Appends lines to a results file; a line is on disk when the call returns."""
+    """A results file that is open for appending; a result is on disk when the call returns."""
 
     def __init__(self, path: Path, provenance: MeasuringProvenance) -> None:
-        """Creates the file, or continues one of the same bundle and machine; removes a truncated last line.
+        """Creates the file, or continues one, of which it removes a truncated last line.
 
-        Raises UsageError where the file cannot be written.
+        The caller ensures that a file that exists is of the same bundle and machine. Raises UsageError where
+        the file cannot be written.
         """
         try:
             is_new = not path.exists() or path.stat().st_size == 0
@@ -56,7 +57,7 @@ class ResultsFile:
             )
 
     def append(self, line: Line) -> None:
-        """Writes one result as a line."""
+        """Writes one result (trial, final time, noise floor or baseline) as a line of JSON."""
         kind = next(name for name, class_ in KINDS.items() if isinstance(line, class_))
         self._write({kind: encode(line)})
 
@@ -71,7 +72,10 @@ class ResultsFile:
 
 
 def read_results(path: Path) -> RemoteResults:
-    """Reads a results file; a truncated last line is ignored. Raises UsageError for other defects."""
+    """Reads a results file, with the provenance and all results; a truncated last line is ignored.
+
+    Raises UsageError for a file that cannot be read or has other defects, such as impossible times.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

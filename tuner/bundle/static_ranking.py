@@ -21,7 +21,8 @@ def best_first(
 ) -> tuple[PendingTrial, ...]:
     """Returns trials grouped by problem, in each group the most promising first; ties by trial number.
 
-    ``multiprocessors``: of the GPU; None: of the chip's largest product.
+    The order is that of ``promise``, with a trial's predicted cycles, if known, in place of relative reads.
+    ``multiprocessors`` is their number on the GPU; None: that of the chip's largest product.
     """
     by_problem: dict[Problem, list[PendingTrial]] = {}
     for trial in trials:
@@ -33,7 +34,7 @@ def best_first(
 
 
 def promise(problem: Problem, program: KernelProgram, multiprocessors: int) -> Promise:
-    """Returns a sort key of a compiled program, the most promising least; comparable only within one problem.
+    """Returns a sort key of a compiled program: smaller is more promising, within one problem only.
 
     In order: whether tensor cores stay unused though the dtype has them, whether any kernel's tensor-core
     instructions are serialized, bytes of spilled registers, relative reads. Relative reads: proportional to

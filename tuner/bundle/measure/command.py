@@ -37,7 +37,7 @@ NO_BUNDLE = "measure: found no --bundle FILE, allowed without one where the whol
 
 @dataclass(frozen=True)
 class MeasuringRequest:
-    """The options of ``tuner measure``."""
+    """The options of ``tuner measure``: bundle, time limit in seconds, results file, and output as JSON."""
 
     bundle: Path
     seconds: float = DEFAULT_SECONDS
@@ -52,12 +52,16 @@ class MeasuringRequest:
 
     @property
     def results_file(self) -> Path:
-        """Returns the path of the results file."""
+        """Returns the path of the results file: by default the bundle's with ``.results.jsonl`` appended."""
         return self.results or self.bundle.with_name(f"{self.bundle.name}.results.jsonl")
 
 
 def main(options: list[str]) -> int:
-    """Runs the command; returns its exit code. Prints an error without traceback, except with --debug."""
+    """Runs ``tuner measure`` with its command-line options; returns the exit code.
+
+    0: done, 1: failed, 2: wrong usage, 130: interrupted. Prints an error as one line, with --debug its
+    traceback as well.
+    """
     try:
         return measure(_request(options), gpu_here)
     except KeyboardInterrupt:
@@ -69,9 +73,11 @@ def main(options: list[str]) -> int:
 
 
 def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
-    """Measures a bundle, prints the results, returns the exit code. Raises TunerError.
+    """Times the candidates of a bundle, writes a results file, and prints a summary; returns the exit code.
 
-    The bundle is read before the GPU is searched: a broken file is reported on any machine.
+    The exit code is 1 where candidates failed and none was measured, else 0. Raises UsageError for a broken
+    bundle or results file, DeviceError without a GPU. The bundle is read before ``find_gpu`` is called: a
+    broken file is reported on any machine.
     """
     began_s = time.monotonic()
     bundle = read_bundle(request.bundle)
@@ -88,7 +94,7 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
 
 
 def gpu_here() -> Gpu:
-    """Returns this machine's GPU, with its timing lock, evaluator and baseline.
+    """Returns the first GPU of this machine, with the functions that lock it, evaluate and time a baseline.
 
     Raises DeviceError without a GPU.
     """

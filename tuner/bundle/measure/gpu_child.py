@@ -25,7 +25,10 @@ LIMITS = Limits(slowest_flop_per_s=SLOWEST_FLOP_PER_S, calls=GPU_CALLS)
 
 @final
 class GpuChild:
-    """Evaluates the programs of one problem; a child process that crashed or was killed is replaced."""
+    """A child process that verifies and times GPU programs of one problem.
+
+    If the process crashes or has to be killed, it is replaced; only one candidate fails.
+    """
 
     def __init__(self, problem: Problem, evaluate: Factory) -> None:
         self._problem = problem
@@ -35,7 +38,11 @@ class GpuChild:
     def evaluate(
         self, trial: PendingTrial, effort: Effort, seed: int, within_s: float
     ) -> EvaluatedCode | Failure | None:
-        """Returns a candidate's evaluation or failure; None where ``within_s`` was over before."""
+        """Verifies and times one candidate in the child process; returns the evaluation or a Failure.
+
+        None: ``within_s`` seconds were over before the candidate ended or counted as a hang. ``seed`` is that
+        of the inputs.
+        """
         limit_s = allowed_s(self._problem, effort, 1, self._is_warm)
         evaluated = self._asked("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
         assert not isinstance(evaluated, FinalTimes)
@@ -44,7 +51,11 @@ class GpuChild:
     def remeasure(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
-        """Returns the times of programs, interleaved with cuBLAS; no times after a failure or timeout."""
+        """Times several programs interleaved with cuBLAS; returns one time per program, and the baseline's.
+
+        The result has no times after a failure, or once ``within_s`` seconds are over. ``seed`` is that of
+        the inputs.
+        """
         group = Group(artifacts, has_baseline=True)
         limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._asked("remeasure", group, effort, seed, within_s, limit_s)
@@ -75,17 +86,24 @@ class GpuChild:
 
 
 def allowed_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
-    """Returns the seconds after which the evaluation of ``programs`` programs counts as a hang."""
+    """Returns the seconds after which the evaluation of ``programs`` programs counts as a hang.
+
+    ``is_warm``: the child process and its GPU context exist already, which allows less time.
+    """
     start_s = WARM_S if is_warm else COLD_S + compared_s(problem)
     return start_s + programs * LIMITS.timing_s(problem, effort, effort.stop_above_s)
 
 
 def compared_s(problem: Problem) -> float:
-    """Returns the seconds that the float64 reference product may take."""
+    """Returns the seconds that the float64 reference product of a problem may take on the host."""
     return min(problem.flop, WHOLE_FLOP) / REFERENCE_FLOP_PER_S
 
 
 def artifact_of(trial: PendingTrial, code: str) -> Artifact:
-    """Returns a candidate's program as an artifact: with its cubin for ``code`` CUBIN, else PTX only."""
+    """Returns a candidate's compiled program as an artifact to load on a GPU.
+
+    ``code`` CUBIN: with machine code if the program has any; other values: PTX only, which the driver
+    compiles.
+    """
     program = trial.program if code == CUBIN else replace(trial.program, cubin=b"")
     return Artifact("", trial.artifact_sha256, program=program)

@@ -18,22 +18,26 @@ from tuner.workers.services import Announce, EvaluationService
 
 @dataclass(frozen=True)
 class EvaluatedCode:
-    """The evaluation of a candidate, and which code ran."""
+    """The evaluation of a candidate (verdict and time), and which code ran: CUBIN or PTX."""
 
     evaluation: Evaluation
     code: str  # CUBIN or PTX
 
 
 class MeasuringService:
-    """Verifies and times programs; a cubin that the driver does not load is replaced by its PTX."""
+    """The service of the child process that verifies and times GPU programs.
+
+    A cubin that the driver does not load is replaced by the program's PTX.
+    """
 
     def __init__(self, announce: Announce, evaluator: Factory) -> None:
         self._service = EvaluationService(announce, evaluator)
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> EvaluatedCode:
-        """Returns verdict and time of an artifact.
+        """Verifies and times a GPU program; returns its evaluation and which code ran, CUBIN or PTX.
 
-        Raises CandidateError; where neither cubin nor PTX can be loaded, the error of the cubin.
+        ``seed`` is that of the inputs. Raises CandidateError where the candidate fails; where neither cubin
+        nor PTX can be loaded, it is the error of the cubin.
         """
         program = artifact.program
         assert program is not None
@@ -51,21 +55,27 @@ class MeasuringService:
             raise (refused if error.stage is Stage.LOAD else error) from error
 
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Returns interleaved times of a group; None for a program that does not load."""
+        """Times the programs of a group interleaved; returns their times in the group's order.
+
+        The time of a program that does not load is None.
+        """
         return self._service.remeasure(problem, group, effort, seed)
 
 
 def gpu_evaluator(chip: str) -> GpuEvaluator:
-    """Returns the evaluator of this machine's GPU; results of very large problems are compared by rows."""
+    """Returns the evaluator that verifies and times programs of ``chip`` on this machine's GPU.
+
+    Of problems above 2**40 flop only a sample of C's rows is compared with the reference.
+    """
     return GpuEvaluator(chip, compare=compare_sampled)
 
 
 def gpu_evaluator_factory(chip: str) -> Factory:
-    """Returns the factory of the evaluator of this machine's GPU, for programs of ``chip``."""
+    """Returns the factory of ``gpu_evaluator`` for programs of ``chip``, which a child process calls."""
     return Factory("tuner.bundle.measure.service:gpu_evaluator", (chip,))
 
 
 def measuring_spec(evaluator: Factory) -> ServiceSpec:
-    """Returns the spec of a child that measures with the evaluator that the factory builds."""
+    """Returns what a child process needs to run a MeasuringService with the evaluator of ``evaluator``."""
     factory = Factory("tuner.bundle.measure.service:MeasuringService", (evaluator,))
     return ServiceSpec("measure", factory, gpu_library_environment(), announces=True)

@@ -44,7 +44,10 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, and the functions that measure on this GPU; tests replace these functions."""
+    """A GPU as a measuring session uses it: its facts, and functions that lock it, evaluate, time a baseline.
+
+    Tests replace these functions.
+    """
 
     facts: CudaFacts
     turn: Callable[[Problem, Callable[[str], None]], TimingLock]  # (problem, report of who holds the lock)
@@ -54,7 +57,11 @@ class Gpu:
 
 @dataclass(frozen=True)
 class MeasuringOrder:
-    """A bundle to measure, the seconds for all of it, and the results of earlier sessions."""
+    """The work of a measuring session: a bundle, the seconds for all of it, and earlier results.
+
+    The earlier results are those of sessions on the same bundle and machine; their candidates are not timed
+    again.
+    """
 
     bundle: Bundle
     seconds: float
@@ -63,7 +70,7 @@ class MeasuringOrder:
 
 @dataclass(frozen=True)
 class MeasuringCounts:
-    """Counts of candidates of a measuring session."""
+    """Numbers of a bundle's candidates after a session: measured, failed, left, for other chips."""
 
     measured: int = 0
     failed: int = 0
@@ -72,7 +79,10 @@ class MeasuringCounts:
 
 
 class MeasuringSession:
-    """Measures pending candidates; passes each result to ``keep`` and progress messages to ``tell``."""
+    """A session that verifies and times the candidates of a bundle on one GPU, problem by problem.
+
+    ``keep`` is called with each result as soon as it is known, ``report`` with lines of progress.
+    """
 
     def __init__(
         self,
@@ -92,7 +102,11 @@ class MeasuringSession:
         self._seeds = {trial.origin: place for place, trial in enumerate(order.bundle.trials)}
 
     def run(self) -> MeasuringCounts:
-        """Measures until all candidates are measured or the time is over; returns the counts."""
+        """Times candidates until none is left or the session's seconds are over; returns the counts.
+
+        Of each problem, the best candidates are then timed again, interleaved, and the baseline is timed.
+        Raises UsageError where no candidate is for this GPU.
+        """
         groups = self._groups()
         for number, group in enumerate(groups):
             left_s = self._end_s - self._clock()
@@ -214,7 +228,10 @@ class MeasuringSession:
 
 
 def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[PendingTrial, ...]:
-    """Returns the trials whose code is for this GPU. Raises UsageError where none is, if there are any."""
+    """Returns the trials whose code is for the chip of this GPU.
+
+    Raises UsageError if there are trials but none of them is for this GPU.
+    """
     here = tuple(trial for trial in trials if _runs(trial, facts))
     if not here and trials:
         chips = ", ".join(sorted({trial.program.chip for trial in trials}))
@@ -231,7 +248,7 @@ def _runs(trial: PendingTrial, facts: CudaFacts) -> bool:
 
 
 def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> MeasuredTrial:
-    """Returns the stored result of one candidate."""
+    """Returns the result of one candidate (its time, or why it failed) as a results file stores it."""
     code = CUBIN if trial.program.cubin else PTX
     evaluation = None if isinstance(evaluated, Failure) else evaluated.evaluation
     outcome = evaluated if isinstance(evaluated, Failure) else evaluated.evaluation.measurement
@@ -253,7 +270,7 @@ def measured_trial(trial: PendingTrial, evaluated: EvaluatedCode | Failure) -> M
 
 
 def outcome_text(found: MeasuredTrial) -> str:
-    """Returns a trial's median time, or the stage and reason of its failure, as text."""
+    """Returns a trial's median time in microseconds, or the stage and reason of its failure, as text."""
     if isinstance(found.outcome, Failure):
         return f"{found.outcome.stage.value}: {found.outcome.reason}"
     return f"{found.outcome.median_s * 1e6:.2f} us"

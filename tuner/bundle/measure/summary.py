@@ -13,9 +13,10 @@ from tuner.core.remote_results import MeasuredTrial, RemoteResults
 
 
 def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measurement]]:
-    """Returns the fastest trial of each problem and its time.
+    """Returns, for each problem, its fastest trial and that trial's time.
 
-    Where a problem's best trials were re-measured, only re-measured trials count, with their new times.
+    Where trials of a problem were re-measured, only re-measured trials count, with their new times.
+    Early-stopped and failed trials never count; a problem without others is left out.
     """
     final_times = {final.origin: final.measurement for final in results.final_times}
     with_remeasurement = {final.problem for final in results.final_times}
@@ -31,7 +32,7 @@ def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measur
 
 
 def best_lines(results: RemoteResults) -> Iterator[str]:
-    """Yields a line of text for the fastest trial of each problem."""
+    """Yields one line of text per problem: its fastest trial, time, GFLOP/s and ratio to the baseline."""
     for problem, (trial, time) in best_of(results).items():
         speed = problem.flop / time.median_s / 1e9
         line = f"{problem.key}: {time.median_s * 1e6:.2f} us, {speed:.0f} GFLOP/s"
@@ -54,7 +55,10 @@ def _baseline_text(results: RemoteResults, trial: MeasuredTrial, time: Measureme
 
 
 def summary_document(path: str, counts: MeasuringCounts, results: RemoteResults, seconds: float) -> Any:
-    """Returns the JSON document of ``tuner measure --json``."""
+    """Returns the JSON document of ``tuner measure --json``: machine, counts, and best trial per problem.
+
+    ``path`` is the results file, ``seconds`` the duration of the session.
+    """
     baselines = {each.problem: each.baseline for each in results.baselines}
     return {
         "results": path,
