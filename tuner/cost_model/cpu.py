@@ -33,7 +33,7 @@ USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine rep
 
 @dataclass(frozen=True)
 class CpuTiles:
-    """Tile sizes of many schedules: each field is an array with one entry per schedule.
+    """Tile sizes of many CPU matmul schedules: arrays with one entry per schedule; ``is_packed`` is one bool.
 
     Sizes count elements; where a dimension is not tiled, the size is the whole extent.
     """
@@ -52,7 +52,11 @@ class CpuTiles:
 
 
 def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
-    """Returns the model cycles of one call, one value per schedule of ``tiles``."""
+    """Returns the estimated cycles that one core takes for its part of one matmul, per schedule of ``tiles``.
+
+    The values only rank schedules; they do not predict times. ``machine`` provides the cache sizes, the
+    vector width and the number of vector registers.
+    """
     l1 = HALF * (machine.l1_bytes or USUAL_L1_BYTES)
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)

@@ -36,7 +36,7 @@ LAUNCH = 5000.0  # cycles of an additional kernel launch
 
 @dataclass(frozen=True)
 class GpuTiles:
-    """Tile sizes and resources of many schedules: each field is an array with one entry per schedule.
+    """Tile sizes and resource needs of many GPU matmul schedules: arrays with one entry per schedule.
 
     A thread block computes block_m x block_n elements of C, or with split K a partial sum of these elements.
     """
@@ -55,9 +55,10 @@ class GpuTiles:
 
 
 def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
-    """Returns the model cycles of one call per schedule; inf where no thread block fits a multiprocessor.
+    """Returns the estimated cycles of one call, per schedule of ``tiles``; inf where no thread block fits.
 
-    ``multiprocessors`` is their number on the device; 0: the usual number of the chip.
+    The values only rank schedules; they do not predict times. ``multiprocessors`` is their number on the
+    device; 0: the usual number of such a chip.
     """
     m, n, _ = problem.sizes
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(chip.name, 100)
@@ -73,7 +74,10 @@ def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) 
 
 
 def fma_per_cycle(problem: Problem, chip: Chip) -> float:
-    """Returns the multiply-adds per cycle of one multiprocessor."""
+    """Returns the peak multiply-adds per cycle of one multiprocessor for the problem's element type.
+
+    CUDA cores compute f32 and f64, tensor cores all other types.
+    """
     match problem.dtype:
         case "f32":
             return F32_FMA.get(chip.capability, USUAL_F32_FMA)

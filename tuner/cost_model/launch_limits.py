@@ -16,9 +16,10 @@ DYNAMIC = re.compile(r"\.extern\s+\.shared\s+\.align\s+(\d+)")  # declaration of
 
 
 def require_launchable(program: KernelProgram) -> None:
-    """Raises CandidateError(RESOURCES) for the first launch that the chip would refuse.
+    """Raises CandidateError(RESOURCES) for the first kernel launch of a program that its chip would refuse.
 
-    Registers and static shared memory are checked only for kernels that ``program.resources`` lists.
+    Checks grid and block sizes and shared memory. Registers and static shared memory are checked only for
+    kernels that ``program.resources``, the report of ptxas, lists.
     """
     chip = chip_of(program.chip)
     resources = {each.kernel: each for each in program.resources}
@@ -33,7 +34,11 @@ def require_launchable(program: KernelProgram) -> None:
 
 
 def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
-    """Returns the shared memory of one block: static, then dynamic memory at its declared alignment."""
+    """Returns the bytes of shared memory that one thread block occupies.
+
+    The sum of ``static_bytes``, rounded up to the alignment that the PTX text ``ptx`` declares for dynamic
+    shared memory, and ``dynamic_bytes``.
+    """
     alignment = max((int(number) for number in DYNAMIC.findall(ptx)), default=1)
     return -(-static_bytes // alignment) * alignment + dynamic_bytes
 

@@ -27,9 +27,13 @@ LEAST_PASSES = {
 
 
 def access_cycles(kind: str, words: Words, width: int, capability: int) -> float:
-    """Returns the cycles of one access of a warp to ``width`` consecutive 4-byte words per lane.
+    """Returns how many cycles one access of a warp occupies the path to shared memory and L1.
 
-    ``width`` is rounded down to 1, 2 or 4. ``kind`` is a key of LEAST_PASSES.
+    Args:
+        kind: "load_shared", "store_shared" or "load_global".
+        words: per lane of the warp, the index of the first 4-byte word that the lane accesses.
+        width: number of consecutive 4-byte words per lane; rounded down to 1, 2 or 4.
+        capability: compute capability of the chip: 75 for sm_75.
     """
     width = max(known for known in LEAST_PASSES[kind] if known <= max(width, 1))
     least = LEAST_PASSES[kind][width]
@@ -37,14 +41,20 @@ def access_cycles(kind: str, words: Words, width: int, capability: int) -> float
 
 
 def stream_cycles(kind: str, width: int, capability: int) -> float:
-    """Returns the cycles of an access to ``width`` words per lane, with all lanes' words contiguous."""
+    """Returns the cycles of one access of a warp whose 32 lanes access one contiguous piece of memory.
+
+    ``kind`` is "load_shared", "store_shared" or "load_global", ``width`` the number of 4-byte words per lane,
+    and ``capability`` the compute capability of the chip (75 for sm_75).
+    """
     return access_cycles(kind, np.arange(0, 32 * width, width), width, capability)
 
 
 def passes(words: Words, width: int) -> int:
-    """Returns the passes of an access of a warp; wide accesses are served by halves or quarters of lanes.
+    """Returns in how many passes the 32 banks of shared memory serve one access of a warp.
 
-    Consecutive parts share a pass where together they need at most one word of each bank.
+    ``words`` is the index of the first 4-byte word of each lane. An access of ``width`` (1, 2 or 4)
+    consecutive words per lane is split into that many parts of the lanes. Consecutive parts share a pass
+    where together they need at most one word of each bank.
     """
     taken, held = 0, np.zeros(0, np.int64)
     for part in np.split(words, width):
@@ -59,7 +69,11 @@ def passes(words: Words, width: int) -> int:
 
 
 def by_kind(columns: Iterable[Counts], cycles: Callable[..., float]) -> Counts:
-    """Returns ``cycles(*values)`` per row of knob values; equal rows are computed once."""
+    """Returns ``cycles(*values)`` for each configuration; equal values are computed only once.
+
+    ``columns`` has one array per argument of ``cycles``, with one value per configuration. Values are
+    truncated to integers.
+    """
     kinds, which = np.unique(np.stack(list(columns)), axis=1, return_inverse=True)
     found = np.array([cycles(*(int(value) for value in kind)) for kind in kinds.T], np.float64)
     counted: Counts = found[which.reshape(-1)]

@@ -20,7 +20,7 @@ SHARED_UNIT_BYTES = 128
 
 @dataclass(frozen=True)
 class BlockNeeds:
-    """The resources that one thread block of a kernel needs."""
+    """The resources that one thread block of a kernel needs: threads, registers, shared memory, barriers."""
 
     threads: int
     registers: int  # of one thread
@@ -29,12 +29,12 @@ class BlockNeeds:
 
     @property
     def warps(self) -> int:
-        """Returns the number of warps of a block, a last partial warp included."""
+        """Returns the number of warps of the block: threads divided by 32, rounded up."""
         return -(-self.threads // WARP_THREADS)
 
 
 def blocks_per_multiprocessor(chip: Chip, needs: BlockNeeds) -> int:
-    """Returns how many blocks are resident at once; 0 when not even one can be launched."""
+    """Returns how many blocks with these needs can be resident on one multiprocessor; 0: not even one."""
     if not 1 <= needs.threads <= MAX_THREADS_PER_BLOCK:
         return 0
     limits = (
@@ -48,12 +48,15 @@ def blocks_per_multiprocessor(chip: Chip, needs: BlockNeeds) -> int:
 
 
 def occupancy(chip: Chip, needs: BlockNeeds) -> float:
-    """Returns the theoretical occupancy: resident warps over the most that a multiprocessor holds."""
+    """Returns the theoretical occupancy, 0 to 1: resident warps over the most that a multiprocessor holds."""
     return blocks_per_multiprocessor(chip, needs) * needs.warps / chip.max_warps
 
 
 def blocks_by_registers(needs: BlockNeeds) -> int:
-    """Returns how many blocks fit the register file of a multiprocessor, which is the same on all chips."""
+    """Returns how many blocks fit the register file of one multiprocessor; 0 where not even one fits.
+
+    Other resources are not considered. The register file has the same size on all chips.
+    """
     if needs.registers > MAX_REGISTERS_PER_THREAD:
         return 0
     of_warp = max(_round_up(needs.registers * WARP_THREADS, REGISTER_UNIT), REGISTER_UNIT)

@@ -29,10 +29,19 @@ def step_cycles(
     is_paired: npt.NDArray[np.bool_],
     registers: int,
 ) -> Counts:
-    """Returns the cycles of one of ``steps`` steps of K: ``rows`` elements of A, ``vectors`` vectors of B.
+    """Returns the estimated cycles of one step along K on a register tile, per schedule.
 
-    ``registers`` is the number of vector registers. With few steps per tile, the next tile starts before the
-    accumulators of the current one are complete, which hides FMA latency.
+    A step multiplies ``rows`` elements of A by ``vectors`` vectors of B and adds the products to the
+    accumulators. With few steps per tile, the next tile starts before the accumulators of the current one are
+    complete, which hides FMA latency.
+
+    Args:
+        rows: rows of the register tile.
+        vectors: vectors per row of the register tile.
+        lines: cache lines per vector of B: 1 where aligned, else 2.
+        steps: steps along K per register tile.
+        is_paired: whether LLVM loads two adjacent elements of A at once and separates them by shuffles.
+        registers: number of vector registers of the core.
     """
     sums = rows * vectors
     tiles_under_way = np.maximum(1.0, WINDOW / np.maximum(1.0, steps * (sums + vectors)))
@@ -46,9 +55,10 @@ def step_cycles(
 
 
 def stored_cycles(rows: Counts, vectors: Counts) -> Counts:
-    """Returns the minimum cycles of a step on a padded tile, whose partial rows of sums are stored.
+    """Returns the minimum cycles of one step along K on a padded register tile, per schedule.
 
-    0 where ``vectors`` is in WHOLE_ROWS.
+    The tile has ``rows`` rows of ``vectors`` vectors. LLVM keeps whole rows of 1, 2 or 4 vectors in
+    registers, which gives 0; otherwise each step stores every accumulator, one vector per cycle.
     """
     return np.where(np.isin(vectors, WHOLE_ROWS), 0.0, rows * vectors / STORES_PER_CYCLE)
 

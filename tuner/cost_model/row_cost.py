@@ -41,7 +41,10 @@ CUDA_CORE_REGISTERS = {4: 64, 8: 100}  # bytes of an accumulator -> registers
 
 
 class KnobColumns:
-    """Columns of knob values by name, for the configurations ``index`` [configuration, knob]."""
+    """The values of each knob for many configurations, as one array per knob.
+
+    ``index`` [configuration, knob] has the position of each value among the choices of its knob in ``space``.
+    """
 
     def __init__(self, space: SearchSpace, index: Indices) -> None:
         self._space = space
@@ -51,19 +54,23 @@ class KnobColumns:
         return name in self._space.names
 
     def numbers(self, name: str, missing: float = 0.0) -> Counts:
-        """Returns a knob's value per configuration; ``missing`` where the strategy lacks the knob."""
+        """Returns a numeric knob's value per configuration; ``missing`` if the strategy has no such knob."""
         if name not in self:
             return np.full(len(self._index), missing)
         place = self._space.names.index(name)
         return np.array(self._space.knobs[place].choices, np.float64)[self._index[:, place]]
 
     def sizes(self, name: str, whole: Counts) -> Counts:
-        """Returns the extents of a block knob; the value 0, or above ``whole``, means the whole extent."""
+        """Returns the block size that the knob ``name`` gives each configuration, at most ``whole``.
+
+        ``whole`` is the extent of the blocked dimension. A knob value of 0 means that the dimension is not
+        blocked: the size is the whole extent.
+        """
         values = self.numbers(name)
         return np.where(values == 0, whole, np.minimum(values, whole))
 
     def equal(self, name: str, value: Value) -> npt.NDArray[np.bool_]:
-        """Returns per configuration whether a knob equals ``value``; False where the knob is missing."""
+        """Returns per configuration whether a knob has ``value``; False if the strategy has no such knob."""
         if name not in self:
             return np.zeros(len(self._index), bool)
         place = self._space.names.index(name)
@@ -73,7 +80,7 @@ class KnobColumns:
 
 
 class AbstractModel(abc.ABC):
-    """A cost model of the configurations of one strategy on one machine. Final subclasses only."""
+    """A cost model of the configurations of one strategy on one machine; its subclasses are final."""
 
     shape: tuple[str, str]  # knobs whose values define the shape class of a schedule
 
@@ -85,22 +92,32 @@ class AbstractModel(abc.ABC):
 
     @abc.abstractmethod
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
-        """Returns the model cycles per configuration of ``index``; inf: cannot be launched.
+        """Returns the estimated cycles of each configuration; inf for one that cannot be launched.
 
-        ``known`` maps positions in ``index`` to the resources that ptxas reported.
+        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
+        ``known`` maps positions in ``index`` to the resources that ptxas reported, which replace estimates.
         """
 
     def shape_of(self, row: npt.NDArray[np.integer]) -> tuple[int, ...]:
-        """Returns the choice indices of the ``shape`` knobs, which identify a configuration's shape."""
+        """Returns a key of a configuration's tile shape: its choices of the two tile-size knobs.
+
+        A choice is the position of a value among the choices of its knob. ``row`` has the choices of all
+        knobs.
+        """
         return tuple(int(row[self.space.names.index(name)]) for name in self.shape)
 
 
 class CpuModel(AbstractModel):
-    """Cost of blocks, packed panels and register tiles on a processor."""
+    """The cost model of CPU strategies: cache blocks, packed panels and register tiles."""
 
     shape = ("tile_m", "tile_n")
 
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
+        """Returns the estimated cycles of one core for each configuration.
+
+        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
+        ``known``, which concerns GPU kernels, is not used.
+        """
         columns = KnobColumns(self.space, index)
         m, n, k = (np.full(len(index), float(size)) for size in self.problem.sizes)
         m = np.where(columns.equal("split", "m"), np.ceil(m / self.threads), m)
@@ -122,11 +139,17 @@ class CpuModel(AbstractModel):
 
 
 class TensorCoreModel(AbstractModel):
-    """Cost of kernels whose warps multiply fragments of tiles in shared memory with mma.sync."""
+    """The cost model of GPU strategies whose warps multiply tiles in shared memory by tensor cores."""
 
     shape = ("block_m", "block_n")
 
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
+        """Returns the estimated cycles of each configuration; inf where no block fits a multiprocessor.
+
+        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
+        ``known`` maps positions in ``index`` to ptxas's report; registers and shared memory of other
+        configurations are estimated.
+        """
         columns = KnobColumns(self.space, index)
         block_m, block_n = columns.numbers("block_m"), columns.numbers("block_n")
         warps_m, warps_n = columns.numbers("warps_m"), columns.numbers("warps_n")
@@ -148,11 +171,17 @@ class TensorCoreModel(AbstractModel):
 
 
 class CudaCoreModel(AbstractModel):
-    """Cost of kernels whose threads multiply vectors of tiles in shared memory with FMA instructions."""
+    """The cost model of GPU strategies whose threads multiply tiles in shared memory by FMA operations."""
 
     shape = ("block_m", "block_n")
 
     def costs(self, index: Indices, known: Mapping[int, Resources]) -> Counts:
+        """Returns the estimated cycles of each configuration; inf where no block fits a multiprocessor.
+
+        ``index`` [configuration, knob] has the position of each value among the choices of its knob.
+        ``known`` maps positions in ``index`` to ptxas's report; registers and shared memory of other
+        configurations are estimated.
+        """
         columns = KnobColumns(self.space, index)
         output_bytes = self.problem.output_bytes
         rows = columns.numbers("split_m") * columns.numbers("thread_m")
@@ -208,7 +237,10 @@ def _copy_cycles(width: int, *, capability: int) -> float:
 
 @dataclass(frozen=True)
 class SharedPath:
-    """Instructions, memory cycles and waits of a warp per step of K: the fields of ``GpuTiles``."""
+    """The costs of one warp per step along K: instructions, shared-memory cycles and wait cycles.
+
+    Each field is an array with one entry per configuration.
+    """
 
     issued: Counts
     memory: Counts
@@ -227,7 +259,11 @@ MODELS: tuple[tuple[frozenset[str], bool, type[AbstractModel]], ...] = (  # (kno
 
 
 def model_of(space: SearchSpace, problem: Problem, machine: Machine, threads: int) -> AbstractModel | None:
-    """Returns the cost model of a strategy; None where no model matches its numeric knobs and the machine."""
+    """Returns the cost model of the strategy of ``space`` on a machine; None where no model fits.
+
+    A model fits by the names of the strategy's numeric knobs, and by whether the machine is a GPU.
+    ``threads`` is the number of CPU threads that divide the matmul.
+    """
     for names, is_gpu, model in MODELS:
         numeric = {knob.name for knob in space.knobs if not knob.is_text}
         if is_gpu == bool(machine.chip) and names <= numeric:

@@ -31,10 +31,11 @@ def seed_rows(
     threads: int,
     resources: Mapping[Candidate, Resources] | None = None,  # of candidates that ptxas has compiled
 ) -> tuple[int, ...]:
-    """Returns the row indices of the seeds of all strategies, cheapest first.
+    """Returns the indices in ``feasible`` of the configurations to try first, in order of estimated cost.
 
-    A configuration that breaks a preference of its strategy is never a seed: the cost model does not include
-    the reasons for preferences.
+    At most 4 per strategy, each of another tile shape and at most 1.5 times as expensive as the strategy's
+    cheapest. A configuration that breaks a preference of its strategy is left out, because the cost model
+    does not include the reasons for preferences; so is one with register spills in ``resources``.
     """
     rows = np.flatnonzero(feasible.is_preferred)
     part = feasible.part(feasible.is_preferred)

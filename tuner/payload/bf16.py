@@ -19,7 +19,7 @@ ONE_BITS: Final = 0x3F80
 
 
 def narrowed(numbers: Array) -> Array:
-    """Returns numbers rounded to bf16, to nearest, ties to even; wrong for NaN."""
+    """Returns an array of numbers rounded to bf16, to nearest, ties to even; NaN may become another value."""
     bits = np.ascontiguousarray(numbers, dtype=np.float32).view(np.uint32)
     odd = bits >> DROPPED_BITS & 1
     rounded = bits + np.uint32((1 << DROPPED_BITS - 1) - 1) + odd
@@ -27,14 +27,17 @@ def narrowed(numbers: Array) -> Array:
 
 
 def widened(array: Array) -> Array:
-    """Returns an array of bf16 as f32; an array of another type unchanged."""
+    """Returns a bf16 array converted to f32, which is exact; returns an array of another type unchanged."""
     if array.dtype != BF16:
         return array
     return (array.view(np.uint16).astype(np.uint32) << DROPPED_BITS).view(np.float32)
 
 
 def multiply(array: Array, factors: Array, out: Array) -> None:
-    """Writes the product of an array of any type and factors of the same type to ``out``."""
+    """Writes the elementwise product of ``array`` and ``factors``, of the same type, to ``out``.
+
+    Sizes are broadcast as in numpy. Products of bf16 are rounded to nearest.
+    """
     if array.dtype != BF16:
         np.multiply(array, factors, out=out)
         return
@@ -42,7 +45,7 @@ def multiply(array: Array, factors: Array, out: Array) -> None:
 
 
 def fill_with_nan(array: Array) -> None:
-    """Fills an array of floats with NaN, an array of integers with the type's least number."""
+    """Fills an array in place with NaN, or one of signed integers with their smallest number."""
     if array.dtype == BF16:
         array.view(np.uint16).fill(NAN_BITS)
     elif array.dtype.kind == "i":
@@ -52,7 +55,7 @@ def fill_with_nan(array: Array) -> None:
 
 
 def fill_with_one(array: Array) -> None:
-    """Fills an array of any type with 1."""
+    """Fills an array of any type in place with the number 1."""
     if array.dtype == BF16:
         array.view(np.uint16).fill(ONE_BITS)
     else:
@@ -60,7 +63,10 @@ def fill_with_one(array: Array) -> None:
 
 
 def is_nan(array: Array) -> npt.NDArray[np.bool_]:
-    """Returns, per element, whether it is NaN, or for integers the type's least number."""
+    """Returns per element whether it is NaN, or in a signed integer array the smallest number.
+
+    That is what ``fill_with_nan`` writes.
+    """
     if array.dtype.kind == "i":
         return np.asarray(array == np.iinfo(array.dtype).min)
     return np.asarray(np.isnan(widened(array)))

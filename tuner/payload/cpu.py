@@ -21,10 +21,11 @@ MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
 
 
 def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[Partition, ...]:
-    """Partitions C into at most ``parts`` partitions by columns ("n") or rows ("m"), or not ("none").
+    """Divides the work on C among at most ``parts`` threads and returns one partition per thread.
 
-    The extent of each partition but the last is a multiple of ``multiple``. Partitions of equal size share a
-    function. For "none", the matrices of a batch are distributed evenly; else each matrix is partitioned.
+    ``split`` is "n" (parts are column ranges of C), "m" (row ranges) or "none" (matrices of C stay whole, and
+    a batch of matrices is distributed evenly). The extent of each range but the last is a multiple of
+    ``multiple``. Partitions of equal size share a function.
     """
     m, n, _ = problem.sizes
     if split == "none" or parts == 1:
@@ -44,14 +45,15 @@ def partition(problem: Problem, parts: int, split: str, multiple: int) -> tuple[
 
 
 def partitions_comment(partitions: tuple[Partition, ...]) -> str:
-    """Returns the comment line of a script that lists its partitions, which ``partitions_in`` parses."""
+    """Returns the comment line by which a script lists its partitions of C; ``partitions_in`` parses it."""
     return PARTITIONS_COMMENT + "; ".join(map(_partition_text, partitions))
 
 
 def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
-    """Parses the partitions of a script; a script that lists none has the whole problem as its partition.
+    """Returns the partitions of C that a script lists in a comment; without it, one that covers the problem.
 
-    Raises UsageError for partitions that do not cover C exactly once: kernels compute addresses from them.
+    Raises UsageError for a malformed comment, and for partitions that do not cover C exactly once: kernels
+    compute addresses from them.
     """
     line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:
@@ -68,23 +70,23 @@ def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
 
 
 def payload_mlir(problem: Problem, partitions: tuple[Partition, ...]) -> str:
-    """Returns a module with one function per entry: (A, B[, bias], C) as memrefs; only C is written.
+    """Returns an MLIR module with one function per distinct ``entry`` name of the partitions.
 
-    For a batch, a function takes one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each pair.
-
-    A partition's function takes pointers to its first elements; strides are those of the whole matrices.
+    A function takes A, B[, bias], C as memrefs and writes only C. The function of a partition takes pointers
+    to the partition's first elements; strides are those of the whole matrices. For a batch, a function takes
+    one pair of matrices: ``tuner.mlir.cpu.batch_loops`` calls it for each pair.
     """
     functions = {panel.entry: _function(problem, panel) for panel in partitions}
     return batch_comment(problem) + "module {\n" + "".join(functions.values()) + "}\n"
 
 
 def batch_comment(problem: Problem) -> str:
-    """Returns a comment line with the number of matrices of a batch; "" for a single matmul."""
+    """Returns an MLIR comment line with the number of matrix pairs of a batch; "" for a single matmul."""
     return f"// for each of {problem.batch} pairs of matrices\n" if problem.lead else ""
 
 
 def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
-    """Returns the offsets in elements of a partition's parts of A, B[, bias], C from the arrays' starts."""
+    """Returns where a partition starts in A, B[, bias] and C: offsets in elements from each array's start."""
     m, n, k = problem.sizes
     a = panel.first * m * k + (panel.row if problem.layout == "tn" else panel.row * k)
     b = panel.first * k * n + (panel.column * k if problem.layout == "nt" else panel.column)
@@ -93,7 +95,10 @@ def element_offsets(problem: Problem, panel: Partition) -> tuple[int, ...]:
 
 
 def matrix_bytes(problem: Problem) -> tuple[int, ...]:
-    """Returns the bytes from one matrix of a batch to the next, of A, B[, bias], C; 0 for the shared bias."""
+    """Returns the bytes from one matrix of a batch to the next, per array A, B[, bias], C; 0 for the bias.
+
+    All matrices of a batch share one bias.
+    """
     m, n, k = problem.sizes
     bias = (0,) if problem.epilogue == "bias_relu" else ()
     of_inputs = (m * k * problem.input_bytes, k * n * problem.input_bytes)
@@ -101,12 +106,12 @@ def matrix_bytes(problem: Problem) -> tuple[int, ...]:
 
 
 def zero(element: str) -> str:
-    """Returns the zero of an element type as an MLIR attribute with its type: ``0.0 : f32``."""
+    """Returns zero as a typed MLIR attribute of an element type: ``0.0 : f32``, ``0 : i32``."""
     return f"0 : {element}" if element.startswith("i") else f"0.0 : {element}"
 
 
 def scalar_op(text: str, element: str) -> str:
-    """Returns the arith op of "add" or "max" for an element type: ``arith.addf``."""
+    """Returns the name of the arith operation "add" or "max" for an element type: ``arith.addf``."""
     integer, floating = {"add": ("addi", "addf"), "max": ("maxsi", "maximumf")}[text]
     return "arith." + (integer if element.startswith("i") else floating)
 

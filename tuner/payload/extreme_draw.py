@@ -17,7 +17,7 @@ ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
 
 @dataclass(frozen=True)
 class Exponents:
-    """Exponents of the powers of two by which rows of A and columns of B are multiplied."""
+    """The exponents of two that scale rows of A and columns of B to extreme numbers, for one dtype."""
 
     large: int  # of a row
     small: int  # of a row; gives subnormal numbers where the type's arithmetic supports them
@@ -42,7 +42,12 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 
 
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
-    """Draws inputs with rows of A and columns of B of each kind, as far as there are enough rows."""
+    """Returns random inputs with extreme numbers, each row of A and column of B of a randomly chosen kind.
+
+    Kinds of rows: usual numbers, one sign, signed zeros, large and subnormal numbers; columns have no kind of
+    one sign. A kind is absent where there are too few rows. All numbers are small integers times powers of
+    two, so that sums are exact in any order.
+    """
     m, n, k = problem.sizes
     exponents = EXPONENTS[problem.dtype]
     rows, columns = (

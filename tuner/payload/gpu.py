@@ -24,7 +24,7 @@ SLICES_LIMIT = 64
 
 @dataclass(frozen=True)
 class Views:
-    """Padded sizes and additional functions that a script needs in its payload."""
+    """What a script requires of its GPU payload: padded matrix sizes, split-K slices and packed operands."""
 
     padding: tuple[int, int, int]  # (m, n, k), each at least the problem's
     slices: int = 1  # of the workspace (split-K); 1: no workspace
@@ -32,9 +32,11 @@ class Views:
 
 
 def views_in(script: str, problem: Problem) -> Views:
-    """Parses the comments of a script; returns the problem's sizes where there are none.
+    """Parses the comments ``// padding``, ``// workspace`` and ``// packed`` of a script.
 
-    Raises UsageError for sizes below the problem's and for other operands than a and b.
+    Without them, the result has the problem's sizes, one slice and no packed operand. Raises UsageError for
+    padded sizes below the problem's or too large, for a number of slices (workspace) above 64 or one that
+    does not divide the padded k, and for packed operands other than a and b.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     padding = _numbers("padding", found.get("padding", [str(size) for size in problem.sizes]), 3)
@@ -53,11 +55,12 @@ def views_in(script: str, problem: Problem) -> Views:
 
 
 def gpu_payload_mlir(problem: Problem, views: Views) -> str:
-    """Returns a module whose functions run in order: packing, the matmul, the sum of the slices.
+    """Returns an MLIR module with the functions of a matmul on a GPU, in the order in which they run.
 
-    Arguments of @matmul: A, B[, bias], C; with a workspace A, B, workspace, and @reduce writes C.
-    For a batch, the functions take one pair of matrices: ``tuner.mlir.gpu.batches`` runs them for all pairs,
-    along z of the grid.
+    The functions are @pack_a and @pack_b for packed operands, @matmul, and @reduce for split K, which sums
+    the slices of the workspace. Arguments of @matmul: A, B[, bias], C; for split K A, B, workspace, and
+    @reduce writes C. For a batch, the functions take one pair of matrices: ``tuner.mlir.gpu.batches`` runs
+    them for all pairs, along z of the grid.
     """
     return batch_comment(problem) + "module {\n" + "".join(_functions(problem, views)) + "}\n"
 
@@ -112,7 +115,10 @@ def _stored(problem: Problem, views: Views, name: str) -> tuple[tuple[int, int],
 
 
 def packed_pitch(problem: Problem, columns: int) -> int:
-    """Returns the number of elements of a packed row, a multiple of 16 bytes."""
+    """Returns the elements from one packed row of an operand to the next.
+
+    That is ``columns`` rounded up to a multiple of 16 bytes.
+    """
     return _up(columns, PACKED_BYTES // problem.input_bytes)
 
 

@@ -43,7 +43,7 @@ TINY = 1e-300  # where the tolerance is 0, any difference is wrong
 
 @dataclass(frozen=True, eq=False)
 class BaseDraw:
-    """Random matrices of which ``Inputs`` are scaled copies: a copy costs O(mk + kn), and no new product.
+    """Random A and B of which ``Inputs`` are scaled copies: a copy costs O(mk + kn), and no new product.
 
     For a batch, the arrays hold all matrices, and rows of A and of C are numbered through all matrices.
     """
@@ -56,7 +56,7 @@ class BaseDraw:
 
     @property
     def as_used(self) -> tuple[Array, Array]:
-        """Returns views of A as (batch, m, k) and of B as (batch, k, n)."""
+        """Returns A and B without the layout's transposition: views (batch, m, k) and (batch, k, n)."""
         a, b = (each.reshape(-1, *each.shape[-2:]) for each in (self.a, self.b))
         return (
             a.swapaxes(1, 2) if self.layout == "tn" else a,
@@ -65,13 +65,16 @@ class BaseDraw:
 
     @cached_property
     def product(self) -> Float64:
-        """Returns the product of the inputs in float64, (rows, n)."""
+        """Returns A times B in float64, (m of all matrices of the batch, n); it is computed once."""
         a, b = self.as_used
         product: Float64 = _wide(a) @ _wide(b)
         return product.reshape(-1, b.shape[2])
 
     def part(self, rows: slice | Array, columns: slice) -> Float64:
-        """Returns some rows and columns of the product, computed without the rest."""
+        """Returns some rows and columns of A times B in float64, computed without the rest.
+
+        ``rows`` is a slice or an array of row numbers, counted through all matrices of a batch.
+        """
         a, b = self.as_used
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
@@ -85,7 +88,7 @@ class BaseDraw:
 
 @dataclass(frozen=True)
 class Flip:
-    """One number of an input whose highest bit (the sign, for floats) was flipped after the draw."""
+    """An element of A or B whose highest bit (the sign, for floats) was inverted after the draw."""
 
     array: str  # "A" or "B"
     row: int
@@ -95,7 +98,7 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """One draw of inputs as the kernel takes them, with the expected result and its tolerance."""
+    """One draw of a kernel's inputs A, B and bias, with what gives the expected C and its tolerance."""
 
     problem: Problem
     base: BaseDraw
@@ -109,26 +112,29 @@ class Inputs:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Returns the payload's arguments in order, without C: A, B[, bias]."""
+        """Returns the input arrays in the order of the kernel's arguments: A, B[, bias], without C."""
         return (self.a, self.b) if self.bias is None else (self.a, self.b, self.bias)
 
     @property
     def expected(self) -> Float64:
-        """Returns the expected result in float64, (rows, n)."""
+        """Returns the expected C in float64, (m of all matrices of the batch, n)."""
         return self.block(0, self.problem.rows)[0]
 
     @property
     def tolerance(self) -> Float64:
-        """Returns the largest absolute error allowed per element, (rows, n)."""
+        """Returns the allowed absolute error of each element of C, (m of all matrices of the batch, n)."""
         return self.block(0, self.problem.rows)[1]
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
-        """Returns the expected result and its tolerance of the rows ``start`` to ``stop``."""
+        """Returns (expected values, tolerances) of the rows ``start`` to ``stop`` (exclusive) of C."""
         rows = slice(start, stop)
         return self._finish(rows, slice(None), self.base.product[rows])
 
     def tile(self, rows: slice | Array, columns: slice) -> tuple[Float64, Float64]:
-        """Returns expected result and tolerance of a rectangle, or of rows by number, in O(k) per element."""
+        """Returns (expected values, tolerances) of some rows and columns of C, in O(k) per element.
+
+        ``rows`` is a slice or an array of row numbers, counted through all matrices of a batch.
+        """
         return self._finish(rows, columns, self.base.part(rows, columns))
 
     def _finish(self, rows: slice | Array, columns: slice, product: Float64) -> tuple[Float64, Float64]:
@@ -179,7 +185,10 @@ def output_dtype(problem: Problem) -> np.dtype[Any]:
 
 
 def unwritten_output(problem: Problem) -> Array:
-    """Returns a C, (rows, n), filled with NaN (integers: least number): unwritten elements show."""
+    """Returns a new C filled with NaN (integers: the smallest number), so that unwritten elements show.
+
+    Its shape is (m of all matrices of the batch, n).
+    """
     c = np.empty((problem.rows, problem.sizes[1]), output_dtype(problem))
     fill_with_nan(c)
     return c
@@ -191,12 +200,12 @@ def rounding(dtype: str) -> float:
 
 
 def sum_rounding(problem: Problem) -> float:
-    """Returns the unit roundoff of sums of products."""
+    """Returns the unit roundoff that is assumed for sums of products: the accumulator's; for fp8 2**-14."""
     return FLOAT8_SUM_ROUNDING if problem.dtype in FLOAT8S else rounding(problem.accumulator)
 
 
 def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
-    """Draws standard normal inputs and rounds them to the dtype."""
+    """Returns random A and B of a problem: standard normal numbers, rounded by ``round_inputs``."""
     m, n, k = problem.sizes
     a = round_inputs(rng.standard_normal((*problem.lead, m, k), dtype=np.float32), problem.dtype)
     b = round_inputs(rng.standard_normal((*problem.lead, k, n), dtype=np.float32), problem.dtype)
@@ -204,10 +213,10 @@ def draw_base(problem: Problem, rng: np.random.Generator) -> BaseDraw:
 
 
 def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
-    """Returns the base draw of given A, (m, k), and B, (k, n): inputs of which later draws are scaled copies.
+    """Returns given A, (m, k), and B, (k, n), as a base draw, of which later inputs are scaled copies.
 
     Stores A and B in the layout of the problem ("tn": A transposed, "nt": B transposed), with the norms of
-    A's rows and B's columns. A batch, if there is one, is the first dimension of both.
+    A's rows and B's columns. For a batch, the first dimension of both is the batch.
     """
     return BaseDraw(
         np.ascontiguousarray(a.swapaxes(-1, -2)) if problem.layout == "tn" else a,
@@ -221,9 +230,10 @@ def base_of(problem: Problem, a: Array, b: Array) -> BaseDraw:
 def draw(
     problem: Problem, base: BaseDraw, rng: np.random.Generator, into: tuple[Array, Array] | None = None
 ) -> Inputs:
-    """Returns fresh inputs, in the arrays ``into`` if given: rows of A and columns of B times random factors.
+    """Returns new inputs: each row of A and each column of B of ``base`` times a random factor; a new bias.
 
     The factors are signed powers of two, exact in every dtype: the expected result needs no new product.
+    ``into`` has the arrays for A and B to overwrite; None: new arrays.
     """
     factors = I8_FACTORS if problem.dtype == "i8" else FACTORS
     rows = rng.choice(factors, problem.rows)
@@ -233,7 +243,7 @@ def draw(
 
 
 def stored_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
-    """Draws the bias; returns None for an epilogue without a bias."""
+    """Returns a random bias of n numbers in C's type; None for an epilogue without a bias."""
     if problem.epilogue != "bias_relu":
         return None
     numbers = rng.standard_normal(problem.sizes[1])
@@ -243,19 +253,29 @@ def stored_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
 
 
 def negated(inputs: Inputs, into: tuple[Array, Array]) -> Inputs:
-    """Returns inputs, in the arrays ``into``, with the opposite sign of each number of A and of B."""
+    """Returns the inputs with the sign of every number of A and of B inverted; the expected C stays equal.
+
+    Overwrites the arrays ``into`` (for A and B). A flipped bit is not taken over.
+    """
     rows, columns = -inputs.rows, -inputs.columns
     a, b = _scaled(inputs.problem, inputs.base, rows, columns, into)
     return replace(inputs, a=a, b=b, rows=rows, columns=columns, flip=None)
 
 
 def compare(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares every element; returns the verdict and a text with the worst. NaN, infinity are wrong."""
+    """Compares every element of ``result`` with the expected C; NaN and infinity are wrong.
+
+    Returns the verdict, and a text with the number of wrong elements and the worst element.
+    """
     return compare_rows(inputs, result, 0, inputs.problem.rows)
 
 
 def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[Verdict, str]:
-    """Compares the rows ``first`` to ``end``; returns the verdict and a text with the worst element."""
+    """Compares the rows ``first`` to ``end`` (exclusive) of ``result`` with the expected C.
+
+    Returns the verdict, and a text with the number of wrong elements and the worst element. NaN and infinity
+    are wrong.
+    """
     n = inputs.problem.sizes[1]
     step = max(1, BLOCK_ELEMENTS // n)
     worst, place, wrong = -1.0, (first, 0), 0
@@ -276,7 +296,10 @@ def compare_rows(inputs: Inputs, result: Array, first: int, end: int) -> tuple[V
 
 
 def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
-    """Returns the names of the arrays that a kernel has changed since they were drawn; "" for none."""
+    """Returns the names of the inputs that differ from what was drawn, such as "A and bias"; "" for none.
+
+    ``arrays`` are A, B[, bias] after a kernel ran. A flipped bit (``inputs.flip``) counts as a change.
+    """
     drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
     fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
     named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
@@ -286,9 +309,10 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
 def compare_tile(
     inputs: Inputs, result: Array, rows: slice | Array, columns: slice, elements: str = "elements"
 ) -> tuple[Verdict, str]:
-    """Compares a rectangle of C, or rows by number; returns the verdict and a text with the worst element.
+    """Compares some rows and columns of ``result`` with the expected C; NaN and infinity are wrong.
 
-    ``elements`` is the text's word for the compared elements.
+    ``rows`` is a slice or an array of row numbers. Returns the verdict, and a text with the number of wrong
+    elements and the worst element; ``elements`` is the word for elements in this text.
     """
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns])
@@ -310,13 +334,20 @@ def _in_tolerances(found: Array, expected: Float64, tolerance: Float64) -> Float
 
 
 def reference_bytes(problem: Problem) -> int:
-    """Returns the peak bytes of drawing: the arrays three times, A and B and C once in float64."""
+    """Returns the estimated peak memory, in bytes, of drawing a problem's inputs and their reference.
+
+    It counts the arrays three times, and A, B and C once in float64.
+    """
     m, n, k = problem.sizes
     return 3 * problem.bytes + 8 * problem.batch * (m * k + k * n + m * n)
 
 
 def round_inputs(numbers: Array, dtype: str) -> Array:
-    """Rounds numbers to the dtype such that each number times each of FACTORS is exact as well."""
+    """Rounds float32 numbers to a dtype such that their products with the factors of ``draw`` are exact too.
+
+    The factors are +-0.5, +-1 and +-2; for i8 +-1 and +-2. Numbers of i8 are first scaled by 21 and limited
+    to -63 to 63, and 0 becomes 1.
+    """
     match dtype:
         case "f16":  # halves of the smallest numbers are not exact: drop the last bits
             return (np.round(numbers * F16_STEPS) / F16_STEPS).astype(np.float16)
@@ -336,7 +367,10 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:
-    """Returns numbers rounded to a dtype's numpy type; wrong for NaN. Raises UsageError without ml_dtypes."""
+    """Returns numbers as an array of a dtype's numpy type, rounded; NaN may be lost for bf16.
+
+    Raises UsageError for a dtype that needs the package ml_dtypes, if that is not installed.
+    """
     if dtype not in NUMPY_DTYPES:
         raise UsageError(f"dtype: found {dtype}, allowed {', '.join(NUMPY_DTYPES)}: pip install ml_dtypes")
     return narrowed(numbers) if dtype == "bf16" else numbers.astype(NUMPY_DTYPES[dtype])

@@ -15,9 +15,10 @@ GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no peri
 
 
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares every element of a small problem, one row in each of 256 parts of a larger problem.
+    """Compares ``result`` with the expected C: all of it, or 256 rows of a problem of more than 2**40 flop.
 
-    All elements of C must be finite in either case: C is NaN-filled at first, so unwritten elements show.
+    Returns the verdict, and a text with the number of wrong elements and the worst element. In either case
+    each element of C must be finite: C is filled with NaN before the kernel runs, so unwritten elements show.
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)
@@ -31,9 +32,10 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
-    """Returns one row of each of 256 parts of ``m`` rows, at varying places; includes first and last row.
+    """Returns the numbers of at most 256 of ``m`` rows, one per equal part of the rows, at varying places.
 
-    A wrong tile higher than two parts contains a sampled row, wherever the tile is.
+    The first and the last row are included. A wrong tile higher than two parts contains a sampled row,
+    wherever the tile is.
     """
     parts = min(SAMPLED_ROWS, m)
     bounds = [part * m // parts for part in range(parts + 1)]
@@ -45,7 +47,7 @@ def sampled_rows(m: int) -> tuple[int, ...]:
 
 
 def not_finite(result: Array) -> int:
-    """Returns the number of NaNs and infinities (integers: least numbers), counted some rows at a time."""
+    """Returns the number of elements that are NaN or infinite; for integers, that are the smallest number."""
     step = max(1, 2**20 // max(result.shape[1], 1))
     parts = (result[start : start + step] for start in range(0, len(result), step))
     return sum(int(np.count_nonzero(is_nan(part) | np.isinf(widened(part)))) for part in parts)
