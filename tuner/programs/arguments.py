@@ -28,7 +28,7 @@ def make_arguments(
         types: The types of the entry function's arguments.
         options: Values of ``--arg``: the argument's number, "=", optionally its sizes in brackets, and its
             content: random, range, zeros, ones, nan, @FILE.npy or a number: ``0=[8,4]zeros``, ``2=7``.
-        rng: Source of the random numbers.
+        rng: Source of the random numbers: standard normal, for integer arrays 0 to 99.
 
     Raises UsageError for an option that is malformed, repeated or does not fit its type, for an array with a
     dynamic size whose sizes are not given, and for a scalar of integer or boolean type without an option.
@@ -38,7 +38,7 @@ def make_arguments(
 
 
 def spelled(kind: ValueType) -> str:
-    """Returns the type in MLIR's syntax inside ``memref<>``: ``64x?xf32``; a scalar type as ``index``."""
+    """Returns MLIR's text of a type: ``64x?xf32`` for ``memref<64x?xf32>``, ``index`` for a scalar."""
     if isinstance(kind, ScalarType):
         return kind.element
     return "x".join([*("?" if size is None else str(size) for size in kind.shape), kind.element])

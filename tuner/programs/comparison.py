@@ -21,7 +21,10 @@ FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ...]) -> tuple[Comparison, ...]:
-    """Compares the results and the written arguments of two runs.
+    """Compares the results and the written arguments of two runs; returns one comparison per value.
+
+    Values of type f16, bf16, f32 and f64 may differ by a tolerance for sums in a different order; all others
+    must be equal.
 
     Args:
         code: the program that computed ``found``.
@@ -42,9 +45,10 @@ def compare(code: DeviceProgram, found: tuple[Any, ...], expected: tuple[Any, ..
 
 
 def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Comparison, ...]:
-    """Compares the printed texts of two runs, with addresses removed.
+    """Compares the texts that two runs printed; returns one comparison, of equal or different texts.
 
-    Returns () for a program that prints nothing, or that reads a clock.
+    Addresses are removed; where kernels print, the order of lines is ignored. Returns () where neither run
+    printed, and for a program that reads a clock.
     """
     if not (found or expected) or any(name in code.llvm for name in CLOCKS):
         return ()
@@ -55,28 +59,39 @@ def compare_printed(code: DeviceProgram, found: str, expected: str) -> tuple[Com
 
 
 def outputs(code: DeviceProgram, results: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the results of a call, followed by the arguments that the call may have written."""
+    """Returns the results of a call, followed by the arguments that the call may have written.
+
+    ``results`` is what the Python function returned: one value, a tuple of several, or None.
+    """
     listed = () if not code.results else results if len(code.results) > 1 else (results,)
     written = (argument for argument, is_written in zip(arguments, code.written, strict=True) if is_written)
     return (*listed, *written)
 
 
 def tolerance(element: str, terms: int) -> float:
-    """Returns the allowed difference of sums of ``terms`` terms, relative to the largest expected number."""
+    """Returns the allowed error of a sum of ``terms`` numbers of an MLIR float type in another order.
+
+    The error is relative to the largest expected number.
+    """
     return number_type(element).epsilon * (ROUNDINGS + WALKS * math.sqrt(terms))
 
 
 def is_blind(expected: Any, allowed: float) -> bool:
-    """Returns whether zeros would be within the tolerance too, so that the comparison proves nothing."""
+    """Returns whether an array of zeros would pass as well, so that the comparison proves nothing.
+
+    ``allowed`` is the tolerance for ``expected``, relative to its largest number. False where only zeros are
+    expected.
+    """
     numbers = np.asarray(expected)
     return bool(numbers.any()) and max_error(np.zeros_like(numbers), numbers) <= allowed
 
 
 def max_error(found: Any, expected: Any) -> float:
-    """Returns the largest difference divided by the largest expected magnitude, or by 1 if that is larger.
+    """Returns the largest difference, divided by the largest expected magnitude or by 1, whichever is larger.
 
-    Returns inf where the shapes differ, or where only one of the two has a finite number. Unequal integers
-    give at least the smallest positive normal float, since float64 does not distinguish all 64-bit integers.
+    Returns inf where the shapes differ, or where a NaN or infinity of one is not the same in the other.
+    Unequal integers give at least the smallest positive normal float, since float64 does not distinguish all
+    64-bit integers.
     """
     if np.asarray(expected).dtype.kind in "iub" and not np.array_equal(found, expected):
         return max(_float_error(found, expected), sys.float_info.min)

@@ -22,9 +22,10 @@ TIMEOUT_S = 600.0  # of one program, without the start of the child process
 
 
 def compile_in_child(request: ProgramRequest) -> CompiledProgram:
-    """Compiles a payload in the child process of the current thread.
+    """Compiles a program in a child process, which the calling thread keeps for its next program.
 
-    Raises UsageError for a payload that does not parse; CandidateError where compilation fails or crashes.
+    Raises UsageError for mistakes of the user, such as a payload that does not parse; CandidateError where
+    the compilation fails, crashes or takes more than 600 s.
     """
     worker = CHILDREN.of_this_thread()
     try:

@@ -26,7 +26,7 @@ MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """The code of a whole program, and the matmuls that transform scripts implement."""
+    """The code of a whole program, the matmuls that transform scripts implement, and the payload."""
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
@@ -35,7 +35,7 @@ class CompiledProgram:
 
 @dataclass(frozen=True)
 class KernelsInHost:
-    """A payload in the current MLIR context whose device work is outlined into kernels."""
+    """A program in the current MLIR context whose device work is outlined into kernels, not lowered yet."""
 
     payload: "ProgramPayload"
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
@@ -44,14 +44,17 @@ class KernelsInHost:
 
 @dataclass(frozen=True)
 class ProgramCompiler:
-    """Compiles payloads for one machine. A matmul without a script gets the search space's first point."""
+    """Compiles MLIR payloads for one machine.
+
+    A matmul without a script gets the first feasible configuration of its search space.
+    """
 
     machine: Machine
     support: ProgramSupport
 
     @classmethod
     def of(cls, target: TargetName, composition: Composition) -> Self:
-        """Returns the compiler for a target.
+        """Returns the compiler for a target; ``composition`` provides the target kinds and the machine.
 
         Raises UsageError for a target that runs single operations only.
         """
@@ -68,17 +71,20 @@ class ProgramCompiler:
         keeps_kernels: bool = False,
         is_checked: bool = False,
     ) -> CompiledProgram:
-        """Compiles a payload.
+        """Compiles one function of a payload.
 
         Args:
             text: the payload, MLIR text.
             entry: the function to compile; None: ``main``, or the only public function.
-            scripts: the bound script of each matmul; None lowers every matmul to loops.
+            scripts: bound scripts by matmul; a matmul that is absent gets its default script. None: all
+                become loops.
             options: how device work is issued.
-            keeps_kernels: whether the device code keeps a reference of what its kernels compute.
+            keeps_kernels: whether the result has the kernels' MLIR and matmuls, to compare sampled
+                launches with.
             is_checked: whether host code asserts that each access is in bounds.
 
-        Raises UsageError for a payload that does not parse, CandidateError for a payload that does not lower.
+        Raises UsageError for a payload that does not parse or a script for a matmul that the payload lacks,
+        CandidateError for a payload that does not lower.
         """
         from tuner.mlir import bindings, interpreter
 
@@ -102,7 +108,12 @@ class ProgramCompiler:
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
     ) -> KernelsInHost:
-        """Reads a payload and outlines its work into kernels. Raises UsageError and CandidateError."""
+        """Parses a payload in the current MLIR context and outlines its device work into kernels.
+
+        ``scripts`` has bound scripts by matmul; a matmul that is absent gets its default script; None: all
+        become loops. Raises UsageError for a payload that does not parse, CandidateError where its work
+        cannot be outlined.
+        """
         from tuner.core.chips import chip_of
         from tuner.programs.lower import work_to_kernels
 
@@ -147,7 +158,11 @@ class ProgramCompiler:
 
 
 def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls of a payload. Raises UsageError for a payload that does not parse."""
+    """Returns the distinct matmuls in a function of MLIR text.
+
+    ``entry`` is the function's name; None: ``main``, or the only public function. Raises UsageError for text
+    that does not parse.
+    """
     from tuner.mlir import bindings, interpreter
     from tuner.programs.lower.work_to_kernels import problems_of
 
@@ -156,7 +171,11 @@ def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
 
 
 def payload_text(payload: str | Path) -> str:
-    """Returns ``payload`` if it is MLIR text, else the text of the file with that path. Raises UsageError."""
+    """Returns MLIR text: ``payload`` itself, or the content of the file with that path.
+
+    A ``str`` with a line break or "{" is MLIR text. Raises UsageError for an empty payload or an unreadable
+    file.
+    """
     if isinstance(payload, str) and any(mark in payload for mark in MARKS):
         return payload
     if not str(payload).strip():

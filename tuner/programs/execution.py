@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ProgramRun:
-    """The outputs of one run, with its trace, defect reports, times and printed text."""
+    """The outputs of one run of a program, with its trace, defect reports, times and printed text."""
 
     outputs: tuple[Any, ...]  # results, then written arguments
     trace: tuple[str, ...] = ()
@@ -35,9 +35,9 @@ class ProgramRun:
 def run_on_device(
     request: ProgramRequest, support: ProgramSupport, code: DeviceProgram, arguments: tuple[Any, ...]
 ) -> ProgramRun:
-    """Runs a program once and, on hardware, times it.
+    """Runs a program once on a device; on hardware, if the request asks for times, times further calls.
 
-    Raises CandidateError(LOAD), DeviceError, UsageError.
+    Works on copies of ``arguments``. Raises CandidateError(LOAD), DeviceError, UsageError.
     """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.recording_device import RecordingDevice
@@ -57,9 +57,10 @@ def run_on_device(
 
 
 def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]) -> ProgramRun:
-    """Runs a program once, then times it, unless it has interpreted kernels.
+    """Runs a program once on the host and, if the request asks for times, times further calls.
 
-    Raises CandidateError(LOAD, RUN), UsageError.
+    Works on copies of ``arguments``. A program with interpreted kernels is not timed. Memory that is never
+    freed is reported as a defect. Raises CandidateError(LOAD, RUN), UsageError.
     """
     from tuner.programs.run.host_function import HostFunction
 
@@ -75,7 +76,10 @@ def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[A
 
 
 def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
-    """Times whole calls on the host, all on one set of arguments that stays at its addresses."""
+    """Returns the median time of a call on the host; all calls use one copy of ``arguments``.
+
+    ``seed`` is of the random numbers of the time measurement.
+    """
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
@@ -89,7 +93,7 @@ def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> Pr
 
 
 def reports_of(device: "AbstractDevice") -> tuple[str, ...]:
-    """Returns the defects that a simulated device found; () for a real device, which does not check."""
+    """Returns the defects that a simulated device found, one line each; () for a real device."""
     return () if device.watch is None else device.watch.reports()
 
 

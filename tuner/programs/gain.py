@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TimedPair:
-    """Times of whole calls of a program with scripts and of the same program as loops, interleaved."""
+    """Interleaved times of calls of a program with transform scripts and of the same program as loops."""
 
     bound: Measurement  # with scripts
     plain: Measurement
     bound_again: Measurement  # the same code a second time, which shows the noise floor
 
     def gain(self, spare_cores: int) -> Comparable | NotComparable:
-        """Returns the time of a call with scripts relative to a call without.
+        """Returns the time of a call with scripts divided by that of one without: 0.5 is half of the time.
+
+        Returns NotComparable, with the reason, where the measurement was too noisy.
 
         Args:
             spare_cores: number of cores that are idle during the measurement.
@@ -45,7 +47,11 @@ class TimedPair:
 def timed_on_host(
     bound: DeviceProgram, plain: DeviceProgram, arguments: tuple[Any, ...], seed: int
 ) -> TimedPair:
-    """Times two programs on this processor, interleaved with the reference kernel, on fixed arguments."""
+    """Times two programs on this processor: with scripts (``bound``) and without (``plain``).
+
+    Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
+    works on one copy of ``arguments``; ``seed`` is of the random numbers of the measurement.
+    """
     from tuner.programs.execution import copies
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard
@@ -72,7 +78,11 @@ def timed_on_device(
     arguments: tuple[Any, ...],
     seed: int,
 ) -> TimedPair:
-    """Times two programs on a device, each call from host to host. Raises DeviceError."""
+    """Times two programs on a device: with scripts (``bound``) and without (``plain``).
+
+    Calls are interleaved; each is timed from the host's call to its return. The programs work on
+    ``arguments`` themselves. ``seed`` is of the random numbers of the measurement. Raises DeviceError.
+    """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
     from tuner.programs.timing import repeat

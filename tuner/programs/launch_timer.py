@@ -7,7 +7,7 @@ from tuner.programs.times import KernelTime
 
 
 class LaunchTimer:
-    """A device that times launches and forwards every other call to the wrapped device."""
+    """A wrapper of a device that times each kernel launch and forwards every other call to the device."""
 
     def __init__(self, device: AbstractDevice) -> None:
         """Records the event that all times are relative to."""
@@ -19,7 +19,7 @@ class LaunchTimer:
         device.synchronize_event(self._start)
 
     def as_device(self) -> AbstractDevice:
-        """Returns this object as the device on which programs are loaded."""
+        """Returns this object, typed as a device, for loading programs."""
         return cast(AbstractDevice, self)
 
     def __getattr__(self, name: str) -> Any:
@@ -27,13 +27,13 @@ class LaunchTimer:
         return getattr(self._device, name)
 
     def function(self, module: int, name: str) -> int:
-        """Looks up a kernel and stores its name for the report."""
+        """Returns the device's handle of a kernel, and remembers the kernel's name for the times."""
         found = self._device.function(module, name)
         self._names[found] = name
         return found
 
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel between two timed events."""
+        """Enqueues a kernel on ``stream`` between two timed events."""
         before, after = (self._device.create_event(is_timed=True) for _ in range(2))
         self._device.record_event(before, stream)
         self._device.launch(launch, stream)
@@ -41,7 +41,10 @@ class LaunchTimer:
         self._timed.append((self._names.get(launch.function, "kernel"), before, after))
 
     def take(self) -> tuple[KernelTime, ...]:
-        """Waits for the launches since the last call and returns their times."""
+        """Waits for all launches since the last call of this method and returns their times, in launch order.
+
+        Times are relative to the creation of this object.
+        """
         times = []
         for name, before, after in self._timed:
             self._device.synchronize_event(after)
@@ -53,6 +56,6 @@ class LaunchTimer:
         return tuple(times)
 
     def close(self) -> None:
-        """Destroys all events."""
+        """Waits for pending launches and destroys all events; does not close the wrapped device."""
         self.take()
         self._device.destroy_event(self._start)

@@ -21,7 +21,7 @@ UNREADABLE = (
 
 
 def read_npy(path: Path, place: str) -> Array:
-    """Returns the array of a .npy file, memory-mapped.
+    """Returns the array of a .npy file, memory-mapped and read-only.
 
     Because the file is mapped, a file that is shorter than its header claims is refused before memory is
     allocated.

@@ -14,7 +14,7 @@ from tuner.tuning.target_kind import ProgramSupport
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """Options of a run of a program, with the defaults of the command line and of the Python API."""
+    """Options of compiling and running a program, with the defaults of command line and Python API."""
 
     device: DeviceOptions = DEFAULTS
     order: str = ORDERS[0]  # in which the simulator runs work that is ready
@@ -32,7 +32,10 @@ class ProgramOptions:
             raise UsageError(f"sample: found {self.sample}, allowed 1 or more, or 0 for all")
 
     def require_suiting(self, target: TargetName, composition: Composition) -> None:
-        """Raises UsageError for an option that the target does not support, or a target without programs."""
+        """Raises UsageError for an option that differs from its default and that the target does not support.
+
+        Also raises UsageError for a target that cannot run whole programs.
+        """
         support = program_support(target, composition)
         for name, found, is_met in self._changed():
             if not is_met(support):

@@ -14,9 +14,10 @@ SUBJECTS = ("payload: ", "host program: ")  # prefixes that the file's name repl
 
 
 def in_file(reason: str, name: str, text: str = "") -> str:
-    """Returns the message with the payload's name, and the first position that the message has, in front.
+    """Returns a message about a payload as compilers print it: "NAME:LINE:COLUMN: OPERATION: message".
 
-    With the payload's ``text``, the name of the operation at that position is inserted as well.
+    LINE:COLUMN is the first position in ``reason``, OPERATION what stands there in the payload's ``text``,
+    unless the message has the operation already. Without a position: "NAME: message".
     """
     found = POSITION.search(reason)
     if found is None:
@@ -31,7 +32,10 @@ def in_file(reason: str, name: str, text: str = "") -> str:
 
 
 def operation_at(text: str, position: str) -> str:
-    """Returns the name of the operation at "LINE:COLUMN" of a text; "" where no operation begins there."""
+    """Returns the name of the operation at "LINE:COLUMN" of MLIR text; "" where none begins there.
+
+    Lines and columns are counted from 1.
+    """
     line, column = map(int, position.split(":"))
     found = OPERATION.match("".join(text.splitlines()[line - 1 : line])[column - 1 :])
     return found[1] if found else ""
@@ -39,7 +43,11 @@ def operation_at(text: str, position: str) -> str:
 
 @contextlib.contextmanager
 def named_in_errors(name: str, text: str) -> Iterator[None]:
-    """Adds the payload's name, the position and the operation to errors; standard input is named ``-``."""
+    """Context manager: adds the payload's name, the position and the operation to errors raised inside.
+
+    This concerns CandidateError, UsageError and TunerError itself; other errors pass unchanged. ``text`` is
+    the payload.
+    """
     try:
         yield
     except CandidateError as error:

@@ -11,7 +11,7 @@ from tuner.programs.times import ProgramTimes
 
 @dataclass(frozen=True)
 class ProgramRequest:
-    """A program, its target, options, scripts and arguments."""
+    """What to compile and run: a program, its target, options, scripts and arguments."""
 
     text: str  # the payload
     target: TargetName
@@ -25,18 +25,25 @@ class ProgramRequest:
 
     @property
     def bound(self) -> dict[Problem, Script] | None:
-        """Returns the scripts per problem, in the compiler's type; None: all matmuls become loops."""
+        """Returns the transform script of each listed matmul; None: all matmuls become loops.
+
+        A matmul that is absent from the result gets its default script.
+        """
         return None if self.scripts is None else {key: Script.of(text) for key, text in self.scripts}
 
 
 def without_scripts(request: ProgramRequest) -> ProgramRequest:
-    """Returns the request for the same program with its matmuls lowered to loops."""
+    """Returns a copy of the request that lowers all matmuls of the program to loops."""
     return replace(request, scripts=None)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The error of one result or written argument relative to the same payload run on the host."""
+    """One compared value: the error of a result or written argument relative to a reference run.
+
+    The reference of a program is the same payload run on the host; kernels and printed texts are compared
+    too.
+    """
 
     name: str  # "result 0", "argument 2"
     max_error: float  # relative to the largest expected number; inf where a number is missing or not finite
@@ -45,19 +52,22 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Returns whether both agree up to the tolerance; bit for bit where zeros would pass as well."""
+        """Returns whether the value agrees with its reference up to the tolerance.
+
+        The error must be 0 where an array of zeros would also be within the tolerance.
+        """
         return self.max_error == 0 or (self.max_error <= self.tolerance and not self.is_blind)
 
     @property
     def verdict(self) -> str:
-        """Returns the outcome of the comparison: "equal", "unclear" or "WRONG"."""
+        """Returns "equal", "unclear" (within the tolerance, but zeros would be as well) or "WRONG"."""
         is_near = self.max_error <= self.tolerance
         return "equal" if self.is_equal else "unclear" if is_near else "WRONG"
 
 
 @dataclass(frozen=True)
 class KernelSample:
-    """How much of a kernel's launches the simulator ran, and the comparison with the reference."""
+    """How many blocks of a kernel's launches the simulator ran, and the comparison with a reference."""
 
     kernel: str
     launches: int
@@ -71,13 +81,16 @@ class KernelSample:
 
     @property
     def is_right(self) -> bool:
-        """Returns whether all blocks were simulated, or the compared elements are equal."""
+        """Returns whether the simulator ran all blocks, or the compared elements equal the reference's.
+
+        False where a reference ran and no element could be compared.
+        """
         return not self.reference or (self.comparison is not None and self.comparison.is_equal)
 
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """The outcome of one run: types, matmuls, trace, defect reports, comparisons and times."""
+    """The outcome of one run of a program: types, matmuls, trace, defects, comparisons and times."""
 
     entry: str
     arguments: tuple[str, ...]  # "64x?xf32", "index"
@@ -96,6 +109,6 @@ class ProgramReport:
 
     @property
     def is_right(self) -> bool:
-        """Returns whether no report, no comparison and no sample found an error."""
+        """Returns whether no defect was reported and every comparison and every sampled kernel is equal."""
         is_equal = all(comparison.is_equal for comparison in self.comparisons)
         return is_equal and not self.reports and all(sample.is_right for sample in self.samples)

@@ -30,7 +30,7 @@ NAME = "program"
 
 @dataclass(frozen=True)
 class LoweredText:
-    """The IR of a program after a lowering step."""
+    """The text of a program after a lowering step, its function's name and the chip."""
 
     entry: str
     chip: str
@@ -38,22 +38,36 @@ class LoweredText:
 
 
 def run_in_child(request: ProgramRequest, timeout_s: float) -> ProgramReport:
-    """Runs a program in a child process. Raises UsageError, TunerError."""
+    """Runs a program in a child process, as ``run_program`` does, and returns its report.
+
+    Raises UsageError for mistakes of the user, TunerError where the run fails, crashes or exceeds
+    ``timeout_s``.
+    """
     return call_in_child(NAME, partial(run_program, request), timeout_s)
 
 
 def time_pair_in_child(request: ProgramRequest, timeout_s: float) -> TimedPair:
-    """Times a program with and without its scripts in one child process. Raises UsageError, TunerError."""
+    """Times a program with and without its scripts, both in one child process.
+
+    Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
+    """
     return call_in_child(NAME, partial(time_pair, request), timeout_s)
 
 
 def lower_in_child(request: ProgramRequest, step: LoweringStep, timeout_s: float) -> LoweredText:
-    """Lowers a payload in a child process. Raises UsageError, TunerError."""
+    """Lowers a payload up to a step in a child process; returns the text after this step.
+
+    Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
+    """
     return call_in_child(NAME, partial(lower, request, step), timeout_s)
 
 
 def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[Problem, ...]:
-    """Finds the matmuls of a payload in a child process. Raises UsageError, TunerError."""
+    """Returns the distinct matmuls in function ``entry`` of MLIR text, found in a child process.
+
+    ``entry`` None: ``main``, or the only public function. Raises UsageError for text that does not parse,
+    TunerError where the process crashes or exceeds ``timeout_s``.
+    """
     return call_in_child(NAME, partial(find_problems, text, entry), timeout_s)
 
 
@@ -70,7 +84,7 @@ def run_program(request: ProgramRequest) -> ProgramReport:
 
 
 def time_pair(request: ProgramRequest) -> TimedPair:
-    """Times a program with and without its scripts.
+    """Times a program with its scripts and with loops in place of the scripts, interleaved, in this process.
 
     Raises CandidateError: at stage BIND for the user's mistakes, at stage RUN for device errors.
     """
@@ -87,13 +101,21 @@ def time_pair(request: ProgramRequest) -> TimedPair:
 
 
 def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
-    """Lowers a payload up to a step. Raises CandidateError at stage BIND for the user's mistakes."""
+    """Lowers a payload up to a step, in this process; returns the text after this step.
+
+    Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError at stage BIND for the
+    user's mistakes.
+    """
     with _as_failures():
         return lowered(request, step, real_composition())
 
 
 def compile_and_check(request: ProgramRequest) -> CompiledProgram:
-    """Compiles a program, and its host code to machine code as a check. Raises CandidateError."""
+    """Compiles a program, and as a check its host code to machine code, without running it.
+
+    Raises CandidateError: at stage BIND for the user's mistakes, at stage LOAD for host code that does not
+    compile.
+    """
     from tuner.programs.run.host_code_check import check_host_code
 
     with _as_failures():
@@ -104,9 +126,10 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
 
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls of a payload.
+    """Returns the distinct matmuls in function ``entry`` of MLIR text.
 
-    Raises CandidateError(BIND) if the payload does not parse.
+    ``entry`` None: ``main``, or the only public function. Raises CandidateError(BIND) for text that does not
+    parse.
     """
     with _as_failures():
         return problems_in(text, entry)
@@ -196,7 +219,10 @@ def _compile(
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, composition: Composition) -> LoweredText:
-    """Lowers a payload in this process, for a target with a device. Raises CandidateError, UsageError."""
+    """Lowers a payload up to a step, in this process, for a target with a chip; returns the text.
+
+    Matmuls get default scripts: ``request.scripts`` is not used. Raises CandidateError, UsageError.
+    """
     from tuner.mlir import bindings, interpreter
     from tuner.programs.lower.lower_to import text_after
 

@@ -9,13 +9,19 @@ from tuner.tuning.target_kind import ProgramSupport
 
 
 def kinds_with(is_there: Callable[[ProgramSupport], bool], composition: Composition) -> str:
-    """Returns the names of the target kinds whose program support meets a condition, for messages."""
+    """Returns the names of the target kinds that run programs and meet a condition: "cuda, simulator".
+
+    The text is for messages. ``is_there`` is the condition on a kind's program support.
+    """
     kinds = composition.kinds.values()
     return ", ".join(each.name for each in kinds if each.programs and is_there(each.programs))
 
 
 def program_support(target: TargetName, composition: Composition) -> ProgramSupport:
-    """Returns how a target runs programs. Raises UsageError for a target that runs single operations only."""
+    """Returns how a kind of target runs whole programs: its device, if any, and its assembler.
+
+    Raises UsageError for a target that runs single operations only.
+    """
     kind = composition.kinds.get(target.kind)
     if kind is None or kind.programs is None:
         allowed = kinds_with(lambda _programs: True, composition)

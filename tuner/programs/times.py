@@ -7,7 +7,7 @@ SERIAL_OVERLAP = 1.05  # sum of kernel times over busy time; up to this ratio st
 
 @dataclass(frozen=True)
 class KernelTime:
-    """The time interval of one launch on the device's clock."""
+    """The start and the end of one kernel launch on the device's clock, in seconds."""
 
     kernel: str
     start_s: float  # since the program began
@@ -21,7 +21,7 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class ProgramTimes:
-    """Times of a program measured on hardware."""
+    """Measured times of a program: the median of whole calls, and the kernels of one call."""
 
     call_s: float  # median of whole calls, host to host
     kernels: tuple[KernelTime, ...] = ()  # of one call; () without a device
@@ -34,18 +34,21 @@ class ProgramTimes:
 
     @property
     def overlap(self) -> float | None:
-        """Returns the sum of kernel times over the busy time: 1 means no overlap; None without kernels."""
+        """Returns how many kernels run at a time, averaged over the time in which any kernel runs.
+
+        1 means no overlap; None where no kernel was timed.
+        """
         busy_s = busy(self.kernels)
         return self.kernel_s / busy_s if busy_s > 0 else None
 
     @property
     def is_serialized(self) -> bool:
-        """Returns whether kernels run one after another although the program uses several streams."""
+        """Returns whether kernels hardly overlap (5 % at most) although the program uses several streams."""
         return self.streams > 1 and len(self.kernels) > 1 and (self.overlap or 0.0) <= SERIAL_OVERLAP
 
 
 def busy(kernels: tuple[KernelTime, ...]) -> float:
-    """Returns the seconds in which at least one kernel runs."""
+    """Returns the seconds in which at least one kernel runs; overlapping intervals count once."""
     total_s, until_s = 0.0, float("-inf")
     for kernel in sorted(kernels, key=lambda each: each.start_s):
         total_s += max(0.0, kernel.stop_s - max(kernel.start_s, until_s))

@@ -19,7 +19,10 @@ ROUNDS = 11  # calls whose kernels are timed; the call with the median sum of ke
 def time_on_device(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...], seed: int
 ) -> ProgramTimes:
-    """Measures whole calls, and the kernels of the call with the median sum. Raises DeviceError."""
+    """Returns the median time of whole calls on a device, and the kernel times of one typical call.
+
+    ``seed`` is of the random numbers of the measurement. Raises DeviceError.
+    """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
@@ -33,7 +36,10 @@ def time_on_device(
 def kernel_times(
     device: AbstractDevice, code: DeviceProgram, arguments: tuple[Any, ...]
 ) -> tuple[KernelTime, ...]:
-    """Returns the kernel times of the call with the median sum, on the device's clock."""
+    """Runs a program 12 times and returns the kernel times of one call, on the device's clock.
+
+    Of the calls without the first, the one with the median sum of kernel times is chosen.
+    """
     from tuner.programs.launch_timer import LaunchTimer
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard
@@ -50,13 +56,16 @@ def kernel_times(
 
 
 def typical(rounds: list[tuple[KernelTime, ...]]) -> tuple[KernelTime, ...]:
-    """Returns the round with the median sum of kernel times; among equal rounds the first."""
+    """Returns the call whose sum of kernel times is nearest to the median; of equal calls the first.
+
+    ``rounds`` has the kernel times of one call per element.
+    """
     sums = [sum(kernel.stop_s - kernel.start_s for kernel in kernels) for kernels in rounds]
     middle = median(sums)
     return rounds[min(range(len(rounds)), key=lambda number: abs(sums[number] - middle))]
 
 
 def repeat(program: Callable[..., object], arguments: tuple[Any, ...], times: int) -> None:
-    """Calls a program ``times`` times."""
+    """Calls ``program(*arguments)`` a number of times, one call after another, and drops the results."""
     for _ in range(times):
         program(*arguments)

@@ -29,7 +29,7 @@ SettingsOf = Callable[[Problem], RunSettings]  # raises UsageError for a problem
 
 @dataclass(frozen=True)
 class ProgramParts:
-    """The steps of program tuning that compile and run, as functions that tests may replace."""
+    """The steps of tuning a program that compile and run, as functions that tests may replace."""
 
     problems: Callable[[str, str | None], tuple[Problem, ...]]  # takes (text, entry)
     run: Callable[[ProgramRequest], ProgramReport]
@@ -48,7 +48,7 @@ class TunedProblem:
 
 @dataclass(frozen=True)
 class TunedProgram:
-    """A program with tuned matmuls, and its runs with and without the scripts."""
+    """A program with tuned matmuls, and the reports of its runs with and without the tuned scripts."""
 
     target: TargetName
     problems: tuple[TunedProblem, ...]
@@ -62,12 +62,15 @@ class TunedProgram:
 
     @property
     def is_interrupted(self) -> bool:
-        """Returns whether a problem's run was interrupted and can be resumed."""
+        """Returns whether the tuning run of a matmul was interrupted; that run can be resumed."""
         return any(each.tuned is not None and each.tuned.is_interrupted for each in self.problems)
 
     @property
     def has_worked(self) -> bool:
-        """True if each supported matmul got a script and the program's outputs with the scripts are right."""
+        """True if each matmul that was tuned got a script and all runs of the program gave right outputs.
+
+        False where the program did not run.
+        """
         is_found = all(each.trial is not None for each in self.problems if each.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
         is_whole = is_found and self.report is not None and not self.failure
@@ -75,12 +78,15 @@ class TunedProgram:
 
     @property
     def speedup(self) -> float | None:
-        """Returns the speedup of a call by the scripts; None where unknown."""
+        """Returns the time of a call without scripts divided by that of a call with scripts.
+
+        None where no times were taken or the times are not comparable.
+        """
         return self.gain.speed if isinstance(self.gain, Comparable) else None
 
 
 def real_parts() -> ProgramParts:
-    """Returns the steps implemented with child processes."""
+    """Returns the steps as used outside of tests: each runs in a child process with a time limit."""
     from tuner.programs.service import problems_in_child, run_in_child, time_pair_in_child
 
     return ProgramParts(
@@ -92,7 +98,7 @@ def real_parts() -> ProgramParts:
 
 @dataclass(frozen=True)
 class ProgramTuning:
-    """What tuning a program needs in addition to the program: steps, store, interruption, observer."""
+    """The environment in which programs are tuned: steps, store, interruption, observer."""
 
     composition: Composition
     parts: ProgramParts
@@ -103,9 +109,12 @@ class ProgramTuning:
     def tune(self, request: ProgramRequest, settings_of: SettingsOf, name: str = "payload") -> TunedProgram:
         """Tunes each distinct matmul, then runs the program; where the run is timed, also without scripts.
 
+        After an interruption, the result has the matmuls tuned so far and no report. A failing run of the
+        program is not raised: the result has the reason.
+
         Args:
-            request: the program; its scripts are replaced.
-            settings_of: returns the run settings of a problem.
+            request: the program; its scripts are replaced by the best known ones.
+            settings_of: returns the run settings of a matmul.
             name: of the payload in messages.
 
         Raises UsageError for a payload without a matmul, or without a matmul that any strategy supports.
