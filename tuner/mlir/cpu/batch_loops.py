@@ -15,11 +15,12 @@ from tuner.mlir.cpu.lowering import EXPORTED
 def with_batch_loops(
     llvm_text: str, partitions: tuple[Partition, ...], strides_bytes: tuple[int, ...]
 ) -> str:
-    """Returns LLVM-dialect text with an added function for each partition of several matrices of a batch.
+    """Returns LLVM-dialect text with a loop over matrices added for each partition of a batch.
 
-    The function, ``partition.called``, calls the partition's ``entry`` once per matrix. ``strides_bytes`` has
-    one stride per pointer argument: the bytes from one matrix to the next. Without such a partition the text
-    is unchanged.
+    A partition is the share of one thread: its function ``entry`` computes one matrix of the batch. For a
+    partition with ``matrices`` > 1 a function ``partition.called`` is added, which calls ``entry`` once per
+    matrix, from the matrix that its pointer arguments point to. ``strides_bytes`` has one number per pointer
+    argument: the bytes from one matrix to the next. Without such a partition the text is returned unchanged.
     """
     looped = {partition.called: partition for partition in partitions if partition.matrices > 1}
     if not looped:

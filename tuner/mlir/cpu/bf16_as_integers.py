@@ -40,7 +40,11 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 
 
 def store_bf16_as_integers(module: ir.Module) -> None:
-    """Rewrites the host functions of a module in LLVM dialect, in place."""
+    """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
+
+    ``module`` holds ``llvm.func`` ops in LLVM dialect. Results are rounded to nearest even; only constants
+    keep the type bf16. Dot products of AVX512-BF16 are not handled.
+    """
     functions = [op.operation for op in module.body.operations if op.operation.name == "llvm.func"]
     for op in [op for function in functions for op in walk_where(function, _touches)]:
         if op.name == CONSTANT:

@@ -18,7 +18,11 @@ VECTOR_LIMIT_BYTES = 2048
 
 
 def reject_what_crashes_the_jit(llvm_text: str) -> None:
-    """Raises CandidateError(RESOURCES) for unresolved symbols and vectors above VECTOR_LIMIT_BYTES."""
+    """Raises CandidateError(RESOURCES) for code that would crash the JIT or take the JIT seconds to compile.
+
+    ``llvm_text`` is a module in LLVM dialect. Rejected are a declared function that is not one of
+    ``RESOLVABLE``, which would be an unresolved symbol, and a vector type wider than ``VECTOR_LIMIT_BYTES``.
+    """
     missing = sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
     if missing:
         raise CandidateError(

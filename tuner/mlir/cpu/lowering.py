@@ -25,7 +25,11 @@ BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay 
 
 
 def lower_to_llvm(module: ir.Module) -> str:
-    """Lowers in place and returns LLVM-dialect text for the JIT. Raises CandidateError(COMPILE)."""
+    """Lowers a transformed payload to LLVM dialect in place; returns the text of the module for the JIT.
+
+    ``module`` holds functions on memrefs of static sizes; each becomes an entry point that takes bare
+    pointers. Raises CandidateError(COMPILE) where a pass fails, for example on ops of tensors.
+    """
     for op in module.body.operations:
         if op.operation.name == "func.func":
             op.attributes[EXPORTED] = ir.UnitAttr.get()
@@ -36,9 +40,11 @@ def lower_to_llvm(module: ir.Module) -> str:
 
 
 def jit_text(module: ir.Module) -> str:
-    """Returns a lowered module as text that the JIT compiles on every processor, bf16 stored as integers.
+    """Returns the text of a module in LLVM dialect for the JIT, with bf16 stored as 16-bit integers.
 
-    Exported functions have ``no-builtins``, so that LLVM does not replace their loops by library calls.
+    The module is changed in place. Code with a dot product of AVX512-BF16 keeps bf16, since it needs a
+    processor that has AVX512-BF16. In the text, exported functions get ``no-builtins``, so that LLVM does not
+    replace their loops by library calls.
     """
     text = str(module)
     if BF16 in text and BF16_DOT not in text:

@@ -22,5 +22,5 @@ NO_BUILTINS = 'passthrough = ["no-builtins"]'
 
 
 def cpu_compiler() -> Compiler:
-    """Returns the pinned wheels and the hash of the CPU compiler's sources."""
+    """Returns what identifies the CPU compiler: versions of the MLIR wheels, and a hash of its sources."""
     return Compiler(llvm_version(), packages(), sources_sha256(CPU_SOURCES))

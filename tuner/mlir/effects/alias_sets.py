@@ -18,7 +18,13 @@ STRUCTURED = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch"})
 
 
 class AliasSets:
-    """A partition of a function's memrefs, except memrefs inside of ops that are not ``STRUCTURED``."""
+    """The alias sets of a function: buffers that control flow may exchange for one another are in one set.
+
+    A buffer is an argument of the function, an allocation or a global; two arguments are two buffers. Each
+    memref of the function, a view too, belongs to the set of the buffers that the memref may be a view of.
+    Left out are memrefs inside of ops with regions that are not ``STRUCTURED`` (scf.for, scf.while, scf.if,
+    scf.index_switch).
+    """
 
     def __init__(self, function: Op) -> None:
         """Unifies the roots of every memref. Raises CandidateError(COMPILE) if an origin is unknown."""
@@ -31,23 +37,32 @@ class AliasSets:
         self._number = {leader: number for number, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
-        """Returns the number of a memref's alias set, counted from 0 in the order of the function."""
+        """Returns the number of the alias set of memref ``value``; sets are numbered from 0.
+
+        Raises KeyError for a memref that is not known (``knows``).
+        """
         return self._number[self._find(self._roots[value][0])]
 
     def knows(self, value: Value) -> bool:
-        """Returns whether a memref is in the partition: the function had it when the partition was made."""
+        """Returns whether ``value`` is one of the function's memrefs that were found at construction."""
         return value in self._roots
 
     def roots_of(self, value: Value) -> tuple[Value, ...]:
-        """Returns the buffers that ``value``, a memref of the partition, may be a view of."""
+        """Returns the buffers (arguments, allocations, globals) that memref ``value`` may be a view of.
+
+        Raises KeyError for a memref that is not known (``knows``).
+        """
         return self._roots[value]
 
     def roots(self) -> list[Value]:
-        """Returns all buffers of the function, in its order."""
+        """Returns all buffers of the function (arguments, allocations, globals), in program order."""
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:
-        """Returns whether the memref's alias set is a single buffer, so that the memref is a view of it."""
+        """Returns whether the alias set of memref ``value`` has one buffer only: ``value`` is a view of it.
+
+        Raises KeyError for a memref that is not known (``knows``).
+        """
         leader = self._find(self._roots[value][0])
         return [self._find(root) == leader for root in self._leader].count(True) == 1
 
@@ -65,7 +80,11 @@ class AliasSets:
 
 
 def structured_operations(block: Block) -> Iterator[Op]:
-    """Yields the ops of a block and those nested in its structured control flow, in pre-order."""
+    """Yields the ops of a block in pre-order, with those nested in ``STRUCTURED`` control flow.
+
+    ``STRUCTURED``: scf.for, scf.while, scf.if, scf.index_switch. Any other op with regions is yielded without
+    the ops nested in it.
+    """
     for op in list(block.operations):
         yield op.operation
         if op.operation.name in STRUCTURED:
@@ -75,7 +94,11 @@ def structured_operations(block: Block) -> Iterator[Op]:
 
 
 def buffers_of(function: Op) -> Iterator[Value]:
-    """Yields a function's memrefs (arguments, results, block arguments), definitions before uses."""
+    """Yields all memref values of a function, views too: its arguments, op results and block arguments.
+
+    A value comes before its uses. Memrefs inside of ops with regions that are not ``STRUCTURED`` are left
+    out.
+    """
     block = function.regions[0].blocks[0]
     yield from (argument for argument in block.arguments if is_buffer(argument.type))
     for op in structured_operations(block):
@@ -90,5 +113,5 @@ def _buffers(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def block_of(root: Value) -> Block:
-    """Returns the block at whose end the buffer ``root`` goes out of scope."""
+    """Returns the block in which the buffer ``root`` is defined, by an op or as an argument of the block."""
     return root.owner if isinstance(root.owner, ir.Block) else root.owner.operation.block

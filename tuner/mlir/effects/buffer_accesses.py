@@ -31,7 +31,10 @@ FORWARDING = frozenset(
 
 @dataclass(frozen=True)
 class Accesses:
-    """The buffer parts that an op, or a sequence of ops, reads and writes."""
+    """The parts of buffers that an op, or a sequence of ops, reads and writes; false where there are none.
+
+    With ``is_unknown``, any buffer may be accessed in addition.
+    """
 
     reads: frozenset[BufferPart] = frozenset()
     writes: frozenset[BufferPart] = frozenset()
@@ -42,7 +45,11 @@ class Accesses:
         return bool(self.reads or self.writes or self.is_unknown)
 
     def conflicts_with(self, other: "Accesses") -> bool:
-        """Returns whether one of the two writes what the other reads or writes (Bernstein 1966)."""
+        """Returns whether one of the two may write what the other reads or writes (Bernstein 1966).
+
+        Two conflicting ops must run in order. An unknown access conflicts with every access that is not
+        empty.
+        """
         if self.is_unknown or other.is_unknown:
             return bool(self) and bool(other)
         return (
@@ -57,7 +64,7 @@ WRITES_WHOLE = Effect(reads=False, writes=True, is_bounded=False)
 
 
 def union(parts: Iterable[Accesses]) -> Accesses:
-    """Returns the union of several accesses."""
+    """Returns all reads and writes of ``parts`` as one ``Accesses``; unknown where one part is unknown."""
     reads: set[BufferPart] = set()
     writes: set[BufferPart] = set()
     is_unknown = False
@@ -69,22 +76,33 @@ def union(parts: Iterable[Accesses]) -> Accesses:
 
 
 def is_device_work(op: Op) -> bool:
-    """Returns whether the device executes the op; the host allocates pinned memory."""
+    """Returns whether the GPU executes ``op``: a kernel launch, a copy, a fill, an allocation or a free.
+
+    False for any other op, and for a ``gpu.alloc`` of pinned memory (``host_shared``), which the host
+    executes.
+    """
     return op.name in DEVICE_OPS and SHARED not in op.attributes
 
 
 def has_device_work(op: Op) -> bool:
-    """Returns whether the device executes the op or an op nested in its regions."""
+    """Returns whether the GPU executes ``op`` or an op nested in its regions (see ``is_device_work``)."""
     return any(map(is_device_work, inside(op)))
 
 
 def device_accesses(op: Op, effects: KernelEffects) -> Accesses:
-    """Returns the accesses by the device of this op and of the ops nested in its regions."""
+    """Returns what the GPU reads and writes when it executes ``op`` and the ops nested in its regions.
+
+    ``effects`` describes the kernels of the module, for launches. An allocation or a free counts as a write.
+    Raises CandidateError(COMPILE) for a memref of unknown origin.
+    """
     return union(_of_device_op(inner, effects) for inner in inside(op) if is_device_work(inner))
 
 
 def host_accesses(op: Op) -> Accesses:
-    """Returns the accesses by the host itself of this op and of the ops nested in its regions."""
+    """Returns what the host reads and writes when it executes ``op`` and the ops nested in its regions.
+
+    Ops that the GPU executes are left out. Raises CandidateError(COMPILE) for a memref of unknown origin.
+    """
     hosts = (inner for inner in inside(op) if inner.name not in DEVICE_OPS | FORWARDING)
     return union(_of_host_op(inner) for inner in hosts)
 

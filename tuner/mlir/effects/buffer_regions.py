@@ -21,18 +21,23 @@ MAX_TERMS = 1000  # partial sums of one overlap test; row-major arrays need only
 
 @dataclass(frozen=True)
 class StridedRegion:
-    """The elements ``offset + sum(index[d] * strides[d])`` for ``0 <= index[d] < sizes[d]``."""
+    """The elements of a buffer that a memref type of static offset, sizes and strides spans.
+
+    Their positions, in elements from the start of the buffer, are ``offset + sum(index[d] * strides[d])`` for
+    all ``0 <= index[d] < sizes[d]``.
+    """
 
     offset: int
     sizes: tuple[int, ...]
     strides: tuple[int, ...]  # in elements; may be negative
 
     def overlaps(self, other: "StridedRegion") -> bool:
-        """Returns whether the regions share an element; True also where MAX_TERMS are too few to decide.
+        """Returns whether two regions of one buffer share an element; True also where the search is cut off.
 
         A dependence test: ``offset + sum(i[d] * strides[d])`` of both must be equal for some indices within
         their sizes. That is a linear Diophantine equation in bounded variables, solved by search with
-        Banerjee's bounds (Banerjee, "Dependence Analysis for Supercomputing", 1988).
+        Banerjee's bounds (Banerjee, "Dependence Analysis for Supercomputing", 1988). The search is cut off
+        after ``MAX_TERMS`` partial sums.
         """
         if 0 in self.sizes or 0 in other.sizes:
             return False
@@ -45,12 +50,12 @@ class StridedRegion:
 
     @property
     def first(self) -> int:
-        """Returns the lowest position in the buffer of any element; no size may be 0."""
+        """Returns the lowest position of an element, counted from the buffer's start; no size may be 0."""
         return self.offset + sum(min(0, each) for each in self._spans())
 
     @property
     def last(self) -> int:
-        """Returns the highest position in the buffer of any element; no size may be 0."""
+        """Returns the highest position of an element, counted from the buffer's start; no size may be 0."""
         return self.offset + sum(max(0, each) for each in self._spans())
 
     def _spans(self) -> list[int]:
@@ -59,23 +64,27 @@ class StridedRegion:
 
 @dataclass(frozen=True)
 class BufferPart:
-    """Elements of one buffer that an op reads or writes."""
+    """The elements of the buffer ``root`` that an op reads or writes; ``region`` None: up to all elements."""
 
     root: Value
     region: StridedRegion | None = None  # None: unknown, up to the whole buffer
 
     def overlaps(self, other: "BufferPart") -> bool:
-        """Returns whether the two parts may share memory."""
+        """Returns whether two parts may share an element; False only where they are proved to be disjoint.
+
+        Parts of different buffers are disjoint.
+        """
         if self.root != other.root:
             return False
         return self.region is None or other.region is None or self.region.overlaps(other.region)
 
 
 def region_of(buffer: Value) -> StridedRegion | None:
-    """Returns a region of the memref's buffer that contains all elements of the memref; None if not known.
+    """Returns a region that contains all elements of a memref, in the buffer that the memref is a view of.
 
-    A view with a dynamic offset lies within its source view; the region of a memref that control flow yields
-    is not known.
+    The region is that of the memref's type or, where its offset, sizes or strides are dynamic, of the closest
+    enclosing view of static type. None where it is not known: without such a view, and for a memref that
+    control flow, a select or ``memref.view`` gives.
     """
     found = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:

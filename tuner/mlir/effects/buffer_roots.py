@@ -35,9 +35,9 @@ def is_buffer(kind: Type) -> bool:
 def roots_of(value: Value) -> tuple[Value, ...]:
     """Returns the buffers that a memref may be a view of: one, unless control flow or a select chooses.
 
-    A root is an argument of the function, or the result of an op of ``SOURCES``; all ``memref.get_global`` of
-    one symbol have one root, the first ``memref.get_global`` of the symbol in the function.
-    Raises CandidateError(COMPILE) for a memref of any other op: its result may alias an operand.
+    A buffer is given as an argument of the function, or as the result of an op of ``SOURCES`` (allocations,
+    globals, casts of descriptors). All ``memref.get_global`` of one symbol count as the first of them in the
+    function. Raises CandidateError(COMPILE) for a memref of any other op: the result may alias an operand.
     """
     origins = origins_of(value)
     for origin in origins:
@@ -46,7 +46,11 @@ def roots_of(value: Value) -> tuple[Value, ...]:
 
 
 def origins_of(value: Value) -> tuple[Value, ...]:
-    """Returns the memrefs at which the backward search ends, including memrefs of unknown origin."""
+    """Returns the memrefs at which the backward search from ``value`` ends, each once.
+
+    The search follows views, scf control flow and ``arith.select``. It ends at allocations, globals and
+    arguments, and also, without an error, at results of ops that it does not know.
+    """
     roots: dict[Value, None] = {}
     seen: set[Value] = set()
     open_values = [value]
@@ -64,7 +68,7 @@ def origins_of(value: Value) -> tuple[Value, ...]:
 
 
 def described(value: Value) -> str:
-    """Returns a value's name for a message, as MLIR prints the value: ``%alloc of memref.alloc``."""
+    """Returns the description of a value for a message: "%alloc of memref.alloc", or "argument %arg0"."""
     name = value.get_name()
     if isinstance(value.owner, ir.Block):
         return f"argument {name}"

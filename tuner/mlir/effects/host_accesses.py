@@ -24,10 +24,11 @@ ESCAPES = frozenset({"memref.extract_aligned_pointer_as_index", "memref.realloc"
 
 
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:
-    """Returns the op's effects on buffers that are defined outside of it.
+    """Returns what an op on the host may do to each memref that it uses and that is defined outside of it.
 
-    An op with regions may read and write every buffer used inside of them; ops of linalg are exempt.
-    Raises CandidateError(COMPILE) for an op through which the address of a buffer escapes.
+    An op with regions may read and write every memref used inside of them, except that for ops of linalg the
+    effects on operands are known. Memrefs that are neither read nor written are left out. Raises
+    CandidateError(COMPILE) for an op through which the address of a memref escapes.
     """
     effects = [(value, ANYTHING) for value in _used_inside(op)]
     if not list(op.regions) or op.name.startswith("linalg."):
@@ -37,7 +38,10 @@ def host_effects(op: Op) -> tuple[EffectInstance, ...]:
 
 
 def is_overwritten(op: Op, buffer: Value) -> bool:
-    """Returns whether the op is known to overwrite all of a memref without reading it."""
+    """Returns whether ``op`` is known to overwrite all of memref ``buffer`` unread: a ``linalg.fill`` of it.
+
+    False: not known, not that some elements stay.
+    """
     return bool(op.name == "linalg.fill" and len(op.operands) == 2 and op.operands[1] == buffer)
 
 
@@ -71,10 +75,11 @@ def _used_inside(op: Op) -> list[Value]:
 
 
 def reject_device_code(function: Op, structured: set[Op]) -> None:
-    """Raises CandidateError(COMPILE) for GPU ops other than synchronous launches in ``structured``.
+    """Raises CandidateError(COMPILE) for GPU ops of a host function that the memory analysis cannot follow.
 
-    ``gpu.alloc`` and ``gpu.dealloc`` are accepted: those that remain here are of memory that the host can
-    access too.
+    Allowed are ``gpu.launch_func`` ops without async tokens that are among the ops ``structured``, and
+    ``gpu.alloc`` and ``gpu.dealloc``: those that remain at this stage are of memory that the host can access
+    too.
     """
     for op in _with_nested(function):
         if op.name.startswith("gpu.") and op.name not in SHARED_MEMORY and not _is_plain_launch(op):

@@ -19,14 +19,17 @@ CAST = "builtin.unrealized_conversion_cast"  # of a tensor map to its address
 
 
 class EffectInstance(NamedTuple):
-    """An effect on a memref: MLIR's ``MemoryEffects::EffectInstance``."""
+    """A memref and what an op may do to the memref's elements: MLIR's ``MemoryEffects::EffectInstance``."""
 
     value: Value
     effect: Effect
 
 
 class KernelEffects:
-    """Effect summaries of all kernels of a module, as the module is at construction."""
+    """What each kernel (``gpu.func``) of a module reads and writes through each of its arguments.
+
+    Computed at construction; only ``overwrites`` reads the kernels again, so they must still exist.
+    """
 
     def __init__(self, module: ir.Module) -> None:
         """Summarizes every ``gpu.func`` of the module."""
@@ -38,7 +41,11 @@ class KernelEffects:
         self._effects = {name: _effects_of_arguments(function) for name, function in self._kernels.items()}
 
     def overwrites(self, launch: Op, value: Value) -> bool:
-        """Returns whether a launch is known to store every element of memref ``value`` and to read none."""
+        """Returns whether a launch is proved to store every element of memref ``value`` and to read none.
+
+        False where that is not proved, where the kernel is not in the module, and where ``value`` is not
+        exactly one argument of the launch.
+        """
         kernel = self._kernels.get(str(launch.attributes["kernel"]))
         numbers = [number for number, each in enumerate(operands(launch, ARGUMENTS)) if each == value]
         if kernel is None or len(numbers) != 1:
@@ -47,9 +54,9 @@ class KernelEffects:
         return not effect.reads and overwrites(launch, kernel, numbers[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
-        """Returns the effects of a ``gpu.launch_func`` on its arguments, in order, without scalars.
+        """Returns what a ``gpu.launch_func`` may do to each of its arguments, in order; scalars are left out.
 
-        A kernel without a body in this module may read and write every argument.
+        A kernel without a body in the module may read and write every argument.
         """
         values = operands(launch, ARGUMENTS)
         effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))
@@ -58,7 +65,7 @@ class KernelEffects:
 
 
 def effect_of(buffer: Value) -> Effect:
-    """Returns the union of the effects of all uses of a memref, or of a TMA descriptor of a memref."""
+    """Returns the union of the effects of all uses of a memref and of its views, or of a TMA descriptor."""
     effects = [effect_of_use(use.owner.operation, use.operand_number) for use in buffer.uses]
     return Effect(
         any(effect.reads for effect in effects),
@@ -68,7 +75,7 @@ def effect_of(buffer: Value) -> Effect:
 
 
 def is_number(kind: Type) -> bool:
-    """Returns whether a type is a scalar or a vector, which a launch passes by value."""
+    """Returns whether a launch passes values of a type by value: scalars (also complex) and vectors."""
     return isinstance(kind, ir.IntegerType | ir.IndexType | ir.FloatType | ir.VectorType | ir.ComplexType)
 
 
@@ -79,7 +86,11 @@ def _effects_of_arguments(function: Op) -> tuple[Effect, ...]:
 
 
 def effect_of_use(op: Op, number: int) -> Effect:
-    """Returns the effect of ``op`` on the memref operand ``number``; for a view, that of the view's uses."""
+    """Returns what ``op`` may do to its memref operand ``number``, counted from 0.
+
+    Where ``op`` creates a view of the operand, the result is the union of the effects of all uses of the
+    view.
+    """
     if op.name not in VIEWS and op.name != CAST:
         return effect_on_operand(op, number)
     effect = effect_of(op.results[0])

@@ -47,7 +47,7 @@ WRITES_ATTRIBUTE = "writes"
 
 
 class Effect(NamedTuple):
-    """What an op may do to the elements of a memref."""
+    """What an op may do to a memref: read elements, write elements, access memory outside of the memref."""
 
     reads: bool
     writes: bool
@@ -59,7 +59,11 @@ READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=Tru
 
 
 def effect_on_operand(op: Op, number: int) -> Effect:
-    """Returns the effect of ``op``, which must not be a view, on its operand ``number``, a memref."""
+    """Returns what ``op`` may do to the memref that is its operand ``number``, counted from 0.
+
+    An op that is not in the tables of this module may read and write. For an op that creates a view, use
+    ``kernel_effects.effect_of_use``: the uses of the view are not followed here.
+    """
     effect = _effect_on_operand(op, number)
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
@@ -82,5 +86,5 @@ def _effect_on_operand(op: Op, number: int) -> Effect:
 
 
 def _prints(op: Op) -> bool:
-    """Returns whether an op calls a function of MLIR's runner, all of which print their arguments."""
+    """Returns whether an op calls a function of MLIR's runner; none of them writes to an argument."""
     return op.name == "func.call" and is_runner_function(callee_of(op))

@@ -1,4 +1,4 @@
-"""Proves that a launch stores every element of a buffer, so that none of its old contents remain.
+"""Proves that a launch stores every element of a buffer, so that none of the buffer's old contents remain.
 
 Takes an outlined kernel and its launch of constant sizes. Two forms are proved: stores that every thread
 executes once, at indices that are linear in its ids and cover the whole buffer (a mixed radix), and the form
@@ -26,7 +26,8 @@ Linear = dict[str, int]  # a linear form: block or thread id, or "" for the cons
 def overwrites(launch: Op, kernel: Op, number: int) -> bool:
     """Returns whether a launch is proved to store every element of its memref argument ``number``.
 
-    False: not proved. That includes a memref of dynamic shape and a kernel of several blocks.
+    ``launch`` is a ``gpu.launch_func``, ``kernel`` its ``gpu.func``; arguments count from 0. False: not
+    proved, as for a memref of dynamic shape or a kernel of several blocks. Loads are not looked at.
     """
     reading = _Reading(launch, kernel)
     blocks = list(kernel.regions[0].blocks)

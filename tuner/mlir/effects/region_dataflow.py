@@ -12,7 +12,10 @@ BRANCHES = frozenset({"scf.if", "scf.index_switch"})
 
 
 def is_carried(value: Value) -> bool:
-    """Returns whether a value is a result or block argument to which scf control flow forwards values."""
+    """Returns whether ``value`` is a result or block argument to which scf control flow forwards values.
+
+    The index of an ``scf.for`` is not.
+    """
     if isinstance(value.owner, ir.Block):
         op = value.owner.owner.operation
         return bool(op.name == "scf.while" or (op.name == "scf.for" and value.arg_number > 0))
@@ -20,7 +23,10 @@ def is_carried(value: Value) -> bool:
 
 
 def sources_of(value: Value) -> list[Value]:
-    """Returns the values that control flow forwards directly to ``value``, for which ``is_carried`` holds."""
+    """Returns the values that scf control flow may forward directly to ``value``: initial and yielded values.
+
+    ``value`` must be a result or block argument for which ``is_carried`` is true.
+    """
     if not isinstance(value.owner, ir.Block):
         return _sources_of_result(value.owner.operation, value.result_number)
     op = value.owner.owner.operation
@@ -32,12 +38,12 @@ def sources_of(value: Value) -> list[Value]:
 
 
 def terminator_of(op: Op, region: int) -> Op:
-    """Returns the last operation of a region's only block."""
+    """Returns the last op of the only block of the op's region number ``region``, counted from 0."""
     return last_of(op.regions[region].blocks[0])
 
 
 def last_of(block: Block) -> Op:
-    """Returns the last operation of a block."""
+    """Returns the last op of a block, which is its terminator where the block has one."""
     return block.operations[len(block.operations) - 1].operation
 
 

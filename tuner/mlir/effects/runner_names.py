@@ -41,5 +41,8 @@ RUNNER_FUNCTIONS = frozenset({*PRINTED_SCALARS, *CLOCKS, *MEMREFS, *SHAPES})
 
 
 def is_runner_function(symbol: str) -> bool:
-    """Returns whether a symbol is a runner function, with or without the prefix of its C interface."""
+    """Returns whether a symbol names a function of MLIR's runner libraries, such as ``printMemrefF32``.
+
+    The prefix of the C interface, ``_mlir_ciface_``, may precede the name.
+    """
     return symbol.removeprefix(C_INTERFACE) in RUNNER_FUNCTIONS
