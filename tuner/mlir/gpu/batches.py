@@ -36,7 +36,12 @@ SEGMENTS = "operandSegmentSizes"
 
 
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:
-    """Records on each ``gpu.func`` the bytes of one matrix per parameter, and the grid size along z."""
+    """Records on each ``gpu.func``, as attributes, what ``choose_matrices`` needs to extend it to a batch.
+
+    ``host`` has the launches and buffers of one matrix pair. Recorded are, per parameter, the bytes from one
+    matrix to the next (0 for a tensor map and for the bias, which all matrices share), and the size of the
+    grid along z.
+    """
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = {launch.kernel: launch for launch in host.launches}
     for function in walk(module, "gpu.func"):
@@ -47,7 +52,11 @@ def note_batches(module: ir.Module, host: LaunchSequence) -> None:
 
 
 def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
-    """Returns the launches and buffers of the whole batch."""
+    """Returns the launches and buffers of ``batch`` matrix pairs, made from those of one matrix pair.
+
+    The grid's size along z and the bytes of each buffer but the bias are multiplied by ``batch``; tensor maps
+    get the matrix as their outermost dimension.
+    """
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = tuple(_widened(launch, sizes, batch) for launch in host.launches)
     buffers = tuple(
@@ -58,9 +67,10 @@ def for_every_matrix(host: LaunchSequence, batch: int) -> LaunchSequence:
 
 
 def choose_matrices(module: ir.Module) -> None:
-    """Makes kernels marked by ``note_batches`` compute the matrix that their block's z selects.
+    """Rewrites kernels, in place: each block computes the matrix of the batch that its index z selects.
 
-    Takes kernels in LLVM dialect with bare pointers.
+    Takes kernels in LLVM dialect with bare pointers. Rewritten are the kernels with the attributes of
+    ``note_batches``, which are removed.
     """
     for function in walk(module, "llvm.func"):
         if BYTES in function.attributes:

@@ -19,7 +19,10 @@ CAST = "builtin.unrealized_conversion_cast"
 
 @dataclass(frozen=True)
 class Requirement:
-    """The chips that have the instruction for ops whose names start with ``prefix``."""
+    """What a chip needs to execute ops whose names start with ``prefix``: the least compute capability.
+
+    With ``is_specific``, also a name that ends in "a", such as sm_90a.
+    """
 
     prefix: str  # of the op's name
     capability: int  # the lowest compute capability, major * 10 + minor
@@ -27,11 +30,15 @@ class Requirement:
     words: str = ""  # of inline PTX: a part of its text; "" for any op of the prefix
 
     def is_of(self, op: Op) -> bool:
-        """Returns whether an op, whose name has the prefix, needs the instruction."""
+        """Returns whether the requirement applies to an op whose name has the prefix.
+
+        Inline PTX must contain the text ``words``; without ``words`` the requirement applies to every such
+        op.
+        """
         return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
-        """Returns whether the chip has the instruction."""
+        """Returns whether the chip meets the requirement."""
         return chip.capability >= self.capability and (chip.is_specific or not self.is_specific)
 
 
@@ -57,7 +64,11 @@ REQUIREMENTS = (
 
 
 def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
-    """Raises CandidateError(COMPILE) for the first operation without an instruction on the chip."""
+    """Raises CandidateError(COMPILE) if an op in a ``gpu.module`` needs an instruction that ``chip`` lacks.
+
+    Checked are the ops of ``REQUIREMENTS``. The message has the location of an op and the chips that could
+    execute it.
+    """
     unmet = [requirement for requirement in REQUIREMENTS if not requirement.allows(chip)]
     for name, ops in _device_operations(module).items():
         for requirement in unmet:
@@ -68,10 +79,11 @@ def reject_what_the_chip_lacks(module: ir.Module, chip: Chip) -> None:
 
 
 def reject_what_was_not_lowered(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for an op that the lowering to NVVM left, or a call of a library.
+    """Raises CandidateError(COMPILE) if a ``gpu.module`` has an op that was not lowered, or calls a library.
 
-    Translation would fail too, but its message names only the type cast that remains. A call of a library,
-    such as libdevice for ``math.exp``, would otherwise be found only by ptxas or at launch.
+    Lowered ops are those of the LLVM and NVVM dialects. Translation would fail too, but its message names
+    only the type cast that remains. A call of a library, such as libdevice for ``math.exp``, would otherwise
+    be found only by ptxas or at launch.
     """
     operations = _device_operations(module)
     missing = {name_of(op): op for op in operations.get("llvm.func", ()) if _is_missing(op)}

@@ -27,7 +27,7 @@ EXPAND = """module attributes {transform.with_named_sequence} {
 
 
 def expand_composed_ops(module: ir.Module) -> None:
-    """Expands ``gpu.global_id`` and 64-bit ``gpu.shuffle`` of all kernels in place."""
+    """Replaces ``gpu.global_id`` and 64-bit ``gpu.shuffle`` of all kernels by simpler ops, in place."""
     if not walk(module, *COMPOSED):
         return
     script = ir.Module.parse(EXPAND)

@@ -22,7 +22,11 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def propagate_constant_arguments(module: ir.Module) -> int:
-    """Rewrites kernels that use ``gpu.dynamic_shared_memory``; returns how many arguments were constant."""
+    """Replaces kernel arguments that are one constant in all launches; returns how many there were.
+
+    Changes in place the kernels that use ``gpu.dynamic_shared_memory``, and no other kernel. The arguments
+    stay, without uses.
+    """
     found = 0
     for function in walk(module, "gpu.func"):
         if walk(function, DYNAMIC):

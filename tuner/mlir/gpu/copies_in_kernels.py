@@ -33,7 +33,11 @@ UNIFORM = VIEWS | {
 
 
 def expand_copies(module: ir.Module) -> int:
-    """Expands the copies of every kernel; returns how many were distributed over a block's threads."""
+    """Replaces each ``memref.copy`` in kernels by loops; returns how many the threads of a block share.
+
+    The threads of a block share a copy of shared memory between two barriers, with operands that are the same
+    in all threads: each thread copies a part. Any other copy is done whole by each thread.
+    """
     shared = 0
     for function in walk(module, "gpu.func"):
         for op in walk(function, "memref.copy"):

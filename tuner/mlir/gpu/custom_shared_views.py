@@ -25,7 +25,11 @@ BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 
 @dataclass(frozen=True)
 class CustomSharedViews:
-    """The minimum of dynamic shared memory that a launch of one kernel must request."""
+    """The dynamic shared memory that the views in the body of one kernel need at least.
+
+    A launch of the kernel must request ``bytes``. ``unbounded`` names an access at a position that is not
+    constant.
+    """
 
     kernel: str
     bytes: int  # to the end of the last view with a constant position; 0 without such a view
@@ -34,7 +38,7 @@ class CustomSharedViews:
 
 
 def custom_shared_views(function: Op) -> CustomSharedViews:
-    """Returns the views of dynamic shared memory in a ``gpu.func``."""
+    """Returns the dynamic shared memory that the views in a ``gpu.func`` need; changes nothing."""
     size, furthest, unbounded = 0, "", ""
     for block in walk(function, DYNAMIC):
         for use in block.results[0].uses:
@@ -48,10 +52,11 @@ def custom_shared_views(function: Op) -> CustomSharedViews:
 
 
 def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
-    """Returns the bytes that a launch requests for the kernel's own views; None if known only at run time.
+    """Returns the bytes of dynamic shared memory that a launch requests; None if known only at run time.
 
-    A launch without a request gets what the views need. Raises CandidateError: RESOURCES for a launch that
-    requests less than that, COMPILE for a launch without a request where the need is not known.
+    ``launch`` is a ``gpu.launch_func`` of the kernel that ``views`` describes. Without a request, the result
+    is what the views need. Raises CandidateError: RESOURCES for a request of less than that, COMPILE for a
+    launch without a request if the position of a view is not constant.
     """
     asked = shared_bytes_operand(launch)
     if asked is None:

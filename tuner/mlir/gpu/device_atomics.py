@@ -17,7 +17,10 @@ MONOTONIC = 2  # LLVM's AtomicOrdering, "relaxed" in PTX
 
 
 def relax_reductions(module: ir.Module) -> int:
-    """Relaxes every ``llvm.atomicrmw`` whose result has no use; returns how many."""
+    """Gives each ``llvm.atomicrmw`` without a used result relaxed order at device scope; returns how many.
+
+    Changes ``module`` in place; an atomic operation whose result is used stays as it is.
+    """
     unread = [op for op in walk(module, "llvm.atomicrmw") if not list(op.results[0].uses)]
     for op in unread:
         op.attributes["ordering"] = ir.Attribute.parse(f"{MONOTONIC} : i64")

@@ -18,7 +18,11 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def use_dynamic_shared_globals(module: ir.Module) -> None:
-    """Replaces shared-memory globals of no elements in all kernels, in place, and erases the globals."""
+    """Replaces shared-memory globals without elements by dynamic shared memory in all kernels, in place.
+
+    Such a global (``memref<0xf16, #gpu.address_space<workgroup>>``) is CUDA's ``extern __shared__``. Its uses
+    become views of ``gpu.dynamic_shared_memory`` at offset 0; the globals are erased.
+    """
     for holder in walk(module, "gpu.module"):
         for get in walk(holder, "memref.get_global"):
             if _is_dynamic(get.results[0].type):

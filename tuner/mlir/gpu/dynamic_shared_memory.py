@@ -37,7 +37,7 @@ ALIGNMENT_BYTES = 128
 
 @dataclass(frozen=True)
 class SharedBlock:
-    """Size and alignment of the dynamic shared memory of one kernel."""
+    """Size and alignment, both in bytes, of the dynamic shared memory of one kernel."""
 
     kernel: str
     bytes: int
@@ -45,9 +45,12 @@ class SharedBlock:
 
 
 def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[SharedBlock, ...]:
-    """Rewrites every kernel and its launches; returns the block of each kernel.
+    """Packs the shared memory of each kernel into one dynamic block; returns the block of each kernel.
 
-    Raises CandidateError(RESOURCES) for a kernel that needs more than ``limit_bytes``.
+    Allocations in workgroup memory and workgroup attributions become views of ``gpu.dynamic_shared_memory``,
+    and launches request the bytes; both in place. Raises CandidateError: RESOURCES for a kernel that needs
+    more than ``limit_bytes`` or a launch that requests too little, COMPILE for a buffer that is not static
+    and row-major.
     """
     blocks = []
     for function in walk(module, "gpu.func"):
@@ -61,7 +64,7 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
 
 
 def attributions_of(function: Op) -> list[Value]:
-    """Returns the workgroup attributions of a ``gpu.func``."""
+    """Returns the workgroup attributions of a ``gpu.func``: the block arguments that are shared memory."""
     arguments = list(function.regions[0].blocks[0].arguments)
     first = len(function_type(function).inputs)
     return arguments[first : first + _attribution_count(function)]

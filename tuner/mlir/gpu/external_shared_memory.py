@@ -17,7 +17,10 @@ SYMBOL_PREFIX = "__dynamic_shmem__"  # the name that convert-gpu-to-nvvm gives
 
 
 def make_shared_memory_external(module: ir.Module, alignment_bytes: int) -> int:
-    """Sets linkage and alignment of all symbols of dynamic shared memory; returns how many there were."""
+    """Gives the symbols of dynamic shared memory external linkage and an alignment; returns how many.
+
+    Changes in place the globals that ``convert-gpu-to-nvvm`` created for ``gpu.dynamic_shared_memory``.
+    """
     symbols = [
         op
         for op in walk(module, "llvm.mlir.global")

@@ -53,7 +53,10 @@ FRAGMENT = re.compile(r'!gpu\.mma_matrix<\d+x\d+x(\w+), "(\w+)">')
 
 
 def lower_fragment_elementwise(module: ir.Module) -> None:
-    """Lowers every ``gpu.subgroup_mma_elementwise`` in place. Raises CandidateError(COMPILE)."""
+    """Replaces each ``gpu.subgroup_mma_elementwise`` by one op per register of the fragment, in place.
+
+    Raises CandidateError(COMPILE) for an operation or an element type that is not supported (``ALLOWED``).
+    """
     for op in walk(module, ELEMENTWISE):
         kind = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
         _lower(op, kind)

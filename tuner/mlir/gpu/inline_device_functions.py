@@ -24,7 +24,11 @@ ALLOWED = "a function of its gpu.module with one block, which does not call itse
 
 
 def inline_device_functions(module: ir.Module) -> None:
-    """Inlines all calls in every ``gpu.module``, in place. Raises CandidateError(COMPILE)."""
+    """Inlines the functions that kernels of a ``gpu.module`` call, and erases all of its functions, in place.
+
+    Raises CandidateError(COMPILE) for a call of a function that is recursive, has no body or has several
+    blocks.
+    """
     for holder in walk(module, "gpu.module"):
         functions = {name_of(op): op for op in walk(holder, FUNCTION)}
         for caller in walk(holder, KERNEL):

@@ -22,7 +22,11 @@ SEGMENTS = "operandSegmentSizes"
 
 
 def keep_intrinsics(module: ir.Module) -> int:
-    """Replaces every rejected intrinsic in kernels by ``llvm.call_intrinsic``; returns how many."""
+    """Replaces math intrinsics that ``convert-gpu-to-nvvm`` rejects by ``llvm.call_intrinsic``, in place.
+
+    Returns how many. LLVM translates both forms to the same intrinsic. ``arith.maxnumf`` and
+    ``arith.minnumf``, for which the pass would call libdevice, are replaced too.
+    """
     kept = {**{PREFIX + name: name for name in REJECTED}, **OF_ARITH}
     ops = [op for holder in walk(module, "gpu.module") for op in walk(holder, *kept)]
     for op in ops:

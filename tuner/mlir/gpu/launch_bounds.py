@@ -23,9 +23,11 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 
 
 def outline_with_bounds(module: ir.Module, pipeline: str) -> None:
-    """Outlines kernels by ``pipeline``, and copies the bounds of each launch to its kernel.
+    """Outlines kernels by running ``pipeline``, and copies the launch bounds of each launch to its kernel.
 
-    The pipeline must keep the order of launches.
+    ``pipeline`` is a textual pass pipeline, which must keep the order of launches. The bounds are attributes
+    of a launch: the minimum number of blocks per multiprocessor, the cluster size, the grid of tiles. Raises
+    CandidateError(COMPILE) where a pass fails.
     """
     launches = walk(module, *LAUNCHES)
     bounds = [

@@ -29,9 +29,10 @@ PRIVATE = "#gpu.address_space<private>"
 
 
 def move_into_launches(module: ir.Module) -> None:
-    """Moves workgroup and private memory that the host allocates into the launches that use it.
+    """Moves workgroup and private memory that the host allocates into the launches that use it, in place.
 
-    Raises CandidateError(COMPILE) for memory that the host uses too.
+    Each launch gets a copy of the allocation and of its views. Raises CandidateError(COMPILE) for memory that
+    the host uses too.
     """
     for op in [op for kind in ALLOCATIONS for op in walk(module, kind)]:
         if _is_of_kernels(op) and not _holders(op, (LAUNCH, KERNEL)):
@@ -39,9 +40,11 @@ def move_into_launches(module: ir.Module) -> None:
 
 
 def declare_launch_memory(module: ir.Module) -> None:
-    """Moves workgroup and private memory into launches, declared as attributions and ``memref.alloca``.
+    """Moves workgroup and private memory into launches (``move_into_launches``), and declares it there.
 
-    Raises CandidateError(COMPILE) for memory that the host uses too.
+    In a launch, static shared memory becomes a workgroup attribution, and any other static ``memref.alloc`` a
+    ``memref.alloca``; their deallocations are dropped. Memory of dynamic size, or aligned to more than
+    ALIGNMENT_BYTES, stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses too.
     """
     move_into_launches(module)
     for launch in walk(module, LAUNCH):
@@ -51,7 +54,10 @@ def declare_launch_memory(module: ir.Module) -> None:
 
 
 def drop_shared_globals(module: ir.Module) -> None:
-    """Erases the host's ``memref.global`` of shared memory; outlined kernels have copies."""
+    """Erases each ``memref.global`` of shared memory outside of ``gpu.module`` ops, in place.
+
+    Outlined kernels have copies in their ``gpu.module``.
+    """
     for op in [each.operation for each in module.body.operations]:
         if op.name == "memref.global" and is_workgroup(ir.TypeAttr(op.attributes["type"]).value):
             op.erase()

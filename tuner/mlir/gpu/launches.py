@@ -36,7 +36,7 @@ HARMLESS = frozenset({"arith.constant", "memref.dealloc", "func.return", "memref
 
 @dataclass(frozen=True)
 class LaunchSequence:
-    """The launches of a module in order, and every buffer that they use."""
+    """The kernel launches of a module in order, and the buffers in global memory that they may use."""
 
     launches: tuple[Launch, ...]
     buffers: tuple[KernelBuffer, ...]  # the problem's buffers first, then scratch
@@ -145,9 +145,11 @@ class _Reader:
 
 
 def read_launches(module: ir.Module, buffers: tuple[KernelBuffer, ...]) -> LaunchSequence:
-    """Returns the launches and buffers of a module; ``buffers`` are the problem's.
+    """Returns a module's kernel launches in order, and their buffers: the problem's, then scratch buffers.
 
-    Raises CandidateError(COMPILE) for host code that is not supported, or a module without a launch.
+    ``buffers`` are the problem's, in the order of the host function's arguments. Raises
+    CandidateError(COMPILE) for host code that is not supported, such as control flow or sizes that are not
+    constant, and for a module without a launch.
     """
     reader = _Reader(buffers, {name_of(each): each for each in walk(module, "gpu.func")})
     for op in module.body.operations:

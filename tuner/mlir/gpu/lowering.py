@@ -69,12 +69,13 @@ TO_PTX_WITH_LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func,gpu-mod
 def lower_to_program(
     module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...], batch: int = 1
 ) -> KernelProgram:
-    """Lowers a module in place to a program with PTX and launches, but no cubin and no resources yet.
+    """Lowers a module with ``gpu.launch`` ops in place; returns a program with PTX, launches and buffers.
 
-    ``buffers`` are the problem's, in the order of the payload function's arguments; the module may add
-    scratch buffers, see ``tuner.mlir.gpu.launches``. The module's context must be the current one. Module and
-    buffers are those of one matrix of a batch, the program computes the whole batch: see
-    ``tuner.mlir.gpu.batches``. Raises CandidateError, stage COMPILE or RESOURCES.
+    The program has no machine code (cubin) and no resources yet. ``buffers`` are the problem's, in the order
+    of the payload function's arguments; the module may add scratch buffers, see ``tuner.mlir.gpu.launches``.
+    Module and buffers are those of one matrix pair; the program computes ``batch`` of them, see
+    ``tuner.mlir.gpu.batches``. The module's context must be the current one. Raises CandidateError, stage
+    COMPILE or RESOURCES.
     """
     host, alignment_bytes = outline(module, chip, buffers)
     note_tensor_maps(module)
@@ -86,9 +87,10 @@ def lower_to_program(
 
 
 def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) -> tuple[LaunchSequence, int]:
-    """Outlines kernels; returns the launches and the alignment of dynamic shared memory in bytes.
+    """Outlines kernels in place; returns the launches and the alignment of dynamic shared memory in bytes.
 
-    The module stays in GPU dialect, with ``dynamic_shared_memory_size`` on every launch.
+    Does what ``outline_kernels`` does, then reads the host code; ``buffers`` are the problem's. The module
+    stays in GPU dialect. Raises CandidateError, stage COMPILE or RESOURCES.
     """
     alignment_bytes = outline_kernels(module, chip)
     reached("kernels", module)
@@ -96,7 +98,11 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 
 
 def outline_launches(module: ir.Module) -> None:
-    """Outlines kernels into one ``gpu.module``, without changes to their bodies."""
+    """Outlines each ``gpu.launch`` to a ``gpu.func``, all in one ``gpu.module``, in place.
+
+    Kernels are simplified, and get the shared memory that the host allocated for them; their ops are not
+    lowered, as ``outline_kernels`` does. Raises CandidateError(COMPILE).
+    """
     name_memory_spaces(module)
     move_into_launches(module)
     if not walk(module, "memref.dealloc"):
@@ -109,9 +115,11 @@ def outline_launches(module: ir.Module) -> None:
 
 
 def outline_kernels(module: ir.Module, chip: Chip) -> int:
-    """Outlines kernels into one ``gpu.module`` and expands the kernels' composed ops and memory.
+    """Outlines kernels as ``outline_launches`` does, and expands their composed ops and memory, in place.
 
-    Returns the alignment of dynamic shared memory in bytes.
+    Composed ops are reductions, copies, warp ids and others; shared memory becomes one dynamic block per
+    kernel. Returns the alignment of dynamic shared memory in bytes, the largest of all kernels. Raises
+    CandidateError, stage COMPILE or RESOURCES.
     """
     outline_launches(module)
     expand_reductions(module)
@@ -139,8 +147,10 @@ def kernels_to_ptx(
 ) -> str:
     """Lowers the only ``gpu.module`` of a module in place to a ``gpu.binary``; returns its PTX.
 
-    With ``bare_pointers`` a kernel takes an address for a memref, else all fields of a descriptor. With
-    ``has_lines`` the PTX has the payload's line of each instruction, as .loc directives.
+    ``alignment_bytes`` is that of dynamic shared memory, as ``outline_kernels`` returns it. With
+    ``bare_pointers`` a kernel takes an address for a memref, else all fields of a descriptor. With
+    ``has_lines`` the PTX has the payload's line of each instruction, as .loc directives. Raises
+    CandidateError(COMPILE).
     """
     name = name_of(walk(module, "gpu.module")[0])
     reject_what_the_chip_lacks(module, chip)  # here the message names the ops that the author wrote
@@ -165,6 +175,6 @@ def kernels_to_ptx(
 
 
 def without_debug_sections(ptx: str) -> str:
-    """Returns PTX with its .loc directives, but without sections that make ptxas build debug code."""
+    """Returns PTX text without debug sections, which make ptxas build debug code; .loc directives stay."""
     code, _, _ = ptx.partition("\t.section\t.debug")
     return code.replace(", debug\n", "\n", 1)

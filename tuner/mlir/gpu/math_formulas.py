@@ -48,7 +48,10 @@ ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
 
 
 def exp(x: Term) -> Term:
-    """Returns e**x as 2**n * e**r, scaled in two steps; error up to 1 ulp."""
+    """Creates e**x of float32 ``x`` from ops that every GPU has; error up to 1 ulp.
+
+    Computed as 2**n * e**r with a small r, scaled by 2**n in two steps.
+    """
     exponent, fraction = _reduced(_between(x, -104, 89))  # outside of this range: 0 and infinity
     half = exponent >> 1  # 2**exponent may not be a float32; only the product may be rounded
     scale = _power_of_two(half)
@@ -56,7 +59,10 @@ def exp(x: Term) -> Term:
 
 
 def expm1(x: Term) -> Term:
-    """Returns e**x - 1 as 2**n * (e**r - 1) + (2**n - 1); error up to 2 ulp."""
+    """Creates e**x - 1 of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+
+    Computed as 2**n * (e**r - 1) + (2**n - 1) with a small r.
+    """
     exponent, fraction = _reduced(_between(x, -18, 89))  # outside of this range: -1 and infinity
     half = _power_of_two(exponent - 1)
     result = fraction.fma(half, half - 0.5) * 2.0
@@ -64,14 +70,20 @@ def expm1(x: Term) -> Term:
 
 
 def tanh(x: Term) -> Term:
-    """Returns the hyperbolic tangent by expm1(2 * abs(x)), as msun's s_tanhf.c; error up to 3 ulp."""
+    """Creates the hyperbolic tangent of float32 ``x`` from ops that every GPU has; error up to 3 ulp.
+
+    Computed from expm1(2 * abs(x)), as in s_tanhf.c of msun, FreeBSD's mathematical library.
+    """
     size = x.math("absf")
     power = expm1(_at_most(size, 10.0) * 2.0)  # above 10 the result is 1
     return (power / (power + 2.0)).math("copysign", x)
 
 
 def erf(x: Term) -> Term:
-    """Returns the error function: a polynomial near 0, else 1 - e**polynomial; error up to 2 ulp."""
+    """Creates the error function of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+
+    A polynomial near 0, else 1 - e**polynomial.
+    """
     size = x.math("absf")
     near = (size * size).polynomial(ERF).fma(size, size)
     clamped = _at_most(size, 4.0)  # above 4 the result is 1
@@ -81,27 +93,39 @@ def erf(x: Term) -> Term:
 
 
 def log(x: Term) -> Term:
-    """Returns the natural logarithm, n * ln 2 + ln(1 + f); error up to 1 ulp."""
+    """Creates the natural logarithm of float32 ``x`` from ops that every GPU has; error up to 1 ulp.
+
+    Computed as n * ln 2 + ln(1 + f), where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
+    """
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LN2_HIGH, exponent.fma(LN2_LOW, _log1p(fraction)))
     return _at_the_edges(x, result)
 
 
 def log2(x: Term) -> Term:
-    """Returns the logarithm of base 2, n + ln(1 + f) / ln 2; error up to 2 ulp."""
+    """Creates the logarithm to base 2 of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+
+    Computed as n + ln(1 + f) / ln 2, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
+    """
     exponent, fraction = _mantissa(x)
     return _at_the_edges(x, _log1p(fraction).fma(LOG2_E, exponent))
 
 
 def log10(x: Term) -> Term:
-    """Returns the logarithm of base 10, (n * ln 2 + ln(1 + f)) / ln 10; error up to 2 ulp."""
+    """Creates the logarithm to base 10 of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+
+    Computed as (n * ln 2 + ln(1 + f)) / ln 10, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
+    """
     exponent, fraction = _mantissa(x)
     result = exponent.fma(LOG10_2_HIGH, exponent.fma(LOG10_2_LOW, _log1p(fraction) * LOG10_E))
     return _at_the_edges(x, result)
 
 
 def log1p(x: Term) -> Term:
-    """Returns log(1 + x), corrected for the rounding of 1 + x as in msun's s_log1pf.c; error up to 2 ulp."""
+    """Creates log(1 + x) of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+
+    Corrected for the rounding of 1 + x, as in s_log1pf.c of msun, FreeBSD's mathematical library.
+    """
     whole = x + 1.0
     exponent, fraction = _mantissa(whole)
     lost = (x - (whole - 1.0)) / whole  # relative rounding error of 1 + x
@@ -112,14 +136,14 @@ def log1p(x: Term) -> Term:
 
 
 def rsqrt(x: Term) -> Term:
-    """Returns 1 / sqrt(x), root and quotient each rounded; error up to 1 ulp."""
+    """Creates 1 / sqrt(x) of float32 or float64 ``x``; root and quotient are rounded: error up to 1 ulp."""
     return x.constant(1.0) / x.math("sqrt")
 
 
 def power(x: Term, y: Term) -> Term:
-    """Returns x**y of a float32 and a float64 as 2**(y * log2(x)); error up to 0.5001 ulp.
+    """Creates x**y as float32, of a float32 ``x`` and a float64 ``y``; error up to 0.5001 ulp.
 
-    Special cases follow C99, annex F.
+    Computed in float64 as 2**(y * log2(x)). Special cases follow C99, annex F.
     """
     size = x.math("absf").converted("extf", ir.F64Type.get())
     logarithm = _log2_f64(size)

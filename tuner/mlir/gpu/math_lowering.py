@@ -58,9 +58,10 @@ EXPONENT_BITS = 32  # integers of up to so many bits are exact in float64
 
 
 def lower_math(module: ir.Module) -> None:
-    """Expands math ops of all kernels in place.
+    """Replaces math ops in all kernels by formulas that need no libdevice, in place.
 
-    Raises CandidateError(COMPILE) for an op without a formula for its type.
+    Ops for which the GPU has instructions stay (``NATIVE``, ``OF_INTEGERS``). Raises CandidateError(COMPILE)
+    for an op without a formula, or without one for its type.
     """
     for op in [op for kernel in walk(module, "gpu.func") for op in _math_ops(kernel)]:
         _require(op)
@@ -69,7 +70,7 @@ def lower_math(module: ir.Module) -> None:
 
 
 def compute(op: Op) -> None:
-    """Replaces an op that has a formula by the ops of the formula."""
+    """Replaces one math op by the ops of its formula, in place; the op must have a formula for its type."""
     with op.location, ir.InsertionPoint(op):
         op.results[0].replace_all_uses_with(_computed(op).value)
     op.erase()

@@ -19,9 +19,10 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def merge_gpu_modules(module: ir.Module) -> None:
-    """Merges all ``gpu.module`` ops that are not compiled, in the order of the module.
+    """Moves all symbols of ``gpu.module`` ops that are not compiled yet into the first of them, in place.
 
-    Raises CandidateError(COMPILE) for two symbols of one name that are not kernels.
+    A kernel whose name is used already gets another name, and its launches follow. Raises
+    CandidateError(COMPILE) for any other symbol whose name is used already.
     """
     holders = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     holders = [holder for holder in holders if not is_ready(holder)]

@@ -19,7 +19,7 @@ SHUFFLE_BITS = 32  # of shfl.sync: PTX ISA
 
 
 def widen_narrow_shuffles(module: ir.Module) -> int:
-    """Widens every shuffle of less than 32 bits, in place; returns how many."""
+    """Replaces each ``gpu.shuffle`` of less than 32 bits by one of 32 bits, in place; returns how many."""
     narrow = [op for op in walk(module, "gpu.shuffle") if _bits(op) < SHUFFLE_BITS]
     for op in narrow:
         _widen(op)

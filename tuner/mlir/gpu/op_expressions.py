@@ -13,7 +13,11 @@ UNORDERED = 14  # arith's uno
 
 @dataclass(frozen=True)
 class Term:
-    """A value of integer, float or vector type; the other operand of an operator may be a Python number."""
+    """An MLIR value whose operators in Python (+ - * / << >> & | < >) create ops at the insertion point.
+
+    The value is an integer, a float or a vector of them. The other operand may be a Python number, which
+    becomes a constant of the value's type. Methods that create an op return the term of its result.
+    """
 
     value: Value
 
@@ -24,7 +28,7 @@ class Term:
 
     @property
     def element(self) -> Type:
-        """Returns the type of one element; of a scalar, its type."""
+        """Returns the element type of a vector; of a scalar, its type."""
         return self.value.type.element_type if self._is_vector else self.value.type
 
     def __add__(self, other: "Term | float") -> "Term":
@@ -68,29 +72,29 @@ class Term:
         return self._compared(GREATER, other)
 
     def equals(self, other: "Term | float") -> "Term":
-        """Creates the ordered comparison ``self == other`` of floats: false for NaN."""
+        """Creates ``self == other`` of floats; returns the i1 result, false where an operand is NaN."""
         return self._compared(EQUAL, other)
 
     def is_nan(self) -> "Term":
-        """Creates the unordered comparison of a float with itself: true for NaN."""
+        """Creates the test of a float for NaN; returns the i1 result."""
         return self._compared(UNORDERED, self)
 
     def replaced(self, where: "Term", by: "Term | float") -> "Term":
-        """Creates, per element, ``by`` where the i1 ``where`` is true, else ``self``."""
+        """Creates a select; returns the term that is ``by`` where ``where`` (i1) is true, else ``self``."""
         return self._made("arith.select", where, self._of(by), self)
 
     def math(self, name: str, *others: "Term") -> "Term":
-        """Creates the op ``math.<name>`` of this term and ``others``."""
+        """Creates the op ``math.<name>`` with this term and ``others`` as operands; returns its result."""
         return self._made(f"math.{name}", self, *others)
 
     def fma(self, factor: "Term | float", addend: "Term | float") -> "Term":
-        """Creates ``self * factor + addend``, rounded once."""
+        """Creates ``self * factor + addend`` as one ``math.fma``, which rounds once; returns its result."""
         return self.math("fma", self._of(factor), self._of(addend))
 
     def polynomial(self, coefficients: Sequence[float]) -> "Term":
-        """Creates the value of a polynomial by Horner's scheme with fma.
+        """Creates a polynomial of this term, and returns its value; the constant coefficient comes first.
 
-        ``coefficients`` start with that of the constant term, x**0.
+        Evaluated by Horner's scheme with fma.
         """
         result = self.constant(coefficients[-1])
         for coefficient in coefficients[-2::-1]:
@@ -98,7 +102,7 @@ class Term:
         return result
 
     def constant(self, number: float) -> "Term":
-        """Creates a constant of the term's type, rounded to it."""
+        """Creates a constant of this term's type, rounded to the type; a vector has it in each element."""
         make = ir.FloatAttr.get if self.is_float else ir.IntegerAttr.get
         attribute = make(self.element, number)
         if self._is_vector:
@@ -106,11 +110,11 @@ class Term:
         return Term(value("arith.constant", self.value.type, value=attribute))
 
     def converted(self, op: str, element: Type) -> "Term":
-        """Creates the conversion ``arith.<op>`` to the type ``element``."""
+        """Creates ``arith.<op>``, such as ``arith.extf``, that converts this term to the type ``element``."""
         return Term(value(f"arith.{op}", self._with(element), self.value))
 
     def bits(self) -> "Term":
-        """Creates the bitcast of a float to an integer of the same width."""
+        """Creates the bitcast of this term, a float, to an integer of the same width; returns the integer."""
         return self.converted("bitcast", ir.IntegerType.get_signless(self.element.width))
 
     def _binary(self, name: str, other: "Term | float") -> "Term":

@@ -16,7 +16,10 @@ INT_BITS = 32
 
 
 def widen_printed_integers(module: ir.Module) -> None:
-    """Widens printed integers to 32 bits in place: i1 by zero extension, others by sign extension."""
+    """Extends the integers below 32 bits that ``gpu.printf`` prints to 32 bits, in place.
+
+    i1 is extended by zeros, any other type by the sign.
+    """
     for op in walk(module, "gpu.printf"):
         for number, operand in enumerate(list(op.operands)):
             if isinstance(operand.type, ir.IntegerType) and operand.type.width < INT_BITS:

@@ -26,10 +26,12 @@ SEGMENTS = "operandSegmentSizes"
 
 
 def use_private_memory(module: ir.Module) -> int:
-    """Moves the allocations of every kernel to local memory; returns how many there were.
+    """Moves what each thread of a kernel allocates to local memory, in place; returns how many allocations.
 
-    Raises CandidateError: RESOURCES above the limit, COMPILE for sizes that are not static, for memory that
-    one iteration of a loop yields to the next, and for a kernel that frees memory which it did not allocate.
+    Each ``memref.alloc`` or ``memref.alloca`` that is not shared memory becomes a ``memref.alloca`` at the
+    start of the kernel; deallocations are dropped. Raises CandidateError: RESOURCES above LIMIT_BYTES per
+    thread; COMPILE for sizes that are not static, for memory that one iteration of a loop yields to the next,
+    and for a kernel that frees memory which it did not allocate.
     """
     return sum(_rewrite(function) for function in walk(module, "gpu.func"))
 

@@ -24,9 +24,9 @@ HANDLER = "#gpu.select_object"  # as gpu-module-to-binary writes it: selects the
 
 
 def make_ready(holder: Op, chip: Chip, alignment_bytes: int) -> None:
-    """Compiles a copy of a ``gpu.module`` and sets the code as an attribute of the original.
+    """Compiles a copy of a ``gpu.module`` and stores its PTX as an attribute of the original, which stays.
 
-    Raises CandidateError.
+    ``alignment_bytes`` is that of dynamic shared memory. Raises CandidateError(COMPILE).
     """
     alone = ir.Module.create()
     alone.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
@@ -44,7 +44,10 @@ def _without_time(made: gpu.ObjectAttr) -> gpu.ObjectAttr:
 
 
 def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
-    """Replaces every ``gpu.module`` that has its code by a ``gpu.binary``; returns the modules' names."""
+    """Replaces each ``gpu.module`` that has compiled code (``make_ready``) by a ``gpu.binary`` of the code.
+
+    Returns the names of these modules, which the binaries have too.
+    """
     ready = [holder for holder in walk(module, "gpu.module") if is_ready(holder)]
     for holder in ready:
         with holder.location, ir.InsertionPoint(holder):
@@ -61,16 +64,16 @@ def use_code_of_ready_kernels(module: ir.Module) -> frozenset[str]:
 
 
 def drop_code(module: ir.Module) -> None:
-    """Removes the code of every ``gpu.module`` that has its code; the bodies stay, for readers of the IR."""
+    """Removes the code that ``make_ready`` stored in ``gpu.module`` ops, in place; kernel bodies stay."""
     for holder in walk(module, "gpu.module"):
         if is_ready(holder):
             del holder.attributes[OBJECTS]
 
 
 def pass_addresses(module: ir.Module, names: frozenset[str]) -> None:
-    """Makes launches of kernels in the named modules pass addresses for memrefs, as ``gpu-to-llvm`` would.
+    """Makes launches of kernels in the named ``gpu.module`` ops pass one address per memref, in place.
 
-    ``gpu-to-llvm`` itself has one calling convention for all launches of a module.
+    ``gpu-to-llvm`` could do this too, but has one calling convention for all launches of a module.
     """
     for launch in walk(module, "gpu.launch_func"):
         if module_of(launch) in names:

@@ -6,5 +6,5 @@ OBJECTS = "tuner.objects"  # attribute of a gpu.module: the objects of its gpu.b
 
 
 def is_ready(holder: Op) -> bool:
-    """Returns whether a ``gpu.module`` has its code as an attribute."""
+    """Returns whether a ``gpu.module`` is compiled already: it has the code as an attribute."""
     return OBJECTS in holder.attributes

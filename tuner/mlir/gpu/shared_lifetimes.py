@@ -31,18 +31,18 @@ ALWAYS = math.inf
 
 @dataclass(frozen=True)
 class Lifetime:
-    """A live interval, in positions of its kernel's ops."""
+    """The interval in which a shared-memory buffer is in use, in positions of ops in the kernel's block."""
 
     first: float  # the first use; -inf where unknown
     freed: float  # a barrier after which no thread and no copy accesses the buffer; inf if there is none
 
     def overlaps(self, other: "Lifetime") -> bool:
-        """Returns whether both may be live at the same time."""
+        """Returns whether the buffers of both intervals may be in use at the same time."""
         return not (self.freed < other.first or other.freed < self.first)
 
 
 class SharedMemoryLiveness:
-    """Live intervals of the shared-memory buffers of one ``gpu.func``."""
+    """Computes when each shared-memory buffer of one ``gpu.func`` is in use, as far as barriers prove it."""
 
     def __init__(self, function: Op) -> None:
         """Numbers the ops of the kernel, and finds its barriers and waits."""
@@ -56,7 +56,11 @@ class SharedMemoryLiveness:
         self._barriers = [index for index, op in enumerate(self._top) if _orders_shared_memory(op)]
 
     def lifetime(self, buffer: Value) -> Lifetime:
-        """Returns the live interval of a buffer, a memref in workgroup memory."""
+        """Returns the interval in which ``buffer``, a memref in workgroup memory, is in use.
+
+        From -inf to inf where that is not known; from inf to -inf for a buffer without uses, which overlaps
+        none.
+        """
         users = _users(buffer)
         if not self._is_straight or users is None:
             return Lifetime(-ALWAYS, ALWAYS)

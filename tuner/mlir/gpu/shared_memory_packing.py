@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AllocationRequest:
-    """Size and alignment of one buffer."""
+    """Size and alignment, both in bytes, of one buffer to place in a block of memory."""
 
     bytes: int
     alignment_bytes: int
@@ -15,10 +15,11 @@ class AllocationRequest:
 def first_fit_offsets(
     requests: tuple[AllocationRequest, ...], interfere: Callable[[int, int], bool], start_bytes: int = 0
 ) -> tuple[int, ...]:
-    """Returns an offset per request; two for which ``interfere(i, j)`` is true share no byte.
+    """Returns an offset in bytes per request, such that buffers in use at the same time share no byte.
 
-    Greedy by size: the largest first, each at its lowest free offset (Pisarchyk and Lee, "Efficient Memory
-    Management for Deep Neural Net Inference", 2020, offset calculation). Deterministic.
+    ``interfere(i, j)`` is true where requests number i and j must not share bytes. No offset is below
+    ``start_bytes``. Greedy by size: the largest first, each at its lowest free offset (Pisarchyk and Lee,
+    "Efficient Memory Management for Deep Neural Net Inference", 2020, offset calculation). Deterministic.
     """
     offsets: dict[int, int] = {}
     for index in sorted(range(len(requests)), key=lambda each: (-requests[each].bytes, each)):
@@ -32,13 +33,13 @@ def first_fit_offsets(
 
 
 def total_bytes(requests: tuple[AllocationRequest, ...], offsets: tuple[int, ...]) -> int:
-    """Returns the end of the last buffer in bytes; 0 without buffers."""
+    """Returns the size in bytes of a block that holds all buffers at their ``offsets``; 0 without buffers."""
     ends = (offset + request.bytes for request, offset in zip(requests, offsets, strict=True))
     return max(ends, default=0)
 
 
 def align(offset: int, alignment_bytes: int) -> int:
-    """Returns the least multiple of the alignment that is not below ``offset``."""
+    """Returns the least multiple of ``alignment_bytes`` that is not below ``offset``."""
     return -(-offset // alignment_bytes) * alignment_bytes
 
 

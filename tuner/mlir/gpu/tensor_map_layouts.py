@@ -22,9 +22,11 @@ FIELDS = re.compile(r"swizzle = (\w+), l2promo = (\w+), oob = (\w+), interleave 
 
 
 def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
-    """Returns the layout of a tensor map; ``sizes`` are the tensor's true sizes if its type is padded.
+    """Returns the layout of the tensor map that an ``nvgpu.tma.create.descriptor`` creates.
 
-    Raises CandidateError(COMPILE) for a map of a tensor that is not static, or with unsupported options.
+    ``sizes`` are the tensor's true sizes, outermost first, if its type is padded; None: those of its type.
+    Raises CandidateError(COMPILE) for a tensor or a box whose sizes are not constant, or for unsupported
+    options.
     """
     source = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(source.type, ir.MemRefType) or not source.type.has_static_shape:

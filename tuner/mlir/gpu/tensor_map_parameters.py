@@ -20,7 +20,10 @@ BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.gri
 
 
 def note_tensor_maps(module: ir.Module) -> None:
-    """Records the pointer parameters of each ``gpu.func``, which are tensor maps: buffers are memrefs."""
+    """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
+
+    These are its parameters of type ``!llvm.ptr``; at this stage, buffers are memrefs.
+    """
     pointer = ir.Type.parse("!llvm.ptr")
     for function in walk(module, "gpu.func"):
         arguments = function.regions[0].blocks[0].arguments
@@ -30,7 +33,10 @@ def note_tensor_maps(module: ir.Module) -> None:
 
 
 def pass_tensor_maps_by_value(module: ir.Module) -> None:
-    """Sets the attributes of recorded parameters of kernels, now in LLVM dialect."""
+    """Gives parameters that ``note_tensor_maps`` recorded the attributes of by-value parameters, in place.
+
+    Takes kernels in LLVM dialect (``llvm.func``); removes the record.
+    """
     by_value = {each.name: each.attr for each in ir.DictAttr(ir.Attribute.parse(BY_VALUE))}
     for function in walk(module, "llvm.func"):
         if NOTE not in function.attributes:

@@ -25,12 +25,15 @@ NOT_SWIZZLED = "swizzle = none"
 
 
 def is_tensor_map(kind: Type) -> bool:
-    """Returns whether a type is the type of a tensor map."""
+    """Returns whether a type is that of a tensor map, ``!nvgpu.tensormap.descriptor``."""
     return str(kind).startswith(MAP)
 
 
 def box_alignment_bytes(function: Op) -> int:
-    """Returns the alignment of shared memory that a kernel's tensor maps require; 1 without tensor maps."""
+    """Returns the alignment of shared memory that a kernel's tensor maps require; 1 without tensor maps.
+
+    ``function`` is a ``gpu.func``. The result is 128 where no map is swizzled, else 1024.
+    """
     maps = [kind for kind in function_type(function).inputs if is_tensor_map(kind)]
     if not maps:
         return 1
@@ -38,7 +41,10 @@ def box_alignment_bytes(function: Op) -> int:
 
 
 def align_shared_globals(module: ir.Module) -> None:
-    """Aligns the ``memref.global`` of shared memory for the tensor maps of the same ``gpu.module``."""
+    """Increases alignments of shared-memory ``memref.global`` ops to what tensor maps require, in place.
+
+    The tensor maps are those of the kernels in the same ``gpu.module``.
+    """
     for holder in walk(module, "gpu.module"):
         needed = max((box_alignment_bytes(kernel) for kernel in walk(holder, "gpu.func")), default=1)
         for each in walk(holder, "memref.global") if needed > 1 else ():
@@ -49,7 +55,7 @@ def align_shared_globals(module: ir.Module) -> None:
 
 
 def pass_tensor_maps_by_address(module: ir.Module) -> None:
-    """Changes tensor-map arguments of kernels and launches to addresses, in place."""
+    """Changes tensor-map arguments of kernels and launches to addresses (``!llvm.ptr``), in place."""
     for function in walk(module, "gpu.func"):
         kind = function_type(function)
         numbers = [number for number, each in enumerate(kind.inputs) if is_tensor_map(each)]

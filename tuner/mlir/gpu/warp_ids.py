@@ -20,7 +20,10 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def expand_warp_ids(module: ir.Module) -> int:
-    """Expands ``gpu.subgroup_id`` and ``gpu.num_subgroups`` in place; returns how many there were."""
+    """Replaces ``gpu.subgroup_id`` and ``gpu.num_subgroups`` by arithmetic on thread ids, in place.
+
+    Returns how many ops were replaced. A subgroup is a warp of 32 threads.
+    """
     ids, counts = walk(module, "gpu.subgroup_id"), walk(module, "gpu.num_subgroups")
     for op in ids:
         _replace(op, lambda: _arith("divui", linear_thread(), index(WARP_THREADS)))
@@ -30,13 +33,13 @@ def expand_warp_ids(module: ir.Module) -> int:
 
 
 def linear_thread() -> Value:
-    """Creates the linear index of the thread in its block; x varies fastest."""
+    """Creates the ops for the linear index of a thread in its block, x fastest; returns the index."""
     plane = _arith("addi", _thread("y"), _arith("muli", _thread("z"), _threads("y")))
     return _arith("addi", _thread("x"), _arith("muli", plane, _threads("x")))
 
 
 def threads_of_block() -> Value:
-    """Creates the number of threads per block."""
+    """Creates the ops for the number of threads per block; returns the number."""
     plane = _arith("muli", _threads("x"), _threads("y"))
     return _arith("muli", plane, _threads("z"))
 
