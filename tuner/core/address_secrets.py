@@ -14,7 +14,10 @@ LEAST_CHARACTERS: Final = 3  # of a part that is looked for in other texts: shor
 
 
 def masked(address: str) -> str:
-    """Returns a database's address to print, *** in place of possible passwords, also in mistyped URLs."""
+    """Returns a database URL or connection string for printing, with *** in place of possible passwords.
+
+    A mistyped URL is masked too.
+    """
     shown, place = [], 0
     for start, end in _spans(address):
         shown += [address[place:start], MASK]
@@ -23,14 +26,15 @@ def masked(address: str) -> str:
 
 
 def has_secret(address: str) -> bool:
-    """Returns whether a database's address may hold a password, as user:password@ or as a parameter."""
+    """Returns whether a database's address may hold a password: ``user:password@`` or ``password=...``."""
     return bool(_spans(address))
 
 
 def without_secrets(text: str, *addresses: str) -> str:
-    """Returns a text, such as a driver's message, with *** in place of the passwords of ``addresses``.
+    """Returns ``text`` with *** in place of the passwords that occur in the database addresses ``addresses``.
 
-    Percent-encoded and decoded forms of a password are masked, and its parts: a driver may take half of a
+    ``text`` is, for example, a driver's error message. Percent-encoded, decoded and escaped forms of a
+    password are masked too, and parts of it with three characters or more: a driver may take half of a
     password for a host name.
     """
     found = {form for address in addresses for form in _forms(address)}

@@ -16,10 +16,10 @@ MAX_GRID = (2**31 - 1, 65535, 65535)  # blocks along x, y, z; same table
 
 @dataclass(frozen=True)
 class Chip:
-    """Limits of one compute capability.
+    """An NVIDIA chip, such as sm_90, with the limits of its compute capability.
 
-    Source: CUDA programming guide, technical specifications per compute capability; blocks and barriers as
-    in ``cuda_occupancy.h`` of CUDA 13.0.
+    Source: CUDA programming guide, technical specifications per compute capability; blocks and barriers as in
+    ``cuda_occupancy.h`` of CUDA 13.0.
     """
 
     name: str  # as ptxas and LLVM spell it: "sm_90"
@@ -36,7 +36,7 @@ class Chip:
 
     @property
     def max_warps(self) -> int:
-        """Returns the number of warps that can be resident on a multiprocessor."""
+        """Returns how many warps of 32 threads can be resident on a multiprocessor."""
         return self.max_threads // WARP_THREADS
 
     @property
@@ -46,7 +46,10 @@ class Chip:
 
     @property
     def is_specific(self) -> bool:
-        """Returns whether code may use architecture-specific features of the chip (wgmma on sm_90a)."""
+        """Returns whether code may use features of this architecture alone (the name ends with a: sm_90a).
+
+        Such a feature is wgmma on sm_90a.
+        """
         return self.name.endswith("a")
 
 
@@ -85,7 +88,7 @@ CLOCK_FLOP = {
 
 
 def chip_of(name: str) -> Chip:
-    """Returns a chip by its name. Raises UsageError for an unknown name, on which LLVM would abort."""
+    """Returns the chip with a name such as sm_90a. Raises UsageError for the name of no known chip."""
     if name not in CHIPS:
         raise unknown_value("chip", name, CHIPS)
     return CHIPS[name]

@@ -8,18 +8,18 @@ PATH_FOLLOWS = "=/"  # in a text; names of recorded strategies may have a "=" to
 
 @dataclass(frozen=True)
 class ChosenStrategy:
-    """A strategy by name, with the absolute path of its script where the script is not shipped."""
+    """A strategy that a run tries: its name, and the absolute path of its script if it is a user's."""
 
     name: str
     path: Path | None = None  # None: the shipped script
 
     @property
     def text(self) -> str:
-        """Returns ``name``, or ``name=/path/of/script``: the form in databases and documents."""
+        """Returns ``name``, or ``name=/path/of/script`` for a user's script: the stored form."""
         return self.name if self.path is None else f"{self.name}={self.path}"
 
     @classmethod
     def parse(cls, text: str) -> "ChosenStrategy":
-        """Parses ``name`` or ``name=/path/of/script``; the inverse of ``text``."""
+        """Returns the strategy of a text ``name`` or ``name=/path/of/script``; the inverse of ``text``."""
         name, has_path, rest = text.partition(PATH_FOLLOWS)
         return cls(name, Path(f"/{rest}") if has_path else None)

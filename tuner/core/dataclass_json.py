@@ -22,26 +22,35 @@ FORM: Final = "form"  # key of a field's metadata
 
 @dataclass(frozen=True)
 class Only:
-    """Which JSON values a field accepts; annotates the field's type: ``Annotated[float, SECONDS]``."""
+    """The JSON values that a dataclass field accepts, as an annotation: ``Annotated[float, SECONDS]``.
+
+    ``takes`` says whether a value is accepted, ``words`` describes accepted values in error messages.
+    """
 
     words: str  # for messages: "seconds, more than 0"
     takes: Callable[[Any], bool]  # of any JSON value
 
 
 def whole(least: int, most: int = LARGEST_INTEGER) -> Only:
-    """Returns the annotation that accepts the whole numbers from ``least`` to ``most``, both included."""
+    """Returns the annotation of a field that accepts whole numbers from ``least`` to ``most``, both included.
+
+    Booleans and floats are refused.
+    """
     words = f"{least} or more" if most == LARGEST_INTEGER else f"a whole number from {least} to {most}"
     return Only(words, lambda found: type(found) is int and least <= found <= most)
 
 
 def number(words: str, takes: Callable[[float], bool]) -> Only:
-    """Returns the annotation that accepts the integers and floats for which ``takes`` holds; no booleans."""
+    """Returns the annotation of a field that accepts the integers and floats for which ``takes`` is True.
+
+    ``words`` describes these numbers in error messages: "seconds, more than 0". Booleans are refused.
+    """
     return Only(words, lambda found: type(found) in (int, float) and takes(found))
 
 
 @dataclass(frozen=True)
 class Form:
-    """Another type that represents a field in JSON, with the conversion in both directions."""
+    """How a dataclass field is stored in JSON as another type, with the conversion in both directions."""
 
     kind: Any
     written: Callable[[Any], Any]  # value of the field -> value of ``kind``
@@ -52,14 +61,19 @@ class Form:
 def form(
     kind: Any, written: Callable[[Any], Any], read: Callable[[Any], Any], *, is_flat: bool = False
 ) -> dict[str, Form]:
-    """Returns the metadata of a field: ``problem: Problem = field(metadata=form(...))``."""
+    """Returns the metadata of a dataclass field that JSON stores as the type ``kind``, for ``field``.
+
+    ``written`` converts the field's value to ``kind``, ``read`` converts it back. With ``is_flat``, ``kind``
+    is a dataclass whose keys are in the same JSON object as the other fields.
+    """
     return {FORM: Form(kind, written, read, is_flat)}
 
 
 def encode(value: Any) -> Any:
-    """Returns a value as ``json.dumps`` takes it.
+    """Converts a value, mostly a dataclass, to objects that ``json.dumps`` accepts.
 
-    A dataclass becomes an object, a tuple a list; a datetime (ISO 8601), an enum and bytes (ASCII) a string.
+    A dataclass becomes a dict, a tuple a list; a datetime (ISO 8601) and bytes (ASCII) a string, an enum its
+    value. Other values are returned unchanged.
     """
     match value:
         case enum.Enum():
@@ -81,18 +95,26 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[Kind], found: Any, place: str) -> Kind:
-    """Converts parsed JSON to a value of a type. Raises UsageError with the first wrong value's place."""
+    """Converts ``found``, a parsed JSON value, to the type ``kind``, such as a dataclass.
+
+    Raises UsageError for the first value that does not fit; the message begins with the place of that value,
+    which is a path below ``place``.
+    """
     return cast(Kind, _decode(kind, found, place))
 
 
 def known_part(kind: type, found: Any, place: str) -> dict[str, Any]:
-    """Returns a JSON object without keys that the dataclass ``kind`` lacks: other versions may write more."""
+    """Returns the JSON object ``found`` with only the keys that the dataclass ``kind`` has.
+
+    Other versions of tuner may write more keys. Raises UsageError, naming ``place``, if ``found`` is no
+    object.
+    """
     document: dict[str, Any] = _object(found, place)
     return {key: document[key] for key in _hints(kind) if key in document}
 
 
 def parsed(text: str | bytes, place: str) -> Any:
-    """Parses JSON. Raises UsageError for text that is not JSON."""
+    """Returns the value of a JSON text. Raises UsageError, naming ``place``, for text that is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -100,7 +122,11 @@ def parsed(text: str | bytes, place: str) -> Any:
 
 
 def require_format(head: Any, name: str, version: int, place: str) -> None:
-    """Raises UsageError unless a file's first object has this "format" and "version"."""
+    """Raises UsageError unless ``head``, a file's first JSON object, has this format name and version.
+
+    ``head`` must have ``name`` under "format" and ``version`` under "version"; the message begins with
+    ``place``.
+    """
     found = head.get("format") if isinstance(head, dict) else None
     if found != name:
         raise UsageError(f"{place}: found format {found!r}, allowed {name!r}")
@@ -230,6 +256,6 @@ def _refuse(place: str, found: Any, allowed: str) -> Any:
 
 
 def quoted(found: object) -> str:
-    """Returns ``repr(found)`` for a message, cut after QUOTED characters."""
+    """Returns ``repr(found)`` for an error message, cut after 60 characters (QUOTED)."""
     text = repr(found)
     return text if len(text) <= QUOTED else f"{text[:QUOTED]}..."

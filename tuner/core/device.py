@@ -37,7 +37,7 @@ class DeviceError(TunerError):
 
     @property
     def is_sticky(self) -> bool:
-        """Returns whether every later call of this process to the GPU will fail as well."""
+        """Returns whether every later GPU call of this process will fail too, as after an illegal address."""
         return self.error_name in STICKY_ERRORS
 
 
@@ -51,7 +51,7 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelLaunch:
-    """One launch of a kernel."""
+    """One launch of a kernel: its handle, grid, block, cluster, dynamic shared memory and parameters."""
 
     function: int
     grid: Extent
@@ -64,7 +64,7 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class TensorMapLayout:
-    """How a tensor map tiles a tensor: cuTensorMapEncodeTiled's arguments without the tensor's address."""
+    """How a tensor map (CUtensorMap) tiles a tensor: cuTensorMapEncodeTiled's arguments but the address."""
 
     sizes: tuple[int, ...]  # elements, innermost first
     strides_bytes: tuple[int, ...]  # of every dimension but the innermost
@@ -82,51 +82,66 @@ DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG = 44, 0x2
 
 
 class AbstractHostWatch(abc.ABC):
-    """Notifications to a device that checks its host for races, in addition to the device's own calls.
+    """Receives what the host (CPU code) does, on a device that checks the host for races and leaks.
 
-    For each call of a program in this order: ``begin_call``, then the calls of the program's code, then
-    ``end_call``, or ``abandon_call`` where the code raised; then what the caller reads of arguments and
-    results. A notification changes no memory and starts no work.
+    The notifications come in addition to the device's methods. For each call of a host program in this order:
+    ``begin_call``, then the device calls of the program's code, then ``end_call``, or ``abandon_call`` where
+    the code raised; then what the caller reads of arguments and results. A notification changes no memory and
+    starts no work.
     """
 
     @abc.abstractmethod
     def begin_call(self, stream: int | None) -> None:
-        """Notifies that a host program begins, ordered after the stream's work; None: after the host's."""
+        """Notifies that a call of a host program begins.
+
+        The call's work is ordered after the work enqueued on ``stream`` so far; None: the call has no stream
+        and is ordered by the host, which waits for its end.
+        """
 
     @abc.abstractmethod
     def end_call(self, stream: int | None) -> None:
-        """Notifies that the program ends: its work precedes the stream's later work; None: all is done."""
+        """Notifies that the current call of a host program ends.
+
+        The call's work has to precede later work of ``stream``; None: all of its work has to be done by now.
+        """
 
     @abc.abstractmethod
     def abandon_call(self) -> None:
-        """Notifies that the program failed: its pending work must not access host memory any more."""
+        """Notifies that the current call of a host program raised an exception.
+
+        The call's pending work must not access host memory any more: the caller may free that memory.
+        """
 
     @abc.abstractmethod
     def outside_of_calls(self) -> AbstractContextManager[None]:
-        """Context manager for the runtime's own work, outside a program's call; it is waited for at once."""
+        """Returns a context manager: device work inside it does not belong to the program's current call.
+
+        The runtime uses it for work such as copying a tensor map to the device, and waits for that work in
+        the block.
+        """
 
     @abc.abstractmethod
     def host_reads(self, address: int, size_bytes: int) -> None:
-        """Notifies that the host reads host memory now."""
+        """Notifies that the host reads ``size_bytes`` bytes of host memory at ``address`` now."""
 
     @abc.abstractmethod
     def host_writes(self, address: int, size_bytes: int) -> None:
-        """Notifies that the host writes or frees host memory now."""
+        """Notifies that the host writes or frees ``size_bytes`` bytes of host memory at ``address`` now."""
 
     @abc.abstractmethod
     def device_memory_at(self, address: int) -> str | None:
-        """Returns a description, for messages, of the device memory at an address; None for any other memory.
+        """Returns a text for messages that describes the device memory at an address; None for other memory.
 
-        Device memory is memory that host code cannot access: not host-shared memory.
+        Device memory is memory that host code cannot access; host-shared memory is not device memory.
         """
 
     @abc.abstractmethod
     def keep(self, address: int) -> None:
-        """Notifies that a device allocation outlives the program's call on purpose."""
+        """Notifies that the device allocation at ``address`` outlives the call on purpose: it is no leak."""
 
     @abc.abstractmethod
     def reports(self) -> tuple[str, ...]:
-        """Returns the defects found so far, one line each."""
+        """Returns the defects of the host code found so far, one line each: races, leaks, missing waits."""
 
 
 class AbstractDevice(abc.ABC):
@@ -147,23 +162,26 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def load_module(self, image: bytes) -> int:
-        """Returns the handle of a loaded cubin, fatbin or PTX text; equal images are loaded once."""
+        """Loads GPU code (a cubin, fatbin or PTX text); returns the module's handle.
+
+        An equal image that is loaded already is not loaded again; each call needs one ``unload_module``.
+        """
 
     @abc.abstractmethod
     def unload_module(self, module: int) -> None:
-        """Releases one ``load_module``; the last release of a module unloads it."""
+        """Undoes one ``load_module`` of this module; the module is unloaded with the last one."""
 
     @abc.abstractmethod
     def function(self, module: int, name: str) -> int:
-        """Returns the handle of a kernel of a module; the kernel is looked up once."""
+        """Returns the handle of the kernel ``name`` of a loaded module, for ``KernelLaunch.function``."""
 
     @abc.abstractmethod
     def launch(self, launch: KernelLaunch, stream: int) -> None:
-        """Enqueues a kernel launch; its parameters are read before the call returns."""
+        """Enqueues a kernel launch on a stream; its parameters are read before the call returns."""
 
     @abc.abstractmethod
     def create_stream(self) -> int:
-        """Returns a new stream that does not synchronize with the default stream."""
+        """Returns the handle of a new stream that does not synchronize with the default stream (stream 0)."""
 
     @abc.abstractmethod
     def destroy_stream(self, stream: int) -> None:
@@ -171,51 +189,57 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def synchronize_stream(self, stream: int) -> None:
-        """Waits until all work on a stream is done."""
+        """Blocks the host until all work enqueued on a stream is done."""
 
     @abc.abstractmethod
     def create_event(self, *, is_timed: bool = False) -> int:
-        """Returns a new event; ``elapsed_s`` takes only events created with ``is_timed``."""
+        """Returns the handle of a new event; for ``elapsed_s`` it has to be created with ``is_timed``."""
 
     @abc.abstractmethod
     def destroy_event(self, event: int) -> None:
-        """Destroys an event; enqueued waits for the event stay in force."""
+        """Destroys an event; streams that already wait for the event still wait."""
 
     @abc.abstractmethod
     def record_event(self, event: int, stream: int) -> None:
-        """Records the event: it now stands for all work enqueued on the stream so far."""
+        """Records an event on a stream: the event then stands for all work enqueued on the stream so far."""
 
     @abc.abstractmethod
     def wait_event(self, stream: int, event: int) -> None:
-        """Makes later work on the stream wait for the work that the event stands for now."""
+        """Makes later work of ``stream`` wait for the work that ``event`` stands for at this call."""
 
     @abc.abstractmethod
     def synchronize_event(self, event: int) -> None:
-        """Waits until the work that the event stands for is done."""
+        """Blocks the host until the work that an event stands for is done."""
 
     @abc.abstractmethod
     def elapsed_s(self, start: int, stop: int) -> float:
-        """Returns the seconds between two completed events that were created with ``is_timed``."""
+        """Returns the seconds between two completed events that were created with ``is_timed``.
+
+        Raises DeviceError on a simulated device, which has no clock.
+        """
 
     @abc.abstractmethod
     def allocate(self, size_bytes: int, stream: int) -> int:
-        """Returns the address of new device memory, usable by work enqueued on the stream after the call."""
+        """Returns the address of new device memory of ``size_bytes`` bytes.
+
+        Work that is enqueued on ``stream`` after this call may use the memory.
+        """
 
     @abc.abstractmethod
     def free(self, address: int, stream: int) -> None:
-        """Frees device memory after the work enqueued on the stream so far."""
+        """Frees device memory once the work enqueued on ``stream`` so far is done. Address 0 is ignored."""
 
     @abc.abstractmethod
     def allocate_host(self, size_bytes: int) -> int:
-        """Returns the address of new pinned host memory."""
+        """Returns the address of new pinned (page-locked) host memory of ``size_bytes`` bytes."""
 
     @abc.abstractmethod
     def free_host(self, address: int) -> None:
-        """Frees pinned host memory; waits for the work that uses it."""
+        """Frees memory of ``allocate_host``; first waits for the work that uses the memory."""
 
     @abc.abstractmethod
     def register_host(self, address: int, size_bytes: int) -> None:
-        """Pins (page-locks) existing host memory."""
+        """Pins (page-locks) ``size_bytes`` bytes of existing host memory, for asynchronous copies."""
 
     @abc.abstractmethod
     def unregister_host(self, address: int) -> None:
@@ -223,28 +247,31 @@ class AbstractDevice(abc.ABC):
 
     @abc.abstractmethod
     def copy(self, target: int, source: int, size_bytes: int, stream: int) -> None:
-        """Enqueues a copy of ``size_bytes`` bytes, from and to host or device memory."""
+        """Enqueues a copy of ``size_bytes`` bytes from ``source`` to ``target``: host or device addresses."""
 
     @abc.abstractmethod
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
-        """Enqueues a fill of ``count`` items of 1, 2 or 4 bytes with the bits of ``value``."""
+        """Enqueues a fill of ``count`` items, of 1, 2 or 4 bytes each, with the low bits of ``value``."""
 
     @abc.abstractmethod
     def begin_capture(self, stream: int) -> None:
-        """Begins graph capture of the work enqueued on the stream, and on streams that fork from it."""
+        """Begins graph capture on a stream: work is recorded in a graph and not run, until ``end_capture``.
+
+        Work of streams that wait for an event of a captured stream is captured too.
+        """
 
     @abc.abstractmethod
     def end_capture(self, stream: int) -> int:
-        """Ends graph capture; returns the handle of the graph, ready to launch."""
+        """Ends graph capture on a stream; returns the handle of the graph, ready for ``launch_graph``."""
 
     @abc.abstractmethod
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Enqueues all work of a graph."""
+        """Enqueues all work of a captured graph on a stream."""
 
     @abc.abstractmethod
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph."""
+        """Destroys a graph that ``end_capture`` returned."""
 
     @abc.abstractmethod
     def tensor_map(self, address: int, layout: TensorMapLayout) -> bytes:
-        """Returns the 128 bytes of a CUtensorMap for the tensor at an address of device memory."""
+        """Returns an encoded CUtensorMap (128 bytes) for the tensor at an address of device memory."""

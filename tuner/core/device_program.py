@@ -10,7 +10,7 @@ Assemble = Callable[[str, tuple[str, ...]], bytes]  # PTX, names of its kernels 
 
 @dataclass(frozen=True)
 class BufferType:
-    """A ranked memref of a function's signature, row-major unless the array says otherwise."""
+    """The type of a buffer that a compiled host function takes or returns: a ranked memref."""
 
     element: str  # "f32", "f16", "bf16", "f64", "i32", ...
     shape: tuple[int | None, ...]  # None: dynamic, known at the call
@@ -18,7 +18,7 @@ class BufferType:
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A number of a function's signature, passed by value."""
+    """The type of a number that a compiled host function takes or returns by value."""
 
     element: str  # "index", "f32", "i64", ...
 
@@ -28,7 +28,7 @@ ValueType = BufferType | ScalarType
 
 @dataclass(frozen=True)
 class MatmulKernel:
-    """A kernel that computes a whole matmul in one launch."""
+    """A GPU kernel that computes a whole matmul in one launch: its name, its problem, its parameters."""
 
     name: str
     problem: Problem
@@ -37,7 +37,7 @@ class MatmulKernel:
 
 @dataclass(frozen=True)
 class DeviceProgram:
-    """One host function of a module, and how to call the function."""
+    """A compiled host program that runs work on a GPU: its code, and how to call its entry function."""
 
     llvm: str  # LLVM-dialect text; contains the kernels as binaries
     entry: str  # function with llvm.emit_c_interface

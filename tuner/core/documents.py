@@ -10,7 +10,7 @@ from tuner.core.problem import SIZE_LIMIT, Problem, split_extents
 
 @dataclass(frozen=True)
 class ProblemDocument:
-    """A problem, in the spelling of the command line's options."""
+    """A problem as a JSON object, with the names and values of the command line's options."""
 
     op: str
     shape: tuple[Annotated[int, whole(0, SIZE_LIMIT)], ...]  # Problem.extents
@@ -21,13 +21,13 @@ class ProblemDocument:
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
-        """Returns the document of a problem."""
+        """Converts a problem to the form that JSON documents store."""
         options = (problem.dtype, problem.layout, problem.epilogue, problem.output)
         return cls(problem.operation, problem.extents, *options)
 
     @property
     def problem(self) -> Problem:
-        """Returns the problem. Raises UsageError for values that no problem has."""
+        """Returns the problem of the document. Raises UsageError for values that no problem may have."""
         batch, sizes = split_extents(self.op, self.shape)
         return Problem(self.op, sizes, self.dtype, self.layout, self.epilogue, self.output, batch)
 
@@ -36,5 +36,5 @@ PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: docu
 
 
 def candidate_document(candidate: Candidate) -> dict[str, Any]:
-    """Returns {"strategy": name, "knobs": {knob: value}} of a candidate."""
+    """Converts a candidate to ``{"strategy": name, "knobs": {knob: value}}``, for JSON."""
     return {"strategy": candidate.strategy, "knobs": dict(candidate.choices)}

@@ -8,9 +8,11 @@ LEAST_OF_PART = 3  # samples: a median of fewer says no more than a sample
 
 
 def drift(samples_s: tuple[float, ...]) -> float:
-    """Returns the largest relative difference between the medians of two to four parts of a measurement.
+    """Returns by how much timings of the same work drifted, as a relative difference of medians.
 
-    ``samples_s`` are seconds in the order of time; 0.1 means 10 %; 0 where the samples are too few.
+    ``samples_s`` are seconds in the order of time. The samples are split into two to four parts, whose
+    medians are compared: 0.1 means that the slowest part is 10 % above the fastest. Fewer than six samples
+    give 0.
     """
     parts = min(PARTS, len(samples_s) // LEAST_OF_PART)
     if parts < 2:

@@ -14,7 +14,7 @@ STORED = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}  # dtype -> MLIR 
 
 @dataclass(frozen=True)
 class NumberType:
-    """An element type in memory; integers are signless, as in MLIR."""
+    """How an element type is stored: its bits and its numpy type. Integers are signless, as in MLIR."""
 
     bits: int
     numpy_name: str  # name in numpy, or in ml_dtypes
@@ -22,12 +22,12 @@ class NumberType:
 
     @property
     def bytes(self) -> int:
-        """Returns the bytes of one element."""
+        """Returns the bytes of one element in memory, rounded up: 1 for i1."""
         return -(-self.bits // 8)
 
     @property
     def epsilon(self) -> float:
-        """Returns the machine epsilon, the distance from 1 to the next number; 0 for integers (exact)."""
+        """Returns the machine epsilon, the distance from 1 to the next larger number; 0 for integers."""
         return 0.0 if self.fraction_bits is None else 2.0**-self.fraction_bits
 
 
@@ -51,5 +51,5 @@ NUMBER_TYPES: Mapping[str, NumberType] = MappingProxyType(
 
 
 def number_type(dtype: str) -> NumberType:
-    """Returns the element type in memory of a dtype. Raises KeyError for an unknown dtype."""
+    """Returns how a dtype (an MLIR type, tf32, e4m3 or e5m2) is stored. Raises KeyError for another dtype."""
     return NUMBER_TYPES[STORED.get(dtype, dtype)]

@@ -33,17 +33,17 @@ RAN = (Stage.RUN, Stage.VERIFY, Stage.MEASURE)
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a candidate has no time."""
+    """Why a candidate failed: the stage, and a reason in one line."""
 
     stage: Stage
     reason: str  # one line, to print
 
 
 class TunerError(Exception):
-    """Root of everything this package raises on purpose: one line that says what is wrong, and a way out.
+    """Base class of the errors that tuner raises on purpose; not raised for defects of tuner.
 
-    ``hint`` is what to type, "" where nothing helps; a command in a hint is the hint's end, so that the
-    option that names the database can be added.
+    ``message`` says in one line what is wrong. ``hint`` says what to do, "" where nothing helps; a command in
+    a hint is the hint's end, so that the option that names the database can be added. ``str`` gives both.
     """
 
     def __init__(self, message: str = "", hint: str = "") -> None:
@@ -57,7 +57,7 @@ class TunerError(Exception):
 
 
 class UsageError(TunerError):
-    """The user's arguments or files are wrong. One line: what, found, allowed. Exit code 2.
+    """The user's arguments or files are wrong. The message says what, found and allowed; exit code 2.
 
     Args:
         message: one line that says what is wrong.
@@ -78,7 +78,7 @@ class MachineError(TunerError):
 
 
 class CandidateError(TunerError):
-    """A candidate failed at ``stage``; ``reason`` is one line to print."""
+    """A candidate failed at ``stage``; ``reason`` says why in one line. A run continues after it."""
 
     def __init__(self, stage: Stage, reason: str) -> None:
         super().__init__(reason)
@@ -91,7 +91,7 @@ class CandidateError(TunerError):
 
     @property
     def failure(self) -> Failure:
-        """Returns the failure as the value that a record stores."""
+        """Returns stage and reason as the Failure that a record stores."""
         return Failure(self.stage, self.reason)
 
 
@@ -99,7 +99,10 @@ NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90
 
 
 def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageError:
-    """Returns the error of a value that is none of those allowed; its hint names the nearest of them."""
+    """Returns (does not raise) the UsageError for ``found``, a value of ``what`` that is not in ``allowed``.
+
+    The hint of the error names the nearest allowed value, if one is similar.
+    """
     import difflib
 
     near = difflib.get_close_matches(str(found), allowed, n=1, cutoff=NEAR)
@@ -110,20 +113,26 @@ def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageEr
 
 
 def error_lines(message: str, hint: str = "") -> str:
-    """Returns what a command prints of an error: what is wrong, and on a second line the way out."""
+    """Returns what a command prints for an error: ``error: MESSAGE``, and on a second line ``hint: HINT``.
+
+    Without a hint the second line is left out.
+    """
     titled = {"error": message, "hint": hint}
     return "\n".join(f"{title}: {' '.join(text.split())}" for title, text in titled.items() if text)
 
 
 def last_line(printed: str) -> str:
-    """Returns the last line that a process printed, leaving out a hint; "it said nothing" for no line."""
+    """Returns the last line of a process's output that is no hint; "it said nothing" where there is none."""
     lines = [line for line in printed.strip().splitlines() if not line.startswith("hint: ")]
     return lines[-1] if lines else "it said nothing"
 
 
 @contextlib.contextmanager
 def failing_at(stage: Stage) -> Iterator[None]:
-    """Context manager: turns a UsageError into a CandidateError of ``stage``, so that the run goes on."""
+    """Context manager: turns a UsageError raised inside into a CandidateError of ``stage``.
+
+    The run then records the failure and goes on.
+    """
     try:
         yield
     except UsageError as error:
@@ -134,9 +143,10 @@ NO_ATTRIBUTE = "attempt to access a non-existent attribute"  # MLIR's bindings; 
 
 
 def defect_line(error: BaseException) -> str:
-    """Returns one line for an exception that was not raised on purpose: its class and message.
+    """Returns one line that describes an exception which was not raised on purpose: its class and message.
 
-    A MemoryError, and a KeyError of an attribute that an operation lacks, become sentences.
+    Two exceptions become a sentence without the class: a MemoryError, and the KeyError of MLIR's bindings for
+    an attribute that an operation lacks.
     """
     said = " ".join(str(error).split())
     if isinstance(error, MemoryError):

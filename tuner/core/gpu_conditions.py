@@ -17,7 +17,7 @@ class GpuState:
 
 @dataclass(frozen=True)
 class Span:
-    """The range of the readings between the rounds of a measurement."""
+    """A summary of the sensor readings that were taken between the rounds of one measurement."""
 
     readings: int
     lowest_sm_clock_hz: float | None  # None: not reported
@@ -26,7 +26,7 @@ class Span:
 
     @classmethod
     def of(cls, states: Sequence[GpuState]) -> "Span":
-        """Returns the number of readings, the range of their SM clock, and the reasons for slowdowns.
+        """Summarizes sensor readings: their number, their lowest and highest SM clock, all slowdown reasons.
 
         The clocks are None if no reading reports one.
         """
@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Readings before and after the samples of one measurement; between them where it was interleaved."""
+    """A GPU's sensor readings before and after one measurement, and a summary of those in between, if any."""
 
     before: GpuState
     after: GpuState
@@ -45,7 +45,7 @@ class Conditions:
 
     @property
     def slowdowns(self) -> tuple[str, ...]:
-        """Returns why the clocks were held down at any reading: such a time is not the GPU's best."""
+        """Returns why the GPU held its clocks down at any reading, each reason once; () for no slowdown."""
         return _distinct([self.before, *([self.between] if self.between else []), self.after])
 
 

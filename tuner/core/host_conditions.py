@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HostConditions:
-    """Readings around a measurement. Shares are of its wall time, per timed thread."""
+    """Load of the machine while something was timed on its processors.
+
+    Shares are fractions (0 to 1) of the measurement's wall time, per timed thread.
+    """
 
     load_average: float  # of the last minute, when the measurement began
     others_cores: float  # processors that other programs kept busy, on average

@@ -4,7 +4,10 @@ import zlib
 
 
 def inflate(packed: bytes, limit_bytes: int) -> bytes:
-    """Returns zlib data decompressed. Raises ValueError above the limit, for truncated or altered data."""
+    """Returns zlib data decompressed.
+
+    Raises ValueError for more than ``limit_bytes`` of content, and for truncated or altered data.
+    """
     stream = zlib.decompressobj()
     try:
         content = stream.decompress(packed, limit_bytes + 1)

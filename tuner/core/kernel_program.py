@@ -13,7 +13,7 @@ SERIALIZED = ("C7510", "C7511", "C7514", "C7517", "C7519")
 
 @dataclass(frozen=True)
 class KernelBuffer:
-    """One buffer in global memory that launches take pointers to."""
+    """A buffer in GPU memory to which the launches of a program take pointers: name, size and role."""
 
     name: str  # "a", "b", "bias", "c" of the problem; "workspace", "packed_a", ... of the program
     bytes: int
@@ -23,7 +23,7 @@ class KernelBuffer:
 
 @dataclass(frozen=True)
 class BufferMap:
-    """A tensor map (CUtensorMap) of a whole buffer, which a kernel takes by value."""
+    """A tensor map (CUtensorMap) of a whole buffer, which a kernel takes by value as one of its arguments."""
 
     name: str  # among the launch's arguments
     buffer: str
@@ -32,7 +32,7 @@ class BufferMap:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch, in the order of the program."""
+    """One kernel launch of a program: kernel, grid, block, shared memory, and arguments by name."""
 
     kernel: str  # entry of the PTX
     grid: tuple[int, int, int]  # blocks
@@ -44,11 +44,15 @@ class Launch:
     tile_grid: tuple[int, int] | None = field(default=None, repr=False)
 
     def tensor_map(self, argument: str) -> BufferMap | None:
-        """Returns the tensor map that is passed as ``argument``; None for a pointer."""
+        """Returns the tensor map that is passed as the argument named ``argument``; None for a pointer."""
         return next((each for each in self.tensor_maps if each.name == argument), None)
 
     def tiles_of(self, block: tuple[int, int, int]) -> int:
-        """Returns how many tiles of C the block at (x, y, z) computes: its own, then one per further grid."""
+        """Returns how many tiles of C one thread block computes; ``block`` is its (x, y, z) in the grid.
+
+        1 where ``tile_grid`` is None. Otherwise the kernel has fewer blocks than tiles: each block computes a
+        tile, then the tile that lies one grid width farther along x, and so on.
+        """
         if self.tile_grid is None:
             return 1
         columns, rows, _ = self.grid
@@ -57,7 +61,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Resources:
-    """ptxas's report on one kernel, and how many of its blocks can be resident on a multiprocessor."""
+    """ptxas's report on one kernel (registers, spills, shared memory), and the kernel's occupancy."""
 
     kernel: str
     registers: int  # of one thread
@@ -72,18 +76,18 @@ class Resources:
 
     @property
     def is_serialized(self) -> bool:
-        """Returns whether ptxas's notes say that it serialized wgmma: each waits for the one before."""
+        """Returns whether ptxas noted that it serialized wgmma: each wgmma then waits for the one before."""
         return any(f"({code})" in note for note in self.notes for code in SERIALIZED)
 
     @property
     def spilled_bytes(self) -> int:
-        """Returns the bytes of spill stores and spill loads in the code of one thread."""
+        """Returns the bytes of spill stores plus the bytes of spill loads in the code of one thread."""
         return self.spill_store_bytes + self.spill_load_bytes
 
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """Code, launches and buffers: all that is needed to run a problem's kernels."""
+    """A compiled GPU program: PTX and cubin, kernel launches in order, buffers, and ptxas's reports."""
 
     chip: str  # "sm_90"
     ptx: str
@@ -94,7 +98,7 @@ class KernelProgram:
 
 
 def code_sha256(program: KernelProgram) -> str:
-    """Returns a hash of what runs: the cubin (PTX where there is none), launches and buffers."""
+    """Returns the SHA-256 (hex) of what a program runs: cubin (without one: PTX), launches and buffers."""
     launches = repr((program.launches, program.buffers))
     maps = [launch.tensor_maps for launch in program.launches if launch.tensor_maps]
     options = launches + (repr(maps) if maps else "")  # programs without tensor maps hash as they always did
@@ -102,7 +106,10 @@ def code_sha256(program: KernelProgram) -> str:
 
 
 def buffers_of(problem: Problem) -> tuple[KernelBuffer, ...]:
-    """Returns A, B[, bias] and C in the order of the payload function's arguments."""
+    """Returns the buffers of a problem, "a", "b", "bias" (if its epilogue has one) and "c", with their sizes.
+
+    The order is that of the payload function's arguments.
+    """
     m, n, k = problem.sizes
     bias = (
         (KernelBuffer("bias", n * problem.output_bytes, "input"),) if problem.epilogue == "bias_relu" else ()

@@ -11,11 +11,11 @@ BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 
 @dataclass(frozen=True)
 class Machine:
-    """A description that is stored with every measurement; equal ``name`` means comparable times.
+    """The processor or GPU that times were measured on; times of machines of equal ``name`` are comparable.
 
     Outcomes, scripts and code of a machine are used on machines of the same name only. So the name has all
-    that a constraint or the code generator may ask about the hardware. The number of cores is not part of
-    the name, since the number depends on how many cores the process may use.
+    that a constraint or the code generator may ask about the hardware. The number of cores is not part of the
+    name, since the number depends on how many cores the process may use.
     """
 
     name: str  # class of machine, see ``processor_class``; no host name
@@ -32,16 +32,19 @@ class Machine:
 
     @property
     def vector_bytes(self) -> int:
-        """Returns the width of one vector register in bytes."""
+        """Returns the bytes of one vector register of the processor: 64 for avx512, 32 for avx2, else 16."""
         return {"avx512": 64, "avx2": 32}.get(self.isa, 16)
 
     @property
     def vector_registers(self) -> int:
-        """Returns the number of architectural vector registers."""
+        """Returns the number of vector registers of the instruction set: 32 for avx512, else 16."""
         return 32 if self.isa == "avx512" else 16
 
     def limits(self) -> tuple[tuple[str, int], ...]:
-        """Returns the (name, value) pairs of device limits that constraints may name."""
+        """Returns the (name, value) pairs of the machine's properties that constraints may use.
+
+        Of a processor these are vector registers, cores and cache sizes, of a GPU the limits of its chip.
+        """
         if self.chip:
             return _chip_limits(chip_of(self.chip), self.physical_cores)
         return (
@@ -61,9 +64,10 @@ def processor_class(
     extensions: tuple[str, ...],  # the instruction set, then what else code is generated for: "bf16", "vnni"
     cache_bytes: tuple[int, ...],  # L1 data, L2, L3; 0 unknown
 ) -> str:
-    """Returns the name of a class of processors with comparable times.
+    """Returns the machine name that processors with comparable times share.
 
-    Example: 'Xeon (family 6 model 143, avx512 bf16 vnni, caches 48K/2M/105M)'.
+    ``cache_bytes`` are the L1 data, L2 and L3 cache, 0 for unknown. Example of a name: 'Xeon (family 6 model
+    143, avx512 bf16 vnni, caches 48K/2M/105M)'.
     """
     caches = "/".join(_size_text(each) for each in cache_bytes)
     return f"{processor} ({family}, {' '.join(extensions)}, caches {caches})"
@@ -77,7 +81,10 @@ def _size_text(size_bytes: int) -> str:
 
 
 def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
-    """Returns a GPU's machine where only the chip is known, named by target kind: "simulator sm_90"."""
+    """Returns the machine of a GPU of which only the chip is known; cores and sizes are 0 (unknown).
+
+    Its name is the target kind ``kind`` and the chip: "simulator sm_90".
+    """
     return Machine(
         name=f"{kind} {chip.name}",
         processor=processor,
@@ -106,7 +113,7 @@ def _chip_limits(chip: Chip, multiprocessors: int) -> tuple[tuple[str, int], ...
 
 @dataclass(frozen=True)
 class Roofline:
-    """The roofline of some threads of a machine for one dtype: peak arithmetic and memory bandwidth.
+    """The roofline of a machine for one dtype and number of threads: peak flop/s and memory bandwidth.
 
     Williams et al., 2009, https://doi.org/10.1145/1498765.1498785.
     """
@@ -116,14 +123,20 @@ class Roofline:
     flop_source: str = "measured"  # or the document that states it, and its clock
 
     def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
-        """Returns the lower bound in seconds for some work; bandwidth counts only above ``cache_bytes``."""
+        """Returns a lower bound of the seconds for ``flop`` operations that move ``moved_bytes`` bytes.
+
+        The memory bandwidth counts only where ``moved_bytes`` is more than ``cache_bytes``.
+        """
         from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
         return max(flop / self.flop_per_s, from_memory_s)
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """The compiler that turned a script into code; ``fingerprint`` is part of ``ReuseKey``."""
+    """The versions and sources of the compiler that turned a script into code, with one fingerprint of all.
+
+    Outcomes are reused only where the fingerprint is equal.
+    """
 
     mlir: str  # LLVM version string of the bindings
     packages: tuple[tuple[str, str], ...]  # (distribution, version)
@@ -131,11 +144,14 @@ class Compiler:
 
     @property
     def fingerprint(self) -> str:
-        """Returns one line that changes whenever the generated code may change."""
+        """Returns one line of versions and source hash, which changes whenever generated code may change."""
         versions = " ".join(f"{name}=={version}" for name, version in self.packages)
         return f"{self.mlir} {versions} pipeline:{self.pipeline_sha256[:12]}"
 
 
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
-    """Returns the (name, value) pairs that constraints and templates may use."""
+    """Returns the (name, value) pairs that constraints and templates may use.
+
+    These are the properties of the problem, the limits of the machine, and ("threads", ``threads``).
+    """
     return (*problem.variables(), *machine.limits(), ("threads", threads))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PassSeconds:
-    """The total of one pass over all its runs while one candidate was compiled."""
+    """The seconds of one compiler pass, summed over all its runs in the compilation of one candidate."""
 
     name: str
     seconds: float
@@ -14,7 +14,7 @@ class PassSeconds:
 
 @dataclass(frozen=True)
 class CompileSeconds:
-    """Seconds per pass of compiling one candidate, and the compiler and machine that they hold for."""
+    """Seconds of each compiler pass in the compilation of one candidate, with compiler and machine."""
 
     compiler: str  # Compiler.fingerprint
     machine: str  # Machine.name of the compiling machine

@@ -10,7 +10,7 @@ from tuner.core.record import Verdict
 
 @dataclass(frozen=True)
 class Origin:
-    """A trial's name, the same in every database that the trial's run was merged into."""
+    """Identifies a trial in every database that its run was merged into: run UUID and trial number."""
 
     run: str  # uuid
     number: int  # of the trial, within the run
@@ -18,7 +18,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class PendingTrial:
-    """A compiled trial without a time, with all that is needed to run it on another machine."""
+    """A compiled GPU trial that still has to be timed, with all that another machine needs to run it."""
 
     origin: Origin
     id: int  # of the trial in the exporting database, to print

@@ -26,10 +26,10 @@ NARROW_DTYPES: Final = ("bf16", "f16", "i8", "e4m3", "e5m2")  # that matrix unit
 
 
 def most_flop_per_s(dtype: str, machine: Machine, threads: int) -> float:
-    """Returns an upper bound of flop/s of ``threads`` threads of a machine, or of a whole GPU.
+    """Returns an upper bound of the flop/s of ``threads`` threads of a processor, or of a whole GPU.
 
-    The bound is the documented flop per cycle at the highest clock that is sold; infinite for a machine of
-    which only the name is known.
+    The bound is the flop per cycle for ``dtype`` (documented, or larger than any documented number) at a
+    clock above the highest that is sold. It is infinite for a processor whose cores are not known.
     """
     if machine.chip:
         documented = CLOCK_FLOP.get(machine.chip, {}).get(dtype, GPU_CLOCK_FLOP)
@@ -44,7 +44,10 @@ def most_flop_per_s(dtype: str, machine: Machine, threads: int) -> float:
 
 
 def why_no_times(measurement: Measurement) -> str:
-    """Returns why a measurement's numbers, each for itself, cannot be seconds per call; "" where they can."""
+    """Returns why the samples or other times of a measurement cannot be seconds per call; "" where they can.
+
+    Checks the number of samples, and that each time lies between 1e-10 s and 1e6 s.
+    """
     found = measurement
     if not 1 <= len(found.samples_s) <= MOST_SAMPLES:
         return f"found {len(found.samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
@@ -56,7 +59,11 @@ def why_no_times(measurement: Measurement) -> str:
 
 
 def why_no_measurement(measurement: Measurement) -> str:
-    """Returns why a measurement's numbers contradict each other; "" where they are consistent."""
+    """Returns why the numbers of a measurement are impossible or contradict each other; "" where they do not.
+
+    Besides the checks of ``why_no_times``: the calls per sample, and that the median lies among the samples
+    and in the interval.
+    """
     why, found, (low_s, high_s) = why_no_times(measurement), measurement, measurement.interval_s
     if why:
         return why
@@ -70,9 +77,10 @@ def why_no_measurement(measurement: Measurement) -> str:
 
 
 def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why a measurement is implausible for a problem; "" where it is not.
+    """Returns why a measurement cannot be the time of a problem; "" where it can.
 
-    ``limit_flop_per_s`` is what ``most_flop_per_s`` returns for the machine.
+    Besides the checks of ``why_no_measurement``: the time is too short if the problem's flop/s would be above
+    ``limit_flop_per_s``, which ``most_flop_per_s`` returns for the machine.
     """
     why = why_no_measurement(measurement)
     if why:
@@ -87,7 +95,10 @@ def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s:
 
 
 def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
-    """Returns why a verdict cannot be the verdict of a correct kernel; "" where it can."""
+    """Returns why a verdict cannot be that of a correct kernel for a problem; "" where it can.
+
+    Its error must be at most 1 tolerance, and no more elements may be compared than C has.
+    """
     elements = problem.rows * problem.sizes[1]
     if not 0 <= verdict.elements <= elements:
         return f"found {verdict.elements} compared elements, allowed 0 to {elements}"
@@ -97,13 +108,19 @@ def why_no_verdict(verdict: Verdict, problem: Problem) -> str:
 
 
 def why_no_baseline(baseline: Baseline, problem: Problem, limit_flop_per_s: float) -> str:
-    """Returns why a baseline's time is implausible for a problem; "" where it is not."""
+    """Returns why the time of a baseline library cannot be the time of a problem; "" where it can.
+
+    Makes the checks of ``why_impossible`` with the same ``limit_flop_per_s``.
+    """
     why = why_impossible(baseline.measurement, problem, limit_flop_per_s)
     return f"baseline: {why}" if why else ""
 
 
 def why_no_roofline(roofline: Roofline, limit_flop_per_s: float) -> str:
-    """Returns why a roofline's limits are implausible for a machine; "" where they are not."""
+    """Returns why the flop/s or the bandwidth of a roofline cannot be a machine's; "" where both can.
+
+    ``limit_flop_per_s`` is what ``most_flop_per_s`` returns for the machine.
+    """
     if not 0 < roofline.flop_per_s <= limit_flop_per_s:
         return f"found a roofline of {roofline.flop_per_s:g} flop/s, allowed at most {limit_flop_per_s:g}"
     if not 0 < roofline.bytes_per_s <= MOST_BYTES_PER_S:

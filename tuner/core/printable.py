@@ -8,12 +8,15 @@ CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2
 
 
 def printable_lines(text: str) -> str:
-    r"""Returns a text of several lines with an escape such as \u001b (as in JSON) for each control."""
+    r"""Returns a text of several lines in which control characters are escaped: \u001b, as in JSON.
+
+    Newlines and tabs stay. So the text cannot act on a terminal.
+    """
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def printable(text: str) -> str:
-    r"""Returns a text as part of one line, with escapes such as \n and \x1b for unprintable characters."""
+    r"""Returns a text fit for one line: unprintable characters become escapes such as \n and \x1b."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -79,12 +79,12 @@ class Problem:
 
     @property
     def lead(self) -> tuple[int, ...]:
-        """Returns the leading extent of the arrays: (batch,) for a batch_matmul, else ()."""
+        """Returns the leading dimension of A, B and C: (batch,) for a batch_matmul, () for a matmul."""
         return (self.batch,) if self.operation == BATCH_MATMUL else ()
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows of C, of all matrices of the batch together."""
+        """Returns the number of rows of the result C, summed over all matrices of the batch."""
         return self.batch * self.sizes[0]
 
     @property
@@ -101,12 +101,12 @@ class Problem:
 
     @property
     def c_shape(self) -> tuple[int, ...]:
-        """Returns the shape of C: (m, n), for a batch_matmul (batch, m, n)."""
+        """Returns the shape of C in memory: (m, n), for a batch_matmul (batch, m, n)."""
         return (*self.lead, *self.sizes[:2])
 
     @property
     def one(self) -> "Problem":
-        """Returns the problem of one pair of matrices: a batch_matmul as a matmul."""
+        """Returns the problem of one pair of matrices: a batch_matmul becomes a matmul of equal m, n, k."""
         return replace(self, operation=MATMUL, batch=1)
 
     @property
@@ -117,18 +117,18 @@ class Problem:
 
     @property
     def flop(self) -> int:
-        """Returns the number of multiplications and additions, 2 batch m n k; the epilogue is not counted."""
+        """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted."""
         m, n, k = self.sizes
         return 2 * self.batch * m * n * k
 
     @property
     def stored_dtype(self) -> str:
-        """Returns the MLIR element type of A and B in memory."""
+        """Returns the MLIR element type of A and B in memory: f32 for tf32, f8E4M3FN for e4m3."""
         return STORED.get(self.dtype, self.dtype)
 
     @property
     def accumulator(self) -> str:
-        """Returns the MLIR type in which products are summed."""
+        """Returns the MLIR type in which products are summed: f64 for f64, i32 for i8, else f32."""
         return natural_output(self.dtype)
 
     @property
@@ -148,7 +148,7 @@ class Problem:
 
     @property
     def bytes(self) -> int:
-        """Returns the bytes of A, B, the bias and C, which move at least once."""
+        """Returns the total bytes of A, B, C and, if there is one, the bias: the least memory traffic."""
         m, n, k = self.sizes
         bias = n if self.epilogue == "bias_relu" else 0
         matrices = self.input_bytes * (m * k + k * n) + self.output_bytes * m * n
@@ -270,7 +270,7 @@ def _plain(size: int) -> int:
 
 
 def dtype_name(dtype: object) -> str:
-    """Returns the dtype ("f32") of a numpy dtype, a numpy scalar type, or a name such as "float32".
+    """Returns tuner's name ("f32") for a numpy dtype, a numpy scalar type, or a text such as "float32".
 
     Other text is returned unchanged, for Problem to check. Raises UsageError for other objects.
     """
@@ -283,29 +283,38 @@ def dtype_name(dtype: object) -> str:
 
 
 def natural_output(dtype: str) -> str:
-    """Returns C's default type for a dtype, the type in which products are summed."""
+    """Returns the default type of C for a dtype of A and B: f64 for f64, i32 for i8, else f32.
+
+    Products are summed in this type.
+    """
     return {"f64": "f64", "i8": "i32"}.get(dtype, "f32")
 
 
 def narrow_output(dtype: str, given: str) -> str:
-    """Returns ``Problem.output`` for a type of C: "" for the default type, with or without its name."""
+    """Returns the ``Problem.output`` for a type of C, ``given``: "" for the default type of ``dtype``.
+
+    Other types, also unknown ones, are returned unchanged.
+    """
     return "" if given == natural_output(dtype) else given
 
 
 def output_names(dtype: str) -> tuple[str, ...]:
-    """Returns the types that C may have for a dtype, the default first."""
+    """Returns the types that C may have where A and B have type ``dtype``, the default type first."""
     return (natural_output(dtype), *NARROW_OUTPUTS.get(dtype, ()))
 
 
 def parse_shape(text: str) -> tuple[int, int, int]:
-    """Parses ``MxNxK`` to (m, n, k). Raises UsageError."""
+    """Returns (m, n, k) of a text ``MxNxK`` such as 512x256x128. Raises UsageError for other text."""
     _, sizes = parse_sizes(MATMUL, text)
     m, n, k = sizes
     return m, n, k
 
 
 def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
-    """Parses ``MxNxK``, for a batch_matmul ``BxMxNxK``, to the batch and (m, n, k). Raises UsageError."""
+    """Parses a shape: ``MxNxK`` to (1, (m, n, k)); for a batch_matmul ``BxMxNxK`` to (batch, (m, n, k)).
+
+    Raises UsageError for other text and for an unknown operation. Does not check the limits of the sizes.
+    """
     require_choice("operation", operation, OPERATIONS)
     pattern, example = SHAPES[operation]
     extents = _extents(text)
@@ -316,9 +325,10 @@ def parse_sizes(operation: str, text: str) -> tuple[int, tuple[int, ...]]:
 
 
 def shape_text(operation: str | None, text: str) -> str:
-    """Returns a shape in the form of ``Problem.shape``: 512x512x512 for 512X512X512.
+    """Returns a shape that a user wrote in the form of ``Problem.shape``: 512x512x512 for 512X512X512.
 
-    Without an operation, a shape of four sizes is a batch_matmul's. Raises UsageError for other texts.
+    Where ``operation`` is None, a shape of four sizes is a batch_matmul's. Raises UsageError for other text
+    and for sizes that are not allowed.
     """
     has_batch = len(_extents(text)) == SHAPES[BATCH_MATMUL][0].count("x") + 1
     named = operation or (BATCH_MATMUL if has_batch else MATMUL)
@@ -345,11 +355,11 @@ def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
 
 
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Splits ``Problem.extents`` into the batch and (m, n, k); does not check the sizes."""
+    """Splits ``Problem.extents`` into (batch, (m, n, k)); the batch of a matmul is 1. Checks no size."""
     return (extents[0], extents[1:]) if operation == BATCH_MATMUL and extents else (1, extents)
 
 
 def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:
-    """Raises UsageError, naming ``what``, unless ``found`` is one of ``allowed``."""
+    """Raises UsageError unless ``found`` is one of ``allowed``; its message begins with ``what``."""
     if found not in allowed:
         raise unknown_value(what, found, allowed)

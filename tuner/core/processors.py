@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Processors:
-    """The processors of this machine, and the limits of this process on their use."""
+    """How many processors this machine has, and how many of them this process may use."""
 
     present: int  # processors of the machine
     allowed: int  # by the affinity mask of this process: taskset, cpuset
@@ -13,12 +13,12 @@ class Processors:
 
     @property
     def usable(self) -> int:
-        """Returns the number of threads that can run at once without waiting for each other."""
+        """Returns how many threads of this process can run at once, given affinity mask and CPU quota."""
         return self.allowed if self.quota is None else max(1, min(self.allowed, int(self.quota)))
 
     @property
     def limit(self) -> str:
-        """Returns why fewer processors are usable than the machine has; '' where all are usable."""
+        """Returns why this process may use fewer processors than the machine has; '' where it may use all."""
         if self.usable < self.allowed:
             return f"the quota of the control group (cpu.max) is {self.quota:g} processors"
         if self.allowed < self.present:
@@ -30,7 +30,7 @@ class Processors:
 
 @dataclass(frozen=True)
 class PresentLoad:
-    """The load of the usable processors while this process is idle, in processors."""
+    """How busy the processors are that this process may use, while it does nothing; 1.0 is one processor."""
 
     busy: float  # with other programs
     stolen: float  # given away by the hypervisor

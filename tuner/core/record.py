@@ -13,7 +13,7 @@ from tuner.core.target_name import TargetName
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of verification: a result compared with the float64 reference, element by element."""
+    """The result of verifying a kernel: its output was compared with a float64 reference by element."""
 
     max_error: float  # largest |result - reference| / tolerance of that element; correct when <= 1
     elements: int  # number of compared elements
@@ -22,7 +22,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Times of repeated runs of one artifact on hardware, warm-ups left out."""
+    """Times of repeated runs of one compiled kernel on hardware; warm-up runs are not included."""
 
     samples_s: tuple[float, ...]  # seconds per call, one per repeat
     inner_calls: int  # calls per sample
@@ -35,13 +35,13 @@ class Measurement:
 
     @property
     def least_s(self) -> float:
-        """Returns the fastest sample in seconds: all that an early-stopped measurement shows."""
+        """Returns the fastest sample in seconds per call; the median where no samples are stored."""
         return min(self.samples_s, default=self.median_s)
 
 
 @dataclass(frozen=True)
 class Record:
-    """One entry of the tuning history: a candidate and its outcome."""
+    """The outcome of one candidate: a measurement, a verdict without a time, or a failure; with its code."""
 
     problem: Problem
     candidate: Candidate
@@ -57,22 +57,25 @@ class Record:
 
     @property
     def status(self) -> str:
-        """Returns 'measured', 'verified' or 'failed'."""
+        """Returns 'measured' (correct and timed), 'verified' (correct, not timed) or 'failed'."""
         if isinstance(self.outcome, Measurement):
             return "measured"
         return "verified" if isinstance(self.outcome, Verdict) else "failed"
 
     @property
     def median_s(self) -> float | None:
-        """Returns the median in seconds per call; None for a candidate that was not timed."""
+        """Returns the median seconds per call; None for a candidate that failed or was not timed."""
         return self.outcome.median_s if isinstance(self.outcome, Measurement) else None
 
     @property
     def correct_verdict(self) -> Verdict | None:
-        """Returns the verdict: the outcome itself where nothing was timed, else the field ``verdict``."""
+        """Returns the verdict of a correct candidate, timed or not; None where no verdict is stored."""
         return self.outcome if isinstance(self.outcome, Verdict) else self.verdict
 
     @property
     def code(self) -> str:
-        """Returns a key, equal for equal code: the code's hash, or the candidate where there is no code."""
+        """Returns a key for equal code: the hash of the lowered code, else of the script, else the candidate.
+
+        The script's hash is used where the code was not compiled, the candidate's text where binding failed.
+        """
         return self.artifact_sha256 or self.script_sha256 or self.candidate.text

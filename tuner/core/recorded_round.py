@@ -1,4 +1,4 @@
-"""The timing round of an exported script's time: the reference of a later ``tuner check``."""
+"""Times of one timing round in the header of an exported script, with which ``tuner check`` compares."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,7 +16,10 @@ Share = Annotated[
 
 @dataclass(frozen=True)
 class RecordedRound:
-    """Seconds per call of codes timed interleaved in one round; on another day all codes may be slower."""
+    """Times of an exported script's kernel and of other codes, timed interleaved in one timing round.
+
+    ``tuner check`` later compares with them. Seconds are per call; on another day all codes may be slower.
+    """
 
     kernel_s: Seconds  # of the script's kernel: lower quartile of its samples
     noise: Share  # relative difference between two timings of the same code in the round

@@ -16,7 +16,7 @@ CUBIN, PTX = "cubin", "ptx"  # what ran: the machine code, or PTX that the drive
 
 @dataclass(frozen=True)
 class MeasuringProvenance:
-    """Where and when results were measured, and of which bundle."""
+    """Where and when a bundle was measured: session, bundle, version of tuner, machine and driver."""
 
     session: str  # uuid of the measuring session
     bundle: str  # sha256 of the bundle's manifest
@@ -28,7 +28,7 @@ class MeasuringProvenance:
 
 @dataclass(frozen=True)
 class MeasuredTrial:
-    """The outcome of one candidate on the measuring machine."""
+    """A candidate of a bundle with its outcome (time or failure) on the measuring machine."""
 
     origin: Origin
     id: int  # of the trial in the database that exported the bundle, to print
@@ -46,7 +46,7 @@ class MeasuredTrial:
 
 @dataclass(frozen=True)
 class FinalTime:
-    """A top trial of one problem, timed again, interleaved with the other top trials."""
+    """The time of a top trial of one problem, timed again, interleaved with the other top trials."""
 
     origin: Origin
     problem: Problem
@@ -55,7 +55,7 @@ class FinalTime:
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """The A/A noise floor of a problem's final re-measurement: the fastest trial timed twice."""
+    """The A/A noise floor of a problem's final re-measurement, in which the fastest trial is timed twice."""
 
     problem: Problem
     noise: float  # relative difference of the two timings; smaller differences mean nothing
@@ -63,7 +63,7 @@ class NoiseFloor:
 
 @dataclass(frozen=True)
 class BaselineTime:
-    """The baseline's time of one problem on the measuring machine."""
+    """The time of the baseline library for one problem on the measuring machine."""
 
     problem: Problem
     baseline: Baseline
@@ -71,7 +71,7 @@ class BaselineTime:
 
 @dataclass(frozen=True)
 class RemoteResults:
-    """All results of one measuring session."""
+    """All results of measuring one bundle: outcomes, final times, noise floors and baselines."""
 
     provenance: MeasuringProvenance
     trials: tuple[MeasuredTrial, ...]

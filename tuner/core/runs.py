@@ -21,7 +21,7 @@ ORIGINS = (WARM_START, SPACE_FILE, SEED)
 
 @dataclass(frozen=True)
 class FirstPoint:
-    """A feasible candidate that is proposed before the sampler's, and where it comes from."""
+    """A feasible candidate that a run proposes before the sampler's proposals, and where it comes from."""
 
     candidate: Candidate
     origin: str  # one of ORIGINS
@@ -35,7 +35,7 @@ class FirstPoint:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The settings of a run, complete: a resumed run needs nothing else."""
+    """All settings of a run, such as problem, target, sampler and budget: enough to resume the run."""
 
     problem: Problem
     target: TargetName
@@ -56,7 +56,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The time of the baseline library: timed in a process of its own, or interleaved with the top trials."""
+    """The time of the baseline library for a problem: timed alone, or interleaved with the top trials."""
 
     name: str  # "OpenBLAS 0.3.30 SkylakeX", "oneDNN ..."
     threads: int  # 0: on a GPU
@@ -66,7 +66,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class RemoteMeasurement:
-    """Where the times of a run were measured, if on another machine than the one that stores the run."""
+    """Where the times of a run were measured, if not on the machine that stores the run."""
 
     session: str  # uuid of the measuring session
     bundle: str  # sha256 of the bundle's manifest
@@ -77,7 +77,7 @@ class RemoteMeasurement:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the tuner: settings, machine, compiler, and figures of the whole run."""
+    """One run of the tuner: settings, machine, compiler, status, and times and noise of the whole run."""
 
     id: int
     settings: RunSettings
@@ -99,7 +99,10 @@ class Run:
 
     @property
     def idle_share(self) -> float | None:
-        """Returns the share of the search, 0 to 1, with an idle measurement worker; None: unknown."""
+        """Returns the share (0 to 1) of the search time in which no candidate was loaded, verified or timed.
+
+        None where the times are not known.
+        """
         if not self.search_s or self.idle_s is None:
             return None
         return self.idle_s / self.search_s
@@ -107,7 +110,7 @@ class Run:
 
 @dataclass(frozen=True, repr=False)
 class StoredTrial:
-    """A trial with an outcome, as read from the results database."""
+    """A trial with its outcome, as read from the results database, with the machine it ran on."""
 
     id: int
     run: int
@@ -144,22 +147,25 @@ class StoredTrial:
 
     @property
     def knobs(self) -> dict[str, Value]:
-        """Returns the knobs' values, by the knobs' names."""
+        """Returns the values of the candidate's knobs by the names of the knobs."""
         return dict(self.record.candidate.choices)
 
     @property
     def script(self) -> str:
-        """Returns the bound transform script; '' for a replay, and where binding failed."""
+        """Returns the bound transform script as text; '' for a replay, and where binding failed."""
         return self.script_text if self.record.target.has_machine else ""
 
     @property
     def time_s(self) -> float | None:
-        """Returns seconds per call: the same as ``best_s``."""
+        """Returns the median seconds per call, or None: another name of ``best_s``."""
         return self.best_s
 
     @property
     def early_stopped(self) -> Measurement | None:
-        """Returns the early-stopped measurement of a trial without a final time: a lower bound; else None."""
+        """Returns the measurement of an early-stopped trial that was not timed again; None for other trials.
+
+        The kernel was clearly slower than the best trial of its run so far, so only a few samples were taken.
+        """
         outcome = self.record.outcome
         if self.final is not None or not isinstance(outcome, Measurement) or outcome.is_complete:
             return None
@@ -167,13 +173,17 @@ class StoredTrial:
 
     @property
     def best_s(self) -> float | None:
-        """Returns the median seconds per call, of the final re-measurement if any; None: not timed."""
+        """Returns the seconds per call that count for this trial; None where the trial was not timed.
+
+        This is a median, not a minimum: of the final re-measurement where there is one, else of the first
+        measurement, which may be early-stopped.
+        """
         return self.record.median_s if self.final is None else self.final.median_s
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate that a run has proposed, and the trial where the candidate has an outcome."""
+    """A candidate that a run has proposed as trial ``number``; ``trial`` is None while it has no outcome."""
 
     id: int  # of the trial, known when the candidate is proposed
     number: int
@@ -184,7 +194,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class TaskQuery:
-    """Conditions on problem, target, machine and threads; None means any."""
+    """Conditions of a database query on problem, target, machine and threads; None in a field allows all."""
 
     operation: str | None = None
     shape: str | None = None  # "512x512x512"
@@ -198,7 +208,7 @@ class TaskQuery:
 
     @classmethod
     def of(cls, problem: Problem, **narrower: Any) -> "TaskQuery":
-        """Returns the query for one problem; ``narrower`` are further fields."""
+        """Returns the conditions for exactly one problem; ``narrower`` sets fields such as ``target``."""
         return cls(
             operation=problem.operation,
             shape=problem.shape,
@@ -212,7 +222,7 @@ class TaskQuery:
 
 @dataclass(frozen=True)
 class TrialQuery:
-    """Conditions on trials; None means any."""
+    """Conditions of a database query on trials, with limit and order; None in a field allows all."""
 
     task: TaskQuery = field(default_factory=TaskQuery)
     strategy: str | None = None
@@ -229,14 +239,17 @@ class TrialQuery:
     def measured(
         cls, problem: Problem, target: TargetName, machine: Machine, threads: int, **narrower: Any
     ) -> "TrialQuery":
-        """Returns the query for measured trials with comparable times; ``narrower`` are further fields."""
+        """Returns the query for timed trials of one problem, target, machine and number of threads.
+
+        Times of such trials are comparable. ``narrower`` sets further fields, such as ``strategy``.
+        """
         task = TaskQuery.of(problem, target=target.text, machine=machine.name, threads=threads)
         return cls(task, status="measured", **narrower)
 
 
 @dataclass(frozen=True)
 class BestGroup:
-    """A group of trials with comparable times, of which one is the best trial."""
+    """What trials with comparable times share: problem, target, threads and machine."""
 
     problem: str  # Problem.key
     target: str  # TargetName.text
@@ -246,7 +259,7 @@ class BestGroup:
 
 @dataclass(frozen=True)
 class RunBound:
-    """A run that has times, and a lower bound of the time of its selected result."""
+    """A run that has times, and a lower bound of the seconds of its selected (best) trial."""
 
     run: int
     group: BestGroup
@@ -256,7 +269,7 @@ class RunBound:
 
 @dataclass(frozen=True)
 class RunQuery:
-    """Conditions on runs; None means any."""
+    """Conditions of a database query on runs; None in a field allows all."""
 
     task: TaskQuery = field(default_factory=TaskQuery)
     status: str | None = None  # running, done, interrupted
@@ -266,7 +279,7 @@ class RunQuery:
 
 @dataclass(frozen=True)
 class ReuseKey:
-    """The key by which outcomes are reused: same problem, target, threads, class of machine and compiler."""
+    """What must be equal for an outcome to be reused: problem, target, threads, machine name and compiler."""
 
     problem: Problem
     target: TargetName
@@ -277,7 +290,7 @@ class ReuseKey:
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of a run's trials, by outcome."""
+    """Numbers of a run's trials: proposed, and by outcome. A reused outcome also counts as reused."""
 
     proposed: int = 0
     measured: int = 0
@@ -288,7 +301,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Imported:
-    """How many runs and trials an import of remote results added."""
+    """How many runs and trials an import of remote results added, and how many trials were known."""
 
     runs: int  # new runs
     trials: int  # new trials, of new runs or of runs imported before
@@ -297,7 +310,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Pruned:
-    """How many rows were deleted because no selected result needs them."""
+    """How many trials, scripts and compiled programs were deleted because no selected result needs them."""
 
     trials: int
     scripts: int
@@ -306,7 +319,7 @@ class Pruned:
 
 @dataclass(frozen=True)
 class DatabaseInfo:
-    """What ``tuner db info`` prints."""
+    """What ``tuner db info`` prints: address and revision of a database, and what it stores."""
 
     url: str  # password hidden
     revision: str

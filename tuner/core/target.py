@@ -14,7 +14,7 @@ from tuner.core.record import Measurement, Verdict
 
 @dataclass(frozen=True)
 class Partition:
-    """A thread's partition of C: a rectangle, its function, and for a batch the matrices it covers."""
+    """The part of C that one thread computes: a rectangle, its function, and the matrices of a batch."""
 
     entry: str  # function that computes the rectangle of one matrix
     row: int  # first row of C
@@ -26,13 +26,13 @@ class Partition:
 
     @property
     def called(self) -> str:
-        """Returns the name of the function that computes the partition for all its matrices."""
+        """Returns the name of the function that computes this part of C, for all of its matrices."""
         return self.entry if self.matrices == 1 else f"{self.entry}_x{self.matrices}"
 
 
 @dataclass(frozen=True)
 class Script:
-    """A bound transform script: plain MLIR text, no template syntax left.
+    """A transform script with all knob values filled in: plain MLIR text, and its hash.
 
     A script for several threads lists its partitions in a comment, see ``tuner.payload.cpu.partitions_in``.
     """
@@ -42,13 +42,13 @@ class Script:
 
     @classmethod
     def of(cls, text: str) -> "Script":
-        """Returns the script of a text, with the text's SHA-256."""
+        """Returns the script of a text; computes the text's SHA-256."""
         return cls(text, hashlib.sha256(text.encode()).hexdigest())
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """Lowered code, ready to load. Two scripts may be lowered to artifacts of the same ``sha256``."""
+    """The compiled code of a script, ready to load. Different scripts may give equal code."""
 
     host_code: str  # CPU: LLVM-dialect text; "" for a GPU, where ``program`` has the PTX
     sha256: str  # of what runs: ``host_code`` and ``panels``, or machine code and launches
@@ -61,13 +61,13 @@ class Artifact:
 
     @property
     def code(self) -> str:
-        """Returns the code as text: LLVM dialect of a CPU, or PTX of a GPU."""
+        """Returns the code as text: LLVM dialect for a CPU, PTX for a GPU."""
         return self.host_code if self.program is None else self.program.ptx
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a measurement may take, and above which time it is early-stopped."""
+    """How long a candidate is timed: seconds, samples, and the time above which it is early-stopped."""
 
     budget_s: float = 0.08  # seconds of timed calls
     min_samples: int = 5
@@ -86,7 +86,10 @@ class AbstractCompiler(abc.ABC):
 
     @abc.abstractmethod
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the payload transformed by the script and lowered. Fails at BIND, COMPILE or RESOURCES."""
+        """Returns the compiled code: the payload of ``problem``, transformed by the script, then lowered.
+
+        Raises CandidateError of stage BIND, COMPILE or RESOURCES.
+        """
 
 
 class AbstractEvaluator(abc.ABC):
@@ -113,24 +116,29 @@ class AbstractEvaluator(abc.ABC):
 
     @abc.abstractmethod
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        """Returns the artifact loaded, callable in this process. Fails at stage LOAD."""
+        """Loads compiled code into this process; returns what ``verify`` and ``measure`` take as ``loaded``.
+
+        Raises CandidateError of stage LOAD.
+        """
 
     @abc.abstractmethod
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs a loaded artifact on inputs drawn from ``rng``; compares with the float64 reference.
+        """Runs a loaded artifact on inputs drawn from ``rng``; compares C with the float64 reference.
 
         Compares every element of C; a simulator may run and compare only a sample of the thread blocks, a
-        replay returns the recorded verdict. Raises CandidateError: VERIFY for a wrong result, RUN where the
-        artifact cannot run.
+        replay returns the recorded verdict. Raises CandidateError of stage VERIFY for a wrong result, RUN
+        where the artifact cannot run.
         """
 
     @abc.abstractmethod
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times calls on this machine while tuner runs nothing else here. Fails at stage MEASURE.
+        """Times a loaded artifact on this machine, while tuner runs nothing else here.
 
-        Never called, like ``measure_together``, where ``is_timed`` is False.
+        Raises CandidateError of stage MEASURE where timing fails, VERIFY where a timed call computes a wrong
+        result or is faster than the hardware can be. Like ``measure_together``, never called where
+        ``is_timed`` is False.
         """
 
     @abc.abstractmethod
@@ -139,12 +147,14 @@ class AbstractEvaluator(abc.ABC):
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
-        One element of ``loaded`` may be the result of ``load_baseline``. Fails at stage MEASURE.
+        Returns one measurement for each of ``loaded``, in the same order; one of them may be the result of
+        ``load_baseline``. Raises CandidateError as ``measure`` does, and of stage RUN where the baseline
+        fails.
         """
 
 
 class AbstractBaselineSource(abc.ABC):
-    """An evaluator that can time its baseline library interleaved with candidates.
+    """An evaluator that can time a baseline library, such as cuBLAS, interleaved with candidates.
 
     ``load_baseline`` is called in the evaluator's process, after the top trials are loaded and before they
     are timed.
@@ -154,8 +164,8 @@ class AbstractBaselineSource(abc.ABC):
 
     @abc.abstractmethod
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        """Returns the library's name, and its matmul for ``measure_together``, verified as candidates are.
+        """Returns the baseline library's name, and its verified matmul as ``measure_together`` takes it.
 
-        Raises TunerError where there is no library or its result is wrong, CandidateError(RUN) where its
-        failure also made the candidates unusable.
+        Raises TunerError where there is no library or its result is wrong, CandidateError of stage RUN where
+        its failure also made the candidates unusable.
         """

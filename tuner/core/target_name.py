@@ -9,7 +9,7 @@ REPLAY = "replay"  # outcomes are read from a recording; nothing is compiled or 
 
 @dataclass(frozen=True)
 class TargetName:
-    """A target as in records and on the command line: ``cpu``, ``simulator:sm_90``, ``replay:gemm``."""
+    """A target as on the command line: a kind (``cpu``), or kind and detail (``cuda:sm_90``)."""
 
     kind: str  # a name of ``tuner.tuning.parts.kinds.KINDS``, or "replay", which has no machine
     detail: str = ""  # of a GPU the chip, of a replay the recording; "" where the kind has no detail
@@ -19,25 +19,25 @@ class TargetName:
 
     @property
     def text(self) -> str:
-        """Returns ``kind`` or ``kind:detail``, the form that is stored."""
+        """Returns ``kind`` or ``kind:detail``: the form in databases and on the command line."""
         return f"{self.kind}:{self.detail}" if self.detail else self.kind
 
     @property
     def has_machine(self) -> bool:
-        """True if outcomes are measured on a machine; False for a replay, which reads a recording."""
+        """Returns whether outcomes are measured on a machine; False for a replay, which reads a recording."""
         return self.kind != REPLAY
 
     @property
     def is_on_gpu(self) -> bool:
-        """Returns whether the target's code runs on a GPU of the machine."""
+        """Returns whether candidates run on a real GPU: True for cuda, False for the simulator of a GPU."""
         return self.kind == CUDA
 
     def is_of(self, kind: str) -> bool:
-        """Returns whether the target is of the kind with this name."""
+        """Returns whether ``kind`` ("cuda") is the kind of this target."""
         return self.kind == kind
 
     @classmethod
     def parse(cls, text: str) -> "TargetName":
-        """Parses ``kind`` or ``kind:detail``; does not check that such a target exists."""
+        """Returns the target of a text ``kind`` or ``kind:detail``; does not check that it exists."""
         kind, _, detail = text.partition(":")
         return cls(kind, detail)

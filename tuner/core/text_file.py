@@ -9,7 +9,11 @@ LIMIT_BYTES = 64 << 20  # of a script or payload
 
 
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
-    """Returns a file's text. Raises UsageError, whose message names ``allowed`` ("MLIR text")."""
+    """Returns the text of a UTF-8 file.
+
+    Raises UsageError for a file that cannot be read, is larger than ``limit_bytes`` or is not UTF-8; the
+    message names what is expected, ``allowed`` ("MLIR text").
+    """
     try:
         with path.open("rb") as file:
             content = file.read(limit_bytes + 1)  # /dev/zero has no end
@@ -19,7 +23,10 @@ def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
 
 
 def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
-    """Returns a file's text, or that of standard input for ``-``. Raises UsageError as ``read_text`` does."""
+    """Returns the text of a UTF-8 file, or of standard input where ``path`` is ``-``.
+
+    Raises UsageError as ``read_text`` does.
+    """
     if str(path) != "-":
         return read_text(path, allowed, limit_bytes)
     return _decoded("standard input", sys.stdin.buffer.read(limit_bytes + 1), allowed, limit_bytes)

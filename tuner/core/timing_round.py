@@ -10,7 +10,7 @@ from tuner.core.runs import Baseline
 
 @dataclass(frozen=True)
 class RoundQuality:
-    """How reliable the times of a timing round are."""
+    """How reliable the times of a timing round are: its noise, its disturbance, and why not to rely on it."""
 
     noise: float | None  # A/A noise floor: relative differences below it mean nothing; None: not known
     disturbance: float  # relative: the largest of the noise, the drifts and the shares of lost processor time
@@ -20,27 +20,27 @@ class RoundQuality:
 
     @classmethod
     def lost(cls, reason: str) -> "RoundQuality":
-        """Returns the quality of a round that failed or timed out, and so gave no times."""
+        """Returns the quality of a timing round without times, which failed or timed out for ``reason``."""
         return cls(None, 0.0, f"the final re-measurement was lost: {reason}", is_lost=True)
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Returns the sort key of rounds: the least is the quietest, whose times count; lost rounds last."""
+        """Returns the sort key (is lost, is unreliable, disturbance): the quietest round sorts first."""
         return (self.is_lost, bool(self.unreliable), self.disturbance)
 
 
 @dataclass(frozen=True)
 class TimedRound:
-    """A timing round with its times, before it is stored."""
+    """The result of one timing round before it is stored: times of trials and baseline, and quality."""
 
     quality: RoundQuality
-    times: tuple[tuple[int, Measurement], ...]  # by trial
+    times: tuple[tuple[int, Measurement], ...]  # (id of the trial, its times)
     baseline: Baseline | None
 
 
 @dataclass(frozen=True)
 class StoredRound:
-    """A timing round as stored with its run; a run may have several."""
+    """A timing round as stored with its run, without its times; a run may have several."""
 
     number: int  # 0: of an older tuner, which stored no conditions
     started: datetime.datetime  # UTC
