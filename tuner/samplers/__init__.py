@@ -27,10 +27,11 @@ OPTUNA_NAMES = ("tpe", "gp", "cmaes", "nsgaii", "nsgaiii", "qmc", "random")
 def make_sampler(
     name: str, feasible: "FeasibleSet", seed: int, first: tuple[int, ...] = ()
 ) -> "StudySampler":
-    """Returns a sampler that proposes the rows ``first``, then the rows that its method chooses.
+    """Returns the sampler ``name``, which proposes the configurations of a feasible set.
 
-    Configurations that break a preference come last. Raises UsageError for an unknown name, for a sampler
-    whose packages are missing, and for a negative seed.
+    The configurations with the indices ``first`` come first; of the others, those that break a preference
+    come last. Raises UsageError for an unknown name, for a sampler whose packages are missing, and for a
+    negative seed.
     """
     require_sampler(name)
     if seed < 0:
@@ -46,7 +47,7 @@ def make_sampler(
 
 
 def require_sampler(name: str) -> None:
-    """Raises UsageError for an unknown name."""
+    """Raises UsageError unless ``name`` is a sampler that ``make_sampler`` knows: "tpe", "optuna:gp", ..."""
     if name in SAMPLERS or (name.startswith(OPTUNA) and name.removeprefix(OPTUNA) in OPTUNA_NAMES):
         return
     raise unknown_value("sampler", name, (*SAMPLERS, *(f"{OPTUNA}{each}" for each in OPTUNA_NAMES)))

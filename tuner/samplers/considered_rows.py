@@ -1,4 +1,7 @@
-"""The rows that are scored for one proposal: all rows, or a sample of a large feasible set."""
+"""The configurations that are scored for one proposal: all of the feasible set, or a sample of a large set.
+
+A row is the index of a configuration in the feasible set.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +15,7 @@ SAMPLE_ROWS = 1 << 14  # drawn anew for every proposal: a hundred proposals scor
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The rows among which one proposal is chosen, with their codes."""
+    """The configurations among which one proposal is chosen: their indices in the feasible set, and codes."""
 
     rows: Rows  # in ascending order
     table: RowTable  # of these rows
@@ -20,12 +23,16 @@ class Scope:
 
 
 def whole(table: RowTable) -> Scope:
-    """Returns the scope of all rows."""
+    """Returns the scope that holds every configuration of the feasible set."""
     return Scope(np.arange(len(table.codes)), table, is_whole=True)
 
 
 def sampled(table: RowTable, pool: Pool, rng: np.random.Generator, near: list[int]) -> Scope:
-    """Returns the scope of random rows and the rows ``near``; at least one of them was not proposed yet."""
+    """Returns a scope of random configurations and of those with the indices ``near``.
+
+    If all of these were proposed before, it holds configurations that were not proposed instead; so at least
+    one was not, while the pool has any left.
+    """
     drawn = rng.integers(len(table.codes), size=SAMPLE_ROWS)
     rows = np.unique(np.concatenate([drawn, np.array(near, np.int64)]))
     if not pool.unseen[rows].any():

@@ -33,9 +33,9 @@ class _Search:
 
 @final
 class DemotedLast(AbstractMethod):
-    """Searches the candidates that meet all preferences first, then those that break one.
+    """Searches the configurations that meet all preferences first, then those that break one.
 
-    Each part has a search method of its own, which sees only the outcomes of that part.
+    Two search methods of the same kind; each sees only the outcomes of its part of the feasible set.
     """
 
     def __init__(self, task: SearchTask, made: Callable[[SearchTask], AbstractMethod]) -> None:
@@ -48,6 +48,7 @@ class DemotedLast(AbstractMethod):
         self._proposed = self._reported = 0  # how much of this pool was copied to the pools of both searches
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the next configuration: one that meets all preferences while any is left."""
         self._catch_up()
         search = self._demoted if self._preferred.pool.is_exhausted else self._preferred
         return int(search.rows[search.method.choose(rng)])

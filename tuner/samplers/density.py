@@ -1,4 +1,4 @@
-"""The ratio of two kernel densities: of the fastest rows, and of all other rows.
+"""The ratio of two kernel densities: of the fastest configurations, and of all other proposed ones.
 
 Bergstra et al., 2011, https://papers.nips.cc/paper/4443; here the densities are joint over all knobs and the
 ratio is computed at all rows of a scope instead of a few samples, so that constraints need no extra work.
@@ -20,9 +20,9 @@ GOOD_MIN = 2
 
 
 class Densities:
-    """Two kernel density estimates.
+    """Kernel density estimates of the fastest configurations, and of all other proposed configurations.
 
-    Pending rows and failures count in the second one, which spreads proposals.
+    Pending configurations and failures count among the others, which spreads proposals.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -30,7 +30,10 @@ class Densities:
         self._whole: _Pair | None = None
 
     def log_gain(self, scope: Scope) -> Floats:
-        """Returns the logarithm of the expected improvement by the density ratio, up to a constant."""
+        """Returns the log of the expected improvement for each configuration of a scope, up to a constant.
+
+        It follows from the ratio of the two densities at the configuration.
+        """
         proposed = self._task.pool.proposed
         good = self._good_rows()
         ratio = self._of(scope).ratio(good, proposed - good)

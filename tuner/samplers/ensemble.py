@@ -1,6 +1,6 @@
-"""A bandit over the other methods: every second proposal probes one method, round-robin.
+"""A bandit over other search methods: every second proposal probes one of the methods, round-robin.
 
-The best makes the rest.
+The method with the best probes makes the other proposals.
 
 The method that made a proposal is not stored, so it follows from the index of the proposal; only probes are
 credited. A resumed run therefore gives the same credit as an uninterrupted one. Credit by rank in a sliding
@@ -30,13 +30,17 @@ ARMS: tuple[type[AbstractMethod], ...] = (Tpe, Local, Trees, Evolution)
 
 
 class Ensemble(AbstractMethod):
-    """Chooses the row of the method with the most credit; of equal credits the first method's."""
+    """Search by four methods: every second proposal tries each method in rotation, the rest use the best.
+
+    The best method is the one with the most credit, which the outcomes of its latest tries give.
+    """
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)
         self._arms = tuple(arm(task) for arm in ARMS)
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the configuration that the probed method, or the best method, chooses."""
         if is_starting(self.task):
             return start_row(self.task, rng)
         probe = probed(len(self.task.pool.order))
@@ -44,18 +48,25 @@ class Ensemble(AbstractMethod):
 
 
 def probed(turn: int) -> int | None:
-    """Returns the index of the method that a proposal probes; None for a proposal of the best method."""
+    """Returns which method makes the proposal with index ``turn``, as a place in ARMS, if it is a probe.
+
+    None for the other proposals, which the method with the most credit makes.
+    """
     return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
 
 
 def best(pool: Pool) -> int:
-    """Returns the index of the method with the most credit."""
+    """Returns the method with the most credit, as a place in ARMS; of equal credits the first."""
     earned = [credit(pool, arm) for arm in range(len(ARMS))]
     return earned.index(max(earned))
 
 
 def credit(pool: Pool, arm: int) -> float:
-    """Returns the mean share of all rows with an outcome that are no faster than a method's latest probes."""
+    """Returns how good the latest probes of a method were, 0 to 1; ``arm`` is its place in ARMS.
+
+    For each probe: the share of all outcomes that are times no shorter than the probe's; 0 for a failure. The
+    result is their mean, and 1 for a method without a probe.
+    """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]
     beaten = [

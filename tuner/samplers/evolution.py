@@ -15,9 +15,14 @@ CROSSOVER = 0.5  # probability that a knob comes from the second parent
 
 
 class Evolution(AbstractMethod):
-    """Chooses the row nearest to a child of two of the fastest rows, among rows that were not proposed."""
+    """A genetic algorithm: crosses two of the 20 fastest configurations and mutates the child.
+
+    Proposes the configuration nearest to the child that was not proposed yet. The first 20 proposals are
+    starting points and random configurations.
+    """
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the configuration nearest to a child of two fast ones, not proposed yet."""
         pool = self.task.pool
         if is_starting(self.task):
             return start_row(self.task, rng)

@@ -11,9 +11,10 @@ TINY = 1e-30
 
 
 def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Returns the logarithm of the expected improvement below ``best`` for normal distributions.
+    """Returns the logarithm of the expected improvement over ``best``, for each pair of mean and deviation.
 
-    Smaller is better.
+    The values are taken as normally distributed; an improvement is a value below ``best``, since smaller is
+    better.
     """
     z = (np.float32(best) - mean) / deviation
     density = np.exp(-0.5 * z * z) * np.float32(1 / np.sqrt(2 * np.pi))

@@ -23,7 +23,7 @@ Answers = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """The splits of all trees, and the prediction of each leaf."""
+    """A fitted forest of regression trees: the splits of all trees, mean and variance of each leaf."""
 
     places: Integers  # (trees, levels): the column that is split
     answers: Answers  # (trees, levels, codes): the side of the split; last code: the knob is missing
@@ -31,7 +31,10 @@ class Forest:
     variance: Floats  # (trees, leaves): large where a leaf has few observations
 
     def predict(self, table: RowTable) -> tuple[Floats, Floats]:
-        """Returns mean and deviation at every row, from the spread of trees and variance within leaves."""
+        """Returns (mean, standard deviation) of the predicted value of each configuration in the table.
+
+        The deviation combines the spread of the trees and the variance within leaves.
+        """
         total = np.zeros(len(table.codes), np.float32)
         squares, within = np.zeros_like(total), np.zeros_like(total)
         for tree, places in enumerate(self.places.tolist()):
@@ -49,9 +52,9 @@ class Forest:
 
 
 def grow(table: RowTable, values: Array, rng: np.random.Generator) -> Forest:
-    """Returns a forest for standardized values of the rows of a table.
+    """Returns a forest fitted to standardized ``values``, one for each configuration of the table.
 
-    All trees grow together, level by level.
+    Splits are random, drawn from ``rng``; all trees grow together, level by level.
     """
     depth = DEPTH if table.columns else 0
     trees = np.arange(TREES)

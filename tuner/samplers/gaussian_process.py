@@ -34,11 +34,11 @@ class _Taken:
 
 
 class GaussianProcess:
-    """The posterior of every row of one scope, given the observed rows.
+    """A Gaussian process that predicts the standardized log time of each configuration of one scope.
 
-    Observed rows are added to the Cholesky factor in blocks, which are kept, so that a further row costs in
-    proportion to the rows before, not to their square. The last, incomplete block is computed anew: a result
-    depends on the rows alone, not on earlier calls, to the last bit.
+    Observed configurations are added to the Cholesky factor in blocks, which are kept, so that one more
+    observation is cheap. The last, incomplete block is computed anew: a result depends on the observations
+    alone, not on earlier calls, to the last bit.
     """
 
     def __init__(self, scope: Scope, widths: Widths) -> None:
@@ -56,9 +56,10 @@ class GaussianProcess:
     def posterior(
         self, rows: list[int], seen: RowTable, values: npt.NDArray[np.float64]
     ) -> tuple[Floats, Floats]:
-        """Returns mean and standard deviation at every row of the scope.
+        """Returns (mean, standard deviation) for each configuration of the scope, given observations.
 
-        ``rows`` are the observed rows, ``seen`` their table, ``values`` their standardized values.
+        ``rows`` are the indices of the observed configurations in the feasible set, ``seen`` their table,
+        ``values`` their standardized values.
         """
         while self._taken[-1].rows != rows[: len(self._taken[-1].rows)]:
             self._taken.pop()

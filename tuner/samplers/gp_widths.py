@@ -25,28 +25,36 @@ FASTER, SLOWER = 1.3, 0.5
 
 @dataclass(frozen=True, eq=False)
 class Widths:
-    """Inverse squared length scales per column, and the noise variance."""
+    """The fitted parameters of a Gaussian process: a weight for each column, and the noise variance.
+
+    A weight multiplies the squared distance in its column; it is 1 / (2 length scale**2). The noise is
+    relative to the variance of the process.
+    """
 
     weights: Array  # per column, of the squared difference
     noise: float
 
     @classmethod
     def of(cls, parameters: Array) -> "Widths":
-        """Returns the widths from logarithms of the parameters, the noise last."""
+        """Returns the parameters from their natural logarithms: the columns' weights, then the noise."""
         return cls(np.exp(parameters[:-1]), math.exp(parameters[-1]) + JITTER)
 
 
 def correlation(distance: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """Returns the Matern 5/2 correlation of weighted squared distances: equation 4.17 of the book."""
+    """Returns the Matern 5/2 correlation of weighted squared distances, elementwise.
+
+    Equation 4.17 of Rasmussen and Williams, with the length scales in the weights.
+    """
     r = np.sqrt(10 * distance)  # of a dtype that follows the distance's
     result: npt.NDArray[np.floating] = (1 + r + r * r / 3) * np.exp(-r)
     return result
 
 
 def fit(squares: Array, values: Array) -> Widths:
-    """Returns the widths of maximum posterior likelihood for standardized values.
+    """Fits weights and noise to observations, by maximum posterior likelihood in a few gradient steps.
 
-    ``squares`` are squared differences, (columns, observations, observations).
+    ``squares`` are the squared distances of all pairs of observations by column, (columns, observations,
+    observations); ``values`` are the standardized values of the observations.
     """
     columns = len(squares)
     prior = np.array([*[WIDTH_MEAN] * columns, NOISE_MEAN])

@@ -15,12 +15,19 @@ DRAWN = 16  # rows of which the farthest is taken
 
 
 def is_starting(task: SearchTask) -> bool:
-    """Returns whether fewer rows were proposed than a model needs."""
+    """Returns whether too few configurations were proposed for a model to be fitted.
+
+    The limit is 6, or 3 for each strategy of the search space if that is more.
+    """
     return len(task.pool.order) < max(START_ROWS, START_ROWS_OF_STRATEGY * len(task.feasible.index))
 
 
 def start_row(task: SearchTask, rng: np.random.Generator) -> int:
-    """Returns a row of the strategy with the fewest proposals that has rows left."""
+    """Returns the index of a configuration to propose before a model is fitted.
+
+    It belongs to the strategy with the fewest proposals among those with configurations left: first the one
+    nearest to the median of each knob, then one far from all proposed ones.
+    """
     ends = np.cumsum([len(index) for index in task.feasible.index]).tolist()
     starts = [0, *ends[:-1]]
     seen = [

@@ -10,12 +10,14 @@ CLIMBED = 3  # fastest rows whose neighbours come first
 
 
 class Local(AbstractMethod):
-    """Chooses a neighbour in one knob of the fastest rows.
+    """Hill climbing: chooses a configuration that differs in one knob from one of the fastest.
 
-    The nearest row when all neighbours were proposed.
+    Where all of these were proposed, chooses one that differs from the fastest in the fewest knobs; now and
+    then a random one.
     """
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of a configuration not proposed yet, mostly a neighbour of a fast one."""
         pool = self.task.pool
         fastest = pool.fastest()
         if is_starting(self.task):

@@ -18,10 +18,11 @@ from tuner.samplers.task import SearchTask
 
 
 class AbstractMethod(BaseSampler):
-    """Proposes the rows that wait in the pool, then rows that ``choose`` returns. Final subclasses only.
+    """A search method, as an Optuna sampler: a subclass says by ``choose`` which configuration comes next.
 
-    A choice depends on the pool and on ``np.random.default_rng((seed, number))`` alone. The pool belongs to
-    one study from its first trial on: trial ``number`` of the study is proposal ``number`` of the pool.
+    Configurations that wait in the pool are proposed first. Final subclasses only. A choice depends on the
+    pool and on ``np.random.default_rng((seed, number))`` alone. The pool belongs to one study from its first
+    trial on: trial ``number`` of the study is proposal ``number`` of the pool.
     """
 
     def __init__(self, task: SearchTask) -> None:
@@ -30,33 +31,39 @@ class AbstractMethod(BaseSampler):
 
     @abc.abstractmethod
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns a row that was not proposed yet; there is at least one such row."""
+        """Returns the index, in the feasible set, of a configuration that was not proposed yet.
+
+        Called only while there is such a configuration; ``rng`` is the only source of randomness.
+        """
 
     def propose(self, number: int) -> Distributions:
-        """Adds the row of the next trial to the pool. Returns the distributions of the trial's parameters."""
+        """Chooses the configuration of trial ``number`` and marks it as proposed in the pool.
+
+        Returns the Optuna distributions of the trial's parameters, by name.
+        """
         self.task.pool.propose(self._row(number))
         return self._parameters_of(number)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> Distributions:
-        """Returns the distributions of the trial's parameters: strategy, and knobs of the strategy."""
+        """Returns the Optuna distributions of a trial's parameters: strategy, and knobs of the strategy."""
         return self._parameters_of(trial.number)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: Distributions
     ) -> dict[str, Any]:
-        """Returns the values of the trial's parameters."""
+        """Returns the strategy and the knob values that were chosen for a trial, by parameter name."""
         return dict(parameters(self._candidate(trial.number)))
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """Raises ValueError: the trial's strategy has no such parameter."""
+        """Raises ValueError, always: the trial's strategy has no parameter ``param_name``."""
         raise ValueError(f"trial {trial.number}: its strategy has no knob {param_name!r}")
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Stores the seconds of a trial in the pool; a trial without seconds has failed."""
+        """Stores the outcome of a trial in the pool: its seconds, or a failure where ``values`` is empty."""
         self.task.pool.tell(self.task.pool.order[trial.number], values[0] if values else None)
 
     def _parameters_of(self, number: int) -> Distributions:
@@ -64,7 +71,7 @@ class AbstractMethod(BaseSampler):
 
     @cached_property
     def distributions(self) -> Distributions:
-        """Returns the distributions of all parameters, over all strategies."""
+        """Returns the Optuna distributions of all parameters by name, over all strategies."""
         return distributions_of_rows(self.task.feasible)
 
     def _candidate(self, number: int) -> Candidate:

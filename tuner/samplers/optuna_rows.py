@@ -28,11 +28,11 @@ History = list[FrozenTrial]
 
 
 class OptunaRows(AbstractMethod):
-    """Chooses the row nearest to the suggestion of a study of all outcomes, made anew for every proposal.
+    """Asks one of Optuna's samplers for a suggestion; chooses the nearest configuration not proposed yet.
 
-    So a proposal depends on the history alone. State that a sampler keeps besides the trials themselves is
-    lost: cmaes starts from the history (warm start, Nomura et al. 2021, https://arxiv.org/abs/2012.06932),
-    the genetic samplers treat all trials as one generation.
+    Each proposal makes a new study of all outcomes, so it depends on the history alone. State that a sampler
+    keeps besides the trials themselves is lost: cmaes starts from the history (warm start, Nomura et al.
+    2021, https://arxiv.org/abs/2012.06932), the genetic samplers treat all trials as one generation.
     """
 
     def __init__(self, task: SearchTask, name: str) -> None:
@@ -49,6 +49,7 @@ class OptunaRows(AbstractMethod):
         }
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the configuration nearest to Optuna's suggestion that was not proposed yet."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some of its samplers are experimental
             suggested = self._suggested(int(rng.integers(1 << 31)))
@@ -65,9 +66,9 @@ class OptunaRows(AbstractMethod):
         return np.array([params[name] for name in self._codes], np.int64)
 
     def history(self) -> History:
-        """Returns the rows with an outcome as trials, in the order of proposals.
+        """Returns the configurations with an outcome as Optuna trials, in the order of proposals.
 
-        A failure violates a constraint.
+        A failed one has the slowest time and violates a constraint.
         """
         pool = self.task.pool
         slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)
@@ -116,7 +117,7 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 
 @dataclass(frozen=True)
 class OptunaKind:
-    """How one of Optuna's samplers is constructed, and its requirements."""
+    """How one of Optuna's samplers is constructed, and which packages and parameters it needs."""
 
     make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)
     packages: tuple[str, ...] = ()  # required beyond Optuna's dependencies

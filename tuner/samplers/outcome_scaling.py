@@ -11,7 +11,11 @@ SLOW_QUANTILE = 0.5  # slower times are clipped to this quantile: how slow a slo
 
 
 def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
-    """Returns the logarithms of times with mean 0 and deviation 1; failed and pending rows count as slow."""
+    """Returns the logarithms of the times of ``rows``, scaled to mean 0 and standard deviation 1.
+
+    For fitting a model; ``rows`` are indices of configurations. Failed and pending ones get the slowest time;
+    times slower than the median are first replaced by the median.
+    """
     outcomes = [pool.outcomes.get(row) for row in rows]
     times = [time for time in outcomes if time is not None]
     least = min((time for time in times if time > 0), default=1.0) / 2  # a time of 0 has no logarithm
@@ -24,7 +28,11 @@ def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
 
 
 def modelled(pool: Pool, count: int, limit: int) -> list[int]:
-    """Returns the first ``count`` proposals; of more than ``limit``, half the fastest and half the latest."""
+    """Returns which configurations a model is fitted to: the first ``count`` that were proposed, by index.
+
+    Of more than ``limit``, only the ``limit // 2`` fastest and the latest ones, at most ``limit`` in all, in
+    the order of proposals.
+    """
     rows = pool.order[:count]
     if count <= limit:
         return rows

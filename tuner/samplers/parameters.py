@@ -14,12 +14,15 @@ Distributions = dict[str, BaseDistribution]  # by parameter, over all strategies
 
 
 def parameters(candidate: Candidate) -> dict[str, Value]:
-    """Returns the parameters of a candidate: its strategy, then its knobs."""
+    """Returns a candidate as Optuna parameters by name: "strategy", then its knobs."""
     return {STRATEGY: candidate.strategy, **dict(candidate.choices)}
 
 
 def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
-    """Returns the distribution of each parameter: the values that occur in some row."""
+    """Returns the Optuna distribution of each parameter, over the configurations of a feasible set.
+
+    An integer knob gets the range of the values that occur, other parameters get a list of them.
+    """
     found: list[tuple[str, Value]] = []
     for space, index in zip(feasible.spaces, feasible.index, strict=True):
         found.append((STRATEGY, space.strategy))
@@ -30,7 +33,10 @@ def distributions_of_rows(feasible: FeasibleSet) -> Distributions:
 
 
 def distributions_of_candidates(candidates: Iterable[Candidate]) -> Distributions:
-    """Returns the distribution of each parameter over given candidates, where no search space is known."""
+    """Returns the Optuna distribution of each parameter, from candidates instead of a search space.
+
+    An integer knob gets the range of the values that occur, other parameters get a list of them.
+    """
     return _distributions(pair for candidate in candidates for pair in parameters(candidate).items())
 
 

@@ -1,4 +1,7 @@
-"""The state of a search: proposed rows and their outcomes."""
+"""The state of a search: the configurations that were proposed, and their outcomes.
+
+A row is the index of a configuration in the feasible set.
+"""
 
 from collections import deque
 from collections.abc import Iterable
@@ -8,7 +11,10 @@ import numpy.typing as npt
 
 
 class Pool:
-    """The rows of a feasible set during a search: unseen, pending (proposed), or with an outcome."""
+    """The state of each configuration of a feasible set during a search: unseen, pending or with an outcome.
+
+    Configurations are identified by their index in the set (``row``).
+    """
 
     def __init__(self, rows: int, first: Iterable[int] = ()) -> None:
         # to be proposed before other rows; rows that were proposed meanwhile are skipped
@@ -20,23 +26,29 @@ class Pool:
 
     @property
     def is_exhausted(self) -> bool:
-        """Returns whether every row was proposed."""
+        """Returns whether every configuration was proposed."""
         return len(self.proposed) == len(self.unseen)
 
     def require_unseen(self, row: int) -> None:
-        """Raises ValueError for a row outside of the feasible set, and for a row that was proposed before."""
+        """Raises ValueError for the index of no configuration, and of one that was proposed before."""
         if not 0 <= row < len(self.unseen):
             raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
         if not self.unseen[row]:
             raise ValueError(f"row {row} was proposed before")
 
     def put_first(self, row: int) -> None:
-        """Makes an unseen row the next one to propose. Raises ValueError as ``require_unseen`` does."""
+        """Puts a configuration that was not proposed at the head of the queue to propose.
+
+        ``row`` is its index. Raises ValueError as ``require_unseen`` does.
+        """
         self.require_unseen(row)
         self._waiting.appendleft(row)
 
     def next_waiting(self) -> int | None:
-        """Removes and returns the next row that is to be proposed first; None when there is none."""
+        """Removes the next configuration from the queue that goes before the method's choices.
+
+        Returns its index; skips configurations proposed meanwhile. None when the queue is empty.
+        """
         while self._waiting:
             row = self._waiting.popleft()
             if self.unseen[row]:
@@ -44,27 +56,40 @@ class Pool:
         return None
 
     def propose(self, row: int) -> None:
-        """Marks an unseen row as pending. Raises ValueError as ``require_unseen`` does."""
+        """Marks the configuration with index ``row`` as proposed (pending).
+
+        Raises ValueError as ``require_unseen`` does.
+        """
         self.require_unseen(row)
         self.unseen[row] = False
         self.order.append(row)
         self.proposed.add(row)
 
     def tell(self, row: int, value: float | None) -> None:
-        """Stores the outcome of a row. Raises ValueError for a row that is not pending."""
+        """Stores the outcome of a pending configuration: ``value`` in seconds, None for a failure.
+
+        ``row`` is its index. Raises ValueError for one that is not pending.
+        """
         if row not in self.proposed or row in self.outcomes:
             raise ValueError(f"row {row} is not pending")
         self.outcomes[row] = value
 
     def fastest(self) -> list[int]:
-        """Returns the rows with a time, the fastest first; equal times are ordered by row."""
+        """Returns the indices of the configurations with a time, the fastest first.
+
+        Equal times are ordered by index.
+        """
         timed = sorted((value, row) for row, value in self.outcomes.items() if value is not None)
         return [row for _, row in timed]
 
     def draw(
         self, rng: np.random.Generator, count: int, start: int = 0, stop: int | None = None
     ) -> npt.NDArray[np.int64]:
-        """Returns up to ``count`` random unseen rows of ``start .. stop - 1``; none when none is left."""
+        """Returns up to ``count`` random indices, from ``start`` to ``stop - 1``, of unseen configurations.
+
+        At least one, unless none is left; an index may occur more than once. ``stop`` None: the end of the
+        set.
+        """
         stop = len(self.unseen) if stop is None else stop
         drawn = rng.integers(start, stop, size=2 * count)
         found = drawn[self.unseen[drawn]][:count]

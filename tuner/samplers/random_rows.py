@@ -6,7 +6,8 @@ from tuner.samplers.method import AbstractMethod
 
 
 class RandomRows(AbstractMethod):
-    """Chooses any row that was not proposed: the baseline that every other method has to beat."""
+    """Random search: chooses a random configuration that was not proposed; the baseline of other methods."""
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of a random configuration that was not proposed yet."""
         return int(self.task.pool.draw(rng, 1)[0])

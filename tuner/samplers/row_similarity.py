@@ -1,4 +1,4 @@
-"""Kernel density of an observed row at every other row."""
+"""Kernel density of an observed configuration at every other configuration."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +12,11 @@ PEAK_LIMIT = 1 << 36  # times the prior; sums of 2**17 such peaks still fit 64 b
 
 
 class RowSimilarity:
-    """A product kernel over the columns, relative to the uniform density, in fixed point.
+    """The kernel density that an observed configuration adds at every configuration of a table.
 
-    Integers add up to the same sum in any order, so a resumed search gets the same densities to the last bit.
-    A knob that one of two rows lacks contributes the factor 1.
+    A product of one kernel per column, relative to the uniform density, in fixed point: integers add up to
+    the same sum in any order, so a resumed search gets the same densities to the last bit. A knob that only
+    one of two configurations has contributes the factor 1.
     """
 
     def __init__(self, table: RowTable) -> None:
@@ -24,7 +25,10 @@ class RowSimilarity:
         self._rows = len(table.codes)
 
     def around(self, codes: Codes) -> npt.NDArray[np.int64]:
-        """Returns the density at every row that one observation gives, in units of PRIOR."""
+        """Returns the density around the observation ``codes``, at each configuration of the table.
+
+        ``codes`` are the observation's codes by column. In the result PRIOR stands for the uniform density.
+        """
         density = np.ones(self._rows)
         for table, column, code in zip(self._tables, self._codes, codes.tolist(), strict=True):
             density *= table[code].take(column, mode="wrap")

@@ -17,7 +17,7 @@ ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everyth
 
 @dataclass(frozen=True)
 class Column:
-    """A knob with more than one value, or the strategy of a row."""
+    """A column of a RowTable: a knob with more than one value, or the strategy, with its number of values."""
 
     levels: int  # codes are 0 .. levels - 1
     is_ordinal: bool  # neighbouring codes are similar values
@@ -26,13 +26,13 @@ class Column:
 
     @property
     def places(self) -> Floats:
-        """Returns the position of each value in 0 .. 1; the last entry: the knob is missing."""
+        """Returns the position of each value in 0 .. 1, by rank; the last entry is for a missing knob."""
         return np.append(np.arange(self.levels) / (self.levels - 1), MISSING).astype(np.float32)
 
     def differences(self, code: int) -> Floats:
-        """Returns the distance of each value from the value ``code``, in 0 .. 1.
+        """Returns the distance, 0 to 1, of each value of the column from the value with code ``code``.
 
-        The last entry: the knob is missing.
+        The last entry is the distance of a missing knob. ``code`` -1: the distances from a missing knob.
         """
         if self.is_ordinal:
             places = self.places
@@ -46,12 +46,12 @@ class Column:
         return apart
 
     def squares(self, code: int) -> Floats:
-        """Returns the squared distance of each value from the value ``code``; last: the knob is missing.
+        """Returns the squared distance of each value of the column from the value with code ``code``.
 
-        Numbers lie at their places in 0 .. 1. Texts are one-hot vectors scaled by 1/2, and a missing text is
-        the zero vector: two different texts have a squared distance of 1/2, a text and a missing knob 1/4.
-        The sum over all columns is thus a squared Euclidean distance, for which kernels such as the Gaussian
-        are positive definite.
+        The last entry is for a missing knob. Numbers lie at their places in 0 .. 1. Texts are one-hot vectors
+        scaled by 1/2, and a missing text is the zero vector: two different texts have a squared distance of
+        1/2, a text and a missing knob 1/4. The sum over all columns is thus a squared Euclidean distance, for
+        which kernels such as the Gaussian are positive definite.
         """
         apart = self.differences(code)
         return apart * apart if self.is_ordinal else 0.5 * apart
@@ -59,14 +59,18 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """The configurations of a feasible set for models and distances."""
+    """Configurations as small integers (codes), one column for the strategy and for each knob.
+
+    Models and distances use it. A code is the place of a value in its column; -1: the strategy has no such
+    knob.
+    """
 
     codes: Codes
     columns: tuple[Column, ...]
 
     @classmethod
     def of(cls, feasible: FeasibleSet) -> "RowTable":
-        """Returns the table of a feasible set, without columns of a single value."""
+        """Returns the table of all configurations of a feasible set, without columns of a single value."""
         matrix = feasible.matrix()
         kept = [place for place, levels in enumerate(matrix.levels) if levels > 1]
         columns = tuple(
@@ -77,13 +81,13 @@ class RowTable:
         return cls(matrix.rows if len(kept) == len(matrix.levels) else matrix.rows[:, kept], columns)
 
     def part(self, rows: Rows) -> "RowTable":
-        """Returns the table of the given rows."""
+        """Returns the table of the configurations with the indices ``rows``, in that order."""
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":
-        """Returns the table with one more column for each column with alignments.
+        """Returns the table with one more column for each knob whose alignment matters: its power of two.
 
-        -1 where the knob is missing.
+        -1 where the knob is missing. See ``alignments``.
         """
         given = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
         if not given:
@@ -94,14 +98,17 @@ class RowTable:
         return RowTable(codes, (*self.columns, *further))
 
     def differences(self, codes: Codes) -> Floats:
-        """Returns the distance of each row from ``codes``, which need not be a row: a sum over columns."""
+        """Returns the distance of each configuration from ``codes``: the sum of the distances in each column.
+
+        ``codes`` has one code for each column, and need not be a configuration of the table.
+        """
         far = np.zeros(len(self.codes), np.float32)
         for place, column in enumerate(self.columns):
             far += column.differences(int(codes[place])).take(self.codes[:, place], mode="wrap")
         return far
 
     def squares(self) -> npt.NDArray[np.float64]:
-        """Returns the squared distances of all pairs of rows: (columns, rows, rows)."""
+        """Returns the squared distances of all pairs of configurations by column: (columns, rows, rows)."""
         count = len(self.codes)
         squares = np.empty((len(self.columns), count, count))
         for place, column in enumerate(self.columns):
@@ -112,9 +119,10 @@ class RowTable:
 
 
 def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
-    """Returns the rank of each value's largest power-of-two divisor.
+    """Returns for each value of a knob the rank of the largest power of two that divides the value.
 
-    () where that rank only grows with the value.
+    () where this adds nothing: for texts, for fewer than three values, and where that rank only grows with
+    the value.
 
     Vectors, banks and cache lines depend on alignment. By rank alone 48 lies between 32 and 64; by alignment
     it differs from both. A model that weighs columns gets both, and fits which of them matters.

@@ -12,9 +12,9 @@ from tuner.samplers.study import quiet_study
 
 
 def stored_studies(runs: Iterable[tuple[Run, tuple[StoredTrial, ...]]]) -> BaseStorage:
-    """Returns a storage with one study per run, which minimizes seconds.
+    """Returns an Optuna storage in memory with one study for each run; a study minimizes seconds.
 
-    A failed trial has the state FAIL.
+    A trial without a time (failed, or only verified) has the state FAIL.
     """
     storage = InMemoryStorage()
     for run, trials in runs:

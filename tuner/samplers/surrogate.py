@@ -1,4 +1,4 @@
-"""Expected improvement of every row by a Gaussian process fitted to all outcomes so far."""
+"""Expected improvement of every configuration by a Gaussian process fitted to all outcomes so far."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ FIT_GROWTH = 1.15  # of the number of rows from one fit of the widths to the nex
 
 
 class Surrogate:
-    """A Gaussian process whose length scales are fitted anew from time to time.
+    """A Gaussian process of the outcomes of a search, whose length scales are fitted anew from time to time.
 
     The result depends on the proposals, their order and their outcomes, not on the order of outcomes: a fit
     uses a prefix of the proposals, and is repeated when an outcome in that prefix arrives late.
@@ -29,7 +29,10 @@ class Surrogate:
         self._process: tuple[Widths, GaussianProcess] | None = None
 
     def log_gain(self, scope: Scope) -> Floats:
-        """Returns the logarithm of the expected improvement at every row of the scope."""
+        """Returns the logarithm of the expected improvement for each configuration of a scope.
+
+        The improvement is over the best outcome so far, in standardized log time.
+        """
         pool = self._task.pool
         rows = modelled(pool, len(pool.order), OBSERVED_LIMIT)
         values = standardized(pool, rows)

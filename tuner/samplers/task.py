@@ -18,16 +18,20 @@ BEST_ROWS = 4  # fastest rows whose neighbours belong to every sample
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The neighbours of each row of a feasible set: the rows that differ from it in the value of one knob.
+    """The neighbours of each configuration of a feasible set: those that differ in the value of one knob.
 
-    They are computed when first asked for and then kept, so that a large set takes no time in advance.
+    The neighbours of a configuration are computed at first use and then kept, so that a large set takes no
+    time in advance.
     """
 
     feasible: FeasibleSet
     _known: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def of(self, row: int) -> tuple[int, ...]:
-        """Returns the rows that differ from ``row`` in the value of one knob, in ascending order."""
+        """Returns the indices of the configurations that differ from configuration ``row`` in one knob.
+
+        They are in ascending order and of the same strategy.
+        """
         if row not in self._known:
             self._known[row] = tuple(sorted(self._found(row)))
         return self._known[row]
@@ -48,25 +52,28 @@ class Neighbours:
 
 @dataclass(frozen=True, eq=False)
 class SearchTask:
-    """A feasible set with the state of its search, shared by the methods that search it together."""
+    """What a search method works on: a feasible set, the state of its search, and the random seed.
+
+    Methods that search a set together share it.
+    """
 
     feasible: FeasibleSet
     pool: Pool
     seed: int
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "SearchTask":
-        """Returns the task to search the selected rows, with a new pool."""
+        """Returns a new task for the configurations where ``is_in`` is True, with an empty history."""
         feasible = self.feasible.part(is_in)
         return SearchTask(feasible, Pool(feasible.rows), self.seed)
 
     @cached_property
     def table(self) -> RowTable:
-        """Returns all configurations as integers."""
+        """Returns all configurations of the feasible set as integer codes; computed once."""
         return RowTable.of(self.feasible)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Returns the neighbours of rows: rows that differ in a single knob."""
+        """Returns a look-up of the configurations that differ from a given one in a single knob."""
         return Neighbours(self.feasible)
 
     @cached_property
@@ -74,16 +81,20 @@ class SearchTask:
         return whole(self.table)
 
     def scope(self, rng: np.random.Generator) -> Scope:
-        """Returns the rows to score for one proposal; at least one was not proposed yet."""
+        """Returns the configurations to score for one proposal: all, or a random sample of a large set.
+
+        A sample holds the neighbours of the fastest ones too. At least one was not proposed yet.
+        """
         if self.feasible.rows <= SCORED_LIMIT:
             return self._whole
         near = [row for best in self.pool.fastest()[:BEST_ROWS] for row in self.neighbours.of(best)]
         return sampled(self.table, self.pool, rng, near)
 
     def best_unseen(self, scope: Scope, score: Floats, rng: np.random.Generator) -> int:
-        """Returns the row of the scope with the highest score that was not proposed.
+        """Returns the index of the configuration with the highest score that was not proposed yet.
 
-        A random one of equal rows.
+        ``score`` has one value for each configuration of ``scope``, of which one at least must not be
+        proposed yet. Draws one at random where several have the highest score.
         """
         unseen = self.pool.unseen[scope.rows]
         top = score[unseen].max()

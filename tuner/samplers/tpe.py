@@ -18,7 +18,11 @@ KERNEL_WEIGHT = 1.0  # exponent of the kernels' improvement in the product; that
 
 
 class Tpe(AbstractMethod):
-    """Chooses the row with the largest product. Pending rows and failures count as slow (constant liar)."""
+    """The search method "tpe": maximizes the product of the expected improvements under two models.
+
+    The models are kernel densities (tree-structured Parzen estimator) and a Gaussian process. Pending
+    configurations and failures count as slow (constant liar).
+    """
 
     def __init__(self, task: SearchTask) -> None:
         AbstractMethod.__init__(self, task)
@@ -26,6 +30,7 @@ class Tpe(AbstractMethod):
         self._surrogate = Surrogate(task)
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the unproposed configuration with the largest product of improvements."""
         if is_starting(self.task):
             return start_row(self.task, rng)
         scope = self.task.scope(rng)

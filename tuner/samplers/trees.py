@@ -12,9 +12,13 @@ MODELLED_LIMIT = 2000  # observed rows from which trees are grown
 
 
 class Trees(AbstractMethod):
-    """Chooses the row with the largest expected improvement. Pending rows and failures count as slow."""
+    """Chooses the configuration with the largest expected improvement under a forest of random trees.
+
+    Pending configurations and failures count as slow.
+    """
 
     def choose(self, rng: np.random.Generator) -> int:
+        """Returns the index of the unproposed configuration with the largest expected improvement."""
         task = self.task
         if is_starting(task):
             return start_row(task, rng)
