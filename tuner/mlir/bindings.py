@@ -76,7 +76,10 @@ WalkResult: TypeAlias = ir.WalkResult
 
 
 def jit_bindings() -> tuple[Any, Any]:
-    """Returns (ir, execution_engine) of the wheel with the X86 back end, imported only where code is run."""
+    """Returns the Python modules ``(ir, execution_engine)`` of torch_mlir, whose LLVM has an x86 back end.
+
+    Imports torch_mlir at the call, because only processes that run code on the host's processor need it.
+    """
     from torch_mlir import execution_engine
     from torch_mlir import ir as jit_ir
 

@@ -55,9 +55,10 @@ SIMULATOR_SOURCES: Sources = (
 
 @cache
 def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
-    """Returns the SHA-256 (hex) of the paths and bytes of all files of ``sources``.
+    """Returns one SHA-256, in hex, over the paths and contents of the source files that ``sources`` lists.
 
-    Raises FileNotFoundError for a source that does not exist.
+    ``sources``: files and folders relative to the folder ``package``; a folder stands for all files in it.
+    Computed once per process and arguments. Raises FileNotFoundError for a source that does not exist.
     """
     digest = hashlib.sha256()
     for path in files_of(sources, package):
@@ -68,7 +69,11 @@ def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
 
 
 def files_of(sources: Sources, package: Path = PACKAGE) -> tuple[Path, ...]:
-    """Returns all files of ``sources``, sorted by path."""
+    """Returns the files that ``sources`` lists, each once, sorted by path.
+
+    ``sources``: files and folders relative to the folder ``package``; a folder stands for all files in it,
+    except those in ``__pycache__``. A listed file is returned even if it does not exist.
+    """
     found = {file for source in sources for file in _files(package / source)}
     return tuple(sorted(found))
 

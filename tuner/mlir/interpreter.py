@@ -17,7 +17,10 @@ QUOTED = re.compile(r'"([^"\n]*)"')  # the name of an op in generic form
 
 
 def new_context() -> ir.Context:
-    """Returns a context with tuner's transform ops, single-threaded because ops in Python need the GIL."""
+    """Returns a new MLIR context in which the transform ops of the ``tuner`` dialect are registered.
+
+    Its multithreading is off, because these ops are implemented in Python and need the GIL.
+    """
     context = ir.Context()
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
@@ -26,9 +29,10 @@ def new_context() -> ir.Context:
 
 
 def parse(text: str, what: str) -> ir.Module:
-    """Parses MLIR text in the current context; ``what`` names the text in the message.
+    """Returns the module parsed from MLIR text, in the current MLIR context.
 
-    Raises CandidateError(BIND) with MLIR's first error.
+    Accepts older spellings of GPU ops. ``what`` says what the text is, such as "script", in the error
+    message. Raises CandidateError(BIND) with MLIR's first error.
     """
     try:
         return ir.Module.parse(with_current_spellings(text))
@@ -46,11 +50,13 @@ def _unregistered(match: re.Match[str], text: str) -> str:
 
 
 def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool = False) -> None:
-    """Runs the script's entry sequence on the payload, in place.
+    """Applies a transform script to a payload, in place: runs the script's entry sequence.
 
-    Passes that write files or start programs are rejected unless ``allows_effects``. Matches that find
-    nothing are errors, which name what the script looked for. Raises CandidateError: BIND for a script
-    without an entry sequence or with such a pass, COMPILE where an op of the script fails.
+    Passes that write files, start programs or print are rejected unless ``allows_effects``. A match op that
+    finds nothing is an error if MLIR knows none of its op names, or if a structured op needs its result and
+    no match of the script has found anything; the message names what the script looked for. Raises
+    CandidateError: BIND for a script without an entry sequence or with a rejected pass, COMPILE where an op
+    of the script fails.
     """
     if not allows_effects:
         require_no_effects(script)
@@ -64,7 +70,10 @@ def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool 
 
 
 def entry_sequence(script: ir.Module) -> ir.Operation:
-    """Returns ``@__transform_main``, or the script's only named sequence. Raises CandidateError(BIND)."""
+    """Returns the ``transform.named_sequence`` that runs: ``@__transform_main``, else the only sequence.
+
+    Raises CandidateError(BIND) for a script without a sequence, or with several of which none has that name.
+    """
     sequences = [op for op in script.body.operations if op.operation.name == "transform.named_sequence"]
     named = [op for op in sequences if op.attributes["sym_name"].value == "__transform_main"]
     if not named and len(sequences) != 1:
@@ -76,7 +85,11 @@ def entry_sequence(script: ir.Module) -> ir.Operation:
 
 
 def first_diagnostic(error: Exception) -> str:
-    """Returns the first error and note of an MLIR message in one line, with their locations."""
+    """Returns the first two "error:" or "note:" lines of an MLIR exception as one line.
+
+    At most 500 characters. Without such lines, the first two lines of the exception's text; for an empty
+    text, the exception's type.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("error:", "note:"))]
     said = " ".join(errors[:2] or lines[:2]).replace('"-":', "line ")  # "-": MLIR's file name for parsed text

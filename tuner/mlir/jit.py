@@ -8,7 +8,11 @@ from tuner.mlir.bindings import jit_bindings
 
 
 class JittedModule:
-    """Machine code of a module, freed with this object."""
+    """Machine code of an LLVM-dialect module for the host's processor, in memory; freed with this object.
+
+    ``addresses`` maps the name of each requested function to the address of its packed wrapper, a C function
+    ``void(void **arguments)``.
+    """
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
         """Compiles with LLVM -O3 for the host and looks up ``entries``. Raises CandidateError(LOAD)."""
@@ -29,7 +33,10 @@ class JittedModule:
 
 
 class PackedArguments:
-    """Arguments of a call in MLIR's packed calling convention: an array of pointers to the values."""
+    """Integer or pointer arguments of a call in MLIR's packed calling convention, with a slot for the result.
+
+    ``address`` is the address of an array of pointers to these values, the last of which is the result.
+    """
 
     def __init__(self, *values: int) -> None:
         """Stores the values, pointers or 64-bit integers, at fixed addresses, then a slot for the result."""
@@ -41,12 +48,15 @@ class PackedArguments:
 
     @property
     def result(self) -> int:
-        """Returns the result of the last call with these arguments, as an integer."""
+        """Returns the result of the last call with these arguments, an unsigned 64-bit integer.
+
+        0 before the first call, and after calls of a function without a result.
+        """
         return int(self._values[len(self._values) - 1])
 
 
 class CompiledFunction:
-    """A packed wrapper as a Python callable; a call releases the GIL."""
+    """A JIT-compiled function as a Python callable that takes PackedArguments; a call releases the GIL."""
 
     def __init__(self, address: int) -> None:
         """Takes the address of a packed wrapper, void(void **arguments)."""

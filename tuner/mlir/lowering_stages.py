@@ -10,7 +10,11 @@ _kept: list[tuple[str, str]] | None = None  # the list of the active kept_stages
 
 @contextmanager
 def kept_stages() -> Iterator[list[tuple[str, str]]]:
-    """Yields a list that receives (stage, IR after it) of all that is lowered in the block; not nestable."""
+    """Yields a list to which each lowering in the ``with`` block appends (stage name, IR text after it).
+
+    Pairs are in the order of the stages. Lowerings of other threads are recorded too; blocks cannot be
+    nested.
+    """
     global _kept
     found: list[tuple[str, str]] = []
     _kept = found
@@ -21,6 +25,6 @@ def kept_stages() -> Iterator[list[tuple[str, str]]]:
 
 
 def reached(stage: str, module: ir.Module) -> None:
-    """Records the IR of a module after ``stage``; does nothing outside of a ``kept_stages`` block."""
+    """Appends (``stage``, the module's IR text) to the list of the active ``kept_stages`` block, if any."""
     if _kept is not None:
         _kept.append((stage, str(module)))

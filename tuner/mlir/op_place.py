@@ -10,7 +10,10 @@ NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")
 
 @dataclass(frozen=True)
 class OpPlace:
-    """Name and source location of an op of the script as bound, or of the payload that it was applied to."""
+    """The name of an op and its place in the text of the script or payload: line and column, from 1.
+
+    The script is meant as bound, with the values of all knobs filled in.
+    """
 
     text: str  # SCRIPT or PAYLOAD
     op: str  # "transform.loop.unroll"
@@ -19,6 +22,10 @@ class OpPlace:
 
 
 def named_places(reason: str) -> tuple[OpPlace, ...]:
-    """Returns the ops and locations that a failure's reason names, in order and without repetition."""
+    """Returns the ops whose place an error message gives, as in ``transform.loop.unroll at script:6:2``.
+
+    Finds places in the script and in the payload; in the order of the message, each once; () if there are
+    none.
+    """
     named = (OpPlace(text, op, int(line), int(column)) for op, text, line, column in NAMED.findall(reason))
     return tuple(dict.fromkeys(named))

@@ -25,14 +25,14 @@ OF_THE_REPORT = ("Rest", "Total")  # lines of the report that are no pass
 
 
 class PassTimes:
-    """Accumulated wall time and number of runs of each pass."""
+    """Wall time and number of runs of each MLIR pass, added up over several reports."""
 
     def __init__(self) -> None:
         self._seconds: Counter[str] = Counter()
         self._runs: Counter[str] = Counter()
 
     def add(self, report: str) -> None:
-        """Adds the times of one report that MLIR printed."""
+        """Adds the passes of one timing report; ``report`` is the text that MLIR prints."""
         for seconds, name in LINE.findall(report):
             if name not in OF_THE_REPORT:
                 self._seconds[name] += float(seconds)  # type: ignore[assignment]
@@ -40,7 +40,7 @@ class PassTimes:
 
     @property
     def passes(self) -> tuple[PassSeconds, ...]:
-        """Returns every pass that ran, in descending order of time."""
+        """Returns the total seconds and the number of runs of each pass that ran, the slowest pass first."""
         each = (PassSeconds(name, float(self._seconds[name]), runs) for name, runs in self._runs.items())
         return tuple(sorted(each, key=lambda one: (-one.seconds, one.name)))
 
@@ -50,7 +50,10 @@ _times: PassTimes | None = None  # of the active timed_passes block
 
 @contextmanager
 def timed_passes() -> Iterator[PassTimes]:
-    """Times every pass that runs in the block, in any thread; blocks do not nest."""
+    """Yields a PassTimes that collects the time of every pass run by ``run_pipeline`` in the ``with`` block.
+
+    Includes passes that other threads run during the block. Blocks cannot be nested.
+    """
     global _times
     _times = PassTimes()
     try:
@@ -60,7 +63,11 @@ def timed_passes() -> Iterator[PassTimes]:
 
 
 def run_pipeline(module: ir.Module, pipeline: str) -> None:
-    """Runs a textual pipeline in place, timed inside of a ``timed_passes`` block. Raises what MLIR raises."""
+    """Runs a pass pipeline, given as MLIR's text form, on a module in place.
+
+    In a ``timed_passes`` block, also times each pass; the process's stderr is then redirected during the run.
+    Raises MLIR's exceptions: for a pipeline that does not parse, and for a pass that fails.
+    """
     if _times is None:
         passmanager.PassManager.parse(pipeline).run(module.operation)
         return

@@ -7,7 +7,10 @@ from tuner.mlir.pass_timing import run_pipeline
 
 
 def run_passes(module: ir.Module, pipeline: str) -> None:
-    """Runs a textual pipeline in place. Raises CandidateError(COMPILE) with MLIR's first error."""
+    """Runs a pass pipeline, given as MLIR's text form, on a module in place.
+
+    Raises CandidateError(COMPILE) with MLIR's first error, also for a pipeline that does not parse.
+    """
     try:
         run_pipeline(module, pipeline)
     except (ir.MLIRError, ValueError, RuntimeError) as error:

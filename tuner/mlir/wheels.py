@@ -6,10 +6,16 @@ LLVM_OF_WHEEL = {"numba-cuda-mlir": "LLVM 23 snapshot", "torch-mlir": "LLVM snap
 
 
 def packages() -> tuple[tuple[str, str], ...]:
-    """Returns (distribution, version) of every wheel that is part of the compiler."""
+    """Returns (distribution name, version) of each of the two Python wheels that provide MLIR and LLVM.
+
+    Raises PackageNotFoundError for a wheel that is not installed.
+    """
     return tuple((name, version(name)) for name in LLVM_OF_WHEEL)
 
 
 def llvm_version() -> str:
-    """Returns one line that identifies the compiler by wheel versions: no wheel reports its LLVM revision."""
+    """Returns one line of text with the names and versions of the wheels that provide MLIR and LLVM.
+
+    Identifies the compiler in stored results: no wheel reports its LLVM revision.
+    """
     return "; ".join(f"{name} {number} ({LLVM_OF_WHEEL[name]})" for name, number in packages())

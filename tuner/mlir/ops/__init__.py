@@ -61,7 +61,7 @@ CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle
 
 
 def load_custom_ops() -> None:
-    """Registers tuner's transform ops in the current context."""
+    """Registers the transform ops of the ``tuner`` dialect in the current MLIR context."""
     TunerDialect.load(reload=hasattr(TunerDialect, "_mlir_module"))
     # The bindings search for a Python module of the dialect at each use, until they find one.
     folder = ext.__name__.rpartition(".")[0]

@@ -22,14 +22,18 @@ PAIR = 2  # bf16 products that one instruction adds to an accumulator
 
 
 class Bf16DotOp(InPlaceOp, name="bf16_dot"):
-    """Replaces every ``vector.contract`` of the function by AVX512-BF16 dot products.
+    """The transform op ``tuner.bf16_dot``: each ``vector.contract`` becomes AVX512-BF16 dot products.
 
-    The handle (a func.func) stays valid. Silenceable failure: a contraction that is not of bf16 pairs into a
-    multiple of 16 columns.
+    The handle (a func.func) stays valid. Silenceable failure: a contraction that is not of (rows x 2) and
+    (columns x 2) bf16 into rows x columns, with columns a multiple of 16.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Replaces each ``vector.contract`` of one function by AVX512-BF16 dot products, in place.
+
+        Returns None, or a message about the first contraction of other types or shapes; those before it are
+        replaced.
+        """
         for contract in walk(function, "vector.contract"):
             if not _is_pair_contraction(contract):
                 types = " x ".join(str(operand.type) for operand in contract.operands[:2])

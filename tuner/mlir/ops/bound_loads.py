@@ -27,14 +27,21 @@ NOT_LOWERED = ("vector.transfer_read", "memref.load")  # forms of reads that are
 
 
 class BoundLoadsOp(InPlaceOp, name="bound_loads"):
-    """Guards every ``vector.load`` of a padded view.
+    """The transform op ``tuner.bound_loads``, which guards reads of padded arguments out of bounds.
 
-    Attribute ``is_synchronous`` (i64, default 0): 1 makes all guards ``scf.if``. The handle (a func.func)
-    stays valid. Silenceable failure: a read of a padded view in another form.
+    A padded argument has larger sizes in its memref type than in its attribute ``tuner.bounds``, its true
+    sizes. Each ``vector.load`` of it then gives zeros outside of the true sizes: by a masked read where the
+    vector is stored to shared memory, else by an ``scf.if``. Attribute ``is_synchronous`` (i64, default 0): 1
+    makes all guards ``scf.if``. The handle (a func.func) stays valid. Silenceable failure: a
+    ``vector.transfer_read`` or ``memref.load`` of a padded argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Guards each ``vector.load`` of a padded argument in one function, in place.
+
+        Returns None, or a message that names another kind of read of a padded argument; nothing is changed
+        then.
+        """
         is_synchronous = attribute(self, "is_synchronous", 0) == 1
         for name in NOT_LOWERED:
             if any(bounds_of(read.operands[0]) for read in walk(function, name)):

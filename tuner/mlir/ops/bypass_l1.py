@@ -18,10 +18,17 @@ BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
 
 
 class BypassL1Op(InPlaceOp, name="bypass_l1"):
-    """Marks every asynchronous copy of 16 bytes. The handle (a func.func) stays valid. Never fails."""
+    """The transform op ``tuner.bypass_l1``, which makes asynchronous copies of 16 bytes bypass the L1 cache.
+
+    Sets ``bypassL1`` on each such ``nvgpu.device_async_copy``. The handle (a func.func) stays valid. Never
+    fails.
+    """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Sets ``bypassL1`` on each ``nvgpu.device_async_copy`` of 16 bytes in one function.
+
+        Always returns None.
+        """
         for copy in walk(function, "nvgpu.device_async_copy"):
             if _copied_bytes(copy) == BYPASS_BYTES:
                 copy.attributes["bypassL1"] = ir.UnitAttr.get()

@@ -32,13 +32,18 @@ EQUAL = 0  # arith's predicate eq
 
 
 class CountStagesOp(InPlaceOp, name="count_stages"):
-    """Rewrites the stage of every loop of the function whose number of stages is not a power of two.
+    """The transform op ``tuner.count_stages``, which replaces remainders in pipelined loops by counters.
 
-    The handle (a func.func) stays valid. Never fails.
+    The remainder numbers the stage (tile buffer) that an iteration fills. Applies to loops as
+    ``nvgpu.pipeline_shared_memory_copies`` makes them, whose number of stages is not a power of two and whose
+    first iteration is constant; other loops stay. The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Replaces remainders that compute pipeline stages by counters, in the loops of one function.
+
+        Changes the function in place; always returns None.
+        """
         for loop in walk(function, "scf.for"):
             inside = loop.regions[0].blocks[0]
             *_, end = inside.operations

@@ -8,11 +8,17 @@ DIALECT = "tuner"
 
 
 class TunerDialect(ext.Dialect, name=DIALECT):  # type: ignore[misc,call-arg] # untyped bindings
-    """The dialect of the ops in this package: ``"tuner.name"(%handle) {...} : (!transform.any_op) -> ()``."""
+    """The MLIR dialect ``tuner``, whose transform ops are written in Python.
+
+    Most ops take one handle: ``"tuner.name"(%handle) {...} : (!transform.any_op) -> ()``.
+    """
 
 
 class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # untyped bindings
-    """A transform op that changes the payload ops of its only handle, which usually stays valid."""
+    """The base class of tuner's transform ops that take one handle and change its payload ops in place.
+
+    A subclass implements ``change``. The handle stays valid, except for the ops listed as consuming.
+    """
 
     target: ext.Operand[transform.AnyOpType]
 
@@ -21,12 +27,19 @@ class InPlaceOp(TunerDialect.Operation):  # type: ignore[misc,name-defined] # un
         def __init_subclass__(cls, *, name: str) -> None: ...
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one payload op in place; returns why it cannot be applied, else None."""
+        """Changes one payload op in place; returns None, or why this transform op cannot be applied to it.
+
+        ``function`` is the payload op, a func.func for most ops. Each transform op implements this method;
+        here it raises NotImplementedError.
+        """
         raise NotImplementedError
 
 
 class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """Calls ``change`` on each payload op of the handle; the first failure is a silenceable failure."""
+    """The implementation of InPlaceOp for MLIR's interpreter: calls ``change`` on each payload op.
+
+    The first reason that ``change`` returns becomes a silenceable failure; the payload ops after it stay.
+    """
 
     @staticmethod
     def apply(
@@ -35,7 +48,11 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Applies the op; called by the transform interpreter."""
+        """Calls ``op.change`` on each payload op of the handle of ``op``.
+
+        MLIR's transform interpreter calls this method. Returns success, or a silenceable failure with the
+        first reason that ``change`` returns. Does not use ``rewriter`` and ``results``.
+        """
         for function in state.get_payload_ops(op.target):
             reason = op.change(function.operation)
             if reason is not None:
@@ -44,43 +61,58 @@ class InPlaceTransform(transform.TransformOpInterface):  # type: ignore[misc] # 
 
     @staticmethod
     def allow_repeated_handle_operands(op: InPlaceOp) -> bool:
-        """Returns whether several operands may be the same handle: False, these ops have one operand."""
+        """Returns False: MLIR may not accept one handle for several operands; these ops have only one."""
         return False
 
 
 class InPlaceEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
-    """Side effects of ops that only read their handle, which stays valid, and modify the payload."""
+    """The memory effects, for MLIR, of transform ops that only read their handles and modify the payload.
+
+    A handle that is only read stays valid.
+    """
 
     @staticmethod
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
-        """Adds the side effects of ``op`` to the list; called by the transform interpreter."""
+        """Appends to ``effects`` that ``op`` only reads its handles and modifies the payload.
+
+        MLIR's transform interpreter calls this method.
+        """
         transform.only_reads_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 
 class ConsumingEffects(ir.MemoryEffectsOpInterface):  # type: ignore[misc] # untyped bindings
-    """Side effects of an op that replaces the payload ops of its handle, which becomes invalid."""
+    """The memory effects, for MLIR, of transform ops that replace the payload ops of their handles.
+
+    These ops consume the handles, which become invalid.
+    """
 
     @staticmethod
     def get_effects(op: Op, effects: ir.MemoryEffectInstancesList) -> None:
-        """Adds the side effects of ``op`` to the list; called by the transform interpreter."""
+        """Appends to ``effects`` that ``op`` consumes its handles and modifies the payload.
+
+        MLIR's transform interpreter calls this method.
+        """
         transform.consumes_handle(op.op_operands, effects)
         transform.modifies_payload(effects)
 
 
 def silenceable_failure(op: Op, reason: str) -> transform.DiagnosedSilenceableFailure:
-    """Emits the reason as a diagnostic and returns a silenceable failure, which a script may catch."""
+    """Emits ``reason`` as an MLIR error at the location of ``op``; returns a silenceable failure.
+
+    A script may catch such a failure, for example by ``transform.alternatives``.
+    """
     op.operation.location.emit_error(f"{reason}\n")  # the interpreter appends to this text
     return transform.DiagnosedSilenceableFailure.SilenceableFailure
 
 
 def attribute(op: Op, name: str, default: int) -> int:
-    """Returns an integer attribute of a transform op, or ``default`` without it."""
+    """Returns the integer attribute ``name`` of a transform op, or ``default`` if it is absent."""
     attributes = op.operation.attributes
     return int(ir.IntegerAttr(attributes[name]).value) if name in attributes else default
 
 
 def text(op: Op, name: str, default: str) -> str:
-    """Returns a string attribute of a transform op, or ``default`` without it."""
+    """Returns the string attribute ``name`` of a transform op, or ``default`` if it is absent."""
     attributes = op.operation.attributes
     return str(ir.StringAttr(attributes[name]).value) if name in attributes else default

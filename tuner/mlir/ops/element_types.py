@@ -17,14 +17,20 @@ from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic, has_nonzero_co
 
 
 class ElementTypesOp(InPlaceOp, name="element_types"):
-    """Replaces the element type ``from`` by ``to`` (both strings) in all types of the function.
+    """The transform op ``tuner.element_types``, which replaces an element type by one of the same width.
 
-    The handle (a func.func) stays valid. Silenceable failure: types of different widths, arithmetic on
-    ``from`` outside of ``linalg`` ops, or a constant whose bits would change.
+    Attributes ``from`` and ``to`` (strings): MLIR types, such as "bf16" and "f16", replaced in all types and
+    constants of the function. The handle (a func.func) stays valid. Silenceable failure: types of different
+    widths, ``arith`` or ``math`` ops on ``from`` outside of ``linalg`` ops, or a nonzero constant where one
+    type is a float and the other an integer.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Replaces the element type ``from`` by ``to`` in one function, in place.
+
+        In all types and constants; both types are attributes of this op. Returns None, or a message on why
+        the types cannot be replaced; nothing is changed then.
+        """
         retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
         if not retyping.is_same_width:
             return f"found {retyping.old} to {retyping.new}, allowed types of one width"

@@ -38,20 +38,28 @@ HAS_FOUND = "tuner.has_found"  # attribute of the script while it runs: a match 
 
 
 class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """Records what a match found. Silenceable failure: nothing found, and MLIR knows none of the names."""
+    """The transform op ``tuner.note_match``, which records whether a match op found payload ops.
+
+    Inserted after each match op of a script. Silenceable failure: the match found nothing, and MLIR knows
+    none of the op names that it looks for.
+    """
 
     target: ext.Operand[Any]
     scope: ext.Operand[Any]  # operand of the match: where it searched
 
 
 class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
-    """Silenceable failure: the match and all matches before the match found nothing."""
+    """The transform op ``tuner.require_match``, inserted before an op that needs the payload ops of a match.
+
+    Silenceable failure: the match found nothing, and neither it nor any match before it has found more than
+    modules and functions.
+    """
 
     target: ext.Operand[Any]
 
 
 class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """Implements ``tuner.note_match``."""
+    """The implementation of the transform op ``tuner.note_match`` for MLIR's transform interpreter."""
 
     @staticmethod
     def apply(
@@ -60,7 +68,11 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Applies the op; called by the transform interpreter."""
+        """Records in attributes of the script whether a match op found payload ops.
+
+        MLIR's transform interpreter calls this method. Returns success, or a silenceable failure if nothing
+        was found and MLIR knows none of the match's op names.
+        """
         match = op.target.owner
         found = [each.operation for each in state.get_payload_ops(op.target)]
         if not found:
@@ -73,12 +85,12 @@ class NoteMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped
 
     @staticmethod
     def allow_repeated_handle_operands(op: NoteMatchOp) -> bool:
-        """Returns whether several operands may be the same handle: True, the op only reads them."""
+        """Returns True: MLIR may accept one handle as both operands, since the op only reads its handles."""
         return True
 
 
 class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # untyped bindings
-    """Implements ``tuner.require_match``."""
+    """The implementation of the transform op ``tuner.require_match`` for MLIR's transform interpreter."""
 
     @staticmethod
     def apply(
@@ -87,7 +99,12 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
         results: transform.TransformResults,
         state: transform.TransformState,
     ) -> transform.DiagnosedSilenceableFailure:
-        """Applies the op; called by the transform interpreter."""
+        """Returns a silenceable failure if this match, and every match before it, found nothing.
+
+        Else returns success. MLIR's transform interpreter calls this method. Modules and functions that were
+        found do not count. The failure's message names the op that needs the match and what the match looked
+        for.
+        """
         match = op.target.owner
         if FOUND_NOTHING not in match.attributes or HAS_FOUND in _root(match).attributes:
             return _SUCCESS
@@ -96,7 +113,7 @@ class RequireMatch(transform.TransformOpInterface):  # type: ignore[misc] # unty
 
     @staticmethod
     def allow_repeated_handle_operands(op: RequireMatchOp) -> bool:
-        """Returns whether several operands may be the same handle: True, the op has only one operand."""
+        """Returns True: one handle may be given for several operands, but this op has only one."""
         return True
 
 
@@ -104,7 +121,7 @@ _SUCCESS = transform.DiagnosedSilenceableFailure.Success
 
 
 def attach_to_context() -> None:
-    """Attaches the implementations of ``note_match`` and ``require_match`` to the current context."""
+    """Registers the ops ``tuner.note_match`` and ``tuner.require_match`` in the current MLIR context."""
     for op, interface in ((NoteMatchOp, NoteMatch), (RequireMatchOp, RequireMatch)):
         interface.attach(op.OPERATION_NAME)
         InPlaceEffects.attach(op.OPERATION_NAME)
@@ -112,7 +129,11 @@ def attach_to_context() -> None:
 
 @contextlib.contextmanager
 def empty_matches_refused(script: ir.Module) -> Iterator[None]:
-    """Inserts checks of the script's matches during the block, and removes them after it."""
+    """Makes matches of ``script`` that find nothing fail while the script is applied in the ``with`` block.
+
+    Inserts checking ops (``tuner.note_match``, ``tuner.require_match``) into the script; removes them after
+    the block.
+    """
     matches = walk(script, MATCH)
     inserted = [op for match in matches for op in _inserted(match)]
     if walk(script, *OTHER_MATCHES):

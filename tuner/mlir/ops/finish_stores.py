@@ -36,20 +36,25 @@ MODES = ("store", "atomic", "workspace")
 
 
 class FinishStoresOp(InPlaceOp, name="finish_stores"):
-    """Rewrites every ``vector.store`` to an argument.
+    """The transform op ``tuner.finish_stores``, which completes stores of sums to the output argument.
 
-    Attribute ``mode`` (string): ``"store"`` (default) applies the epilogue; ``"atomic"`` adds to the output,
-    whose argument is marked ``tuner.zeroed``; ``"workspace"`` stores to slice ``gpu.block_id z`` of
-    ``slices`` (i64, default 1), and the output argument becomes a workspace of whole tiles, one per slice.
-    ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows as ``mma.sync`` leaves them; with
-    mode ``"store"``, lanes then exchange pieces and store 16 bytes each (``rewrite/quad_exchange.py``) where
-    rows are aligned and whole. Types of arguments change; the handle (a func.func) stays valid. Silenceable
-    failure: an unknown mode, no store, stores to several arguments or in another form, an epilogue with a
-    mode other than ``"store"``.
+    Rewrites every ``vector.store`` to a function argument: within the argument's true sizes, aligned, and as
+    attribute ``mode`` (string) says: ``"store"`` (default) applies the epilogue that was set aside;
+    ``"atomic"`` adds to the output, whose argument is marked ``tuner.zeroed``; ``"workspace"`` stores to
+    slice ``gpu.block_id z`` of ``slices`` (i64, default 1), and the output argument becomes a workspace of
+    whole tiles, one per slice. ``exchange`` (i64, default 0): 1 means that vectors are pieces of rows as
+    ``mma.sync`` leaves them; with mode ``"store"``, lanes then exchange pieces and store 16 bytes each
+    (``rewrite/quad_exchange.py``) where rows are aligned and whole. Types of arguments change; the handle (a
+    func.func) stays valid. Silenceable failure: an unknown mode, no store, stores to several arguments or in
+    another form, an epilogue with a mode other than ``"store"``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Completes the stores of one function to its output argument, in place.
+
+        May change the type of that argument. Returns None, or a message on what is not supported; nothing is
+        changed then.
+        """
         mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
         stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]
         reason = _why_not(function, stores, mode)

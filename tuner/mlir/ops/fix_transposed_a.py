@@ -21,13 +21,18 @@ from tuner.mlir.rewrite.walking import walk
 
 
 class FixTransposedAOp(InPlaceOp, name="fix_transposed_a"):
-    """Corrects the lane addresses of every transposed ``nvgpu.ldmatrix`` of four tiles.
+    """The transform op ``tuner.fix_transposed_a``, which corrects the lane addresses of a transposed A.
 
-    The handle (a func.func) stays valid. Never fails.
+    Changes every transposed ``nvgpu.ldmatrix`` of four tiles. Run this op once, right after
+    ``convert-vector-to-gpu``, whose addresses are wrong; correct loads become wrong. The handle (a func.func)
+    stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Exchanges the addresses of lanes 8..15 and 16..23 of transposed ``nvgpu.ldmatrix`` ops.
+
+        Changes all such ops of four tiles in one function, in place; always returns None.
+        """
         for load in walk(function, "nvgpu.ldmatrix"):
             if tiles_of(load) == 4 and is_transposed(load):
                 _exchange(load)

@@ -32,14 +32,19 @@ SEGMENTS = "operandSegmentSizes"  # of a copy: target, its indices, source, its 
 
 
 class FlatCopiesOp(InPlaceOp, name="flat_copies"):
-    """Rewrites every asynchronous copy and ``nvgpu.ldmatrix`` of the function.
+    """The transform op ``tuner.flat_copies``, which gives accesses to shared memory 1-D views and one index.
 
-    Run this op after every op that changes addresses, and after common subexpression elimination: constants
-    are recognized only where equal values are one value. The handle (a func.func) stays valid. Never fails.
+    Each asynchronous copy and ``nvgpu.ldmatrix`` gets a 1-D view of its buffer and one index, whose constant
+    part is added last. Run this op after every op that changes addresses, and after common subexpression
+    elimination, so that equal parts of addresses are the same SSA value. The handle (a func.func) stays
+    valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Gives asynchronous copies and ``nvgpu.ldmatrix`` a 1-D view and one index each.
+
+        Changes one function in place. Always returns None.
+        """
         views = _FlatViews()
         for copy in walk(function, COPY):
             _rewrite_copy(copy, views)
@@ -74,7 +79,10 @@ def _replace(op: Op, operands: list[Value], **changed: Attribute) -> None:
 
 
 def flat_index(buffer: Value, indices: Iterable[Value]) -> Value:
-    """Creates the linear index, in elements, of an access to a buffer; constants are added last."""
+    """Creates the linear index, in elements, of ``buffer[indices]`` from the strides of the memref type.
+
+    Returns an index value to which constant parts are added last. The memref's offset is not added.
+    """
     strides, _ = ir.MemRefType(buffer.type).get_strides_and_offset()
     parts = [(*without_constant(each), stride) for each, stride in zip(indices, strides, strict=True)]
     constant = sum(number * stride for _, number, stride in parts)

@@ -32,16 +32,18 @@ Place = tuple[int, ...]  # constant parts of the indices
 
 
 class ForwardStoresOp(InPlaceOp, name="forward_stores"):
-    """Forwards and drops writes of buffers whose only accesses are whole vectors on a grid.
+    """The transform op ``tuner.forward_stores``, which removes reads of stored vectors, and dead stores.
 
-    The handle (a func.func) stays valid. Never fails.
+    A read is replaced by the vector that was stored at the same position before. Only for buffers outside of
+    shared memory whose accesses are all transfers of one vector shape, at positions that are equal or do not
+    overlap. The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Forwards stored vectors to later reads of a function and drops stores overwritten unread, in place.
+        """Replaces reads by the vectors stored before, and drops stores overwritten unread.
 
-        Skips buffers in shared memory and buffers whose accesses are not whole vectors on a grid. Returns
-        None: the op never fails.
+        Changes one function in place. Skips buffers in shared memory, and buffers whose accesses differ in
+        shape or may partly overlap. Always returns None.
         """
         accesses: dict[Value, list[Op]] = {}
         for op in walk(function, READ, WRITE):  # in program order

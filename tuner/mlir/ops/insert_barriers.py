@@ -27,15 +27,19 @@ COPIES = ("linalg.copy", "memref.copy")
 
 
 class InsertBarriersOp(InPlaceOp, name="insert_barriers"):
-    """Inserts ``gpu.barrier`` into every ``scf.for`` whose body directly writes shared memory.
+    """The transform op ``tuner.insert_barriers``, which puts barriers into loops that fill shared memory.
 
-    Attribute ``loop_top`` (i64, default 0): 1 also inserts a barrier at the top of the body. That is needed
-    where one iteration may still read a tile that the next one writes, unless the loop is pipelined over more
-    buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such loop.
+    Inserts a ``gpu.barrier`` after the last write in every ``scf.for`` whose body directly writes shared
+    memory. Attribute ``loop_top`` (i64, default 0): 1 also inserts a barrier at the top of the body. That is
+    needed where one iteration may still read a tile that the next one writes, unless the loop is pipelined
+    over more buffers than its depth. The handle (a func.func) stays valid. Silenceable failure: no such loop.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Inserts ``gpu.barrier`` into each loop that directly writes shared memory.
+
+        Changes one function in place. Returns None, or a message if the function has no such loop.
+        """
         loops = [(loop, _writes(loop)) for loop in walk(function, "scf.for")]
         filling = [(loop, writes) for loop, writes in loops if writes]
         if not filling:

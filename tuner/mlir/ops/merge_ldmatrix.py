@@ -25,13 +25,17 @@ from tuner.mlir.rewrite.walking import walk
 
 
 class MergeLdmatrixOp(InPlaceOp, name="merge_ldmatrix"):
-    """Merges pairs of ``nvgpu.ldmatrix`` in the body of every ``scf.for``.
+    """The transform op ``tuner.merge_ldmatrix``, which merges two loads of adjacent B fragments into one.
 
-    The handle (a func.func) stays valid. Never fails.
+    Two ``nvgpu.ldmatrix`` of two tiles, 8 columns apart in the body of the same ``scf.for``, become one of
+    four tiles; other loads stay. The handle (a func.func) stays valid. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Merges pairs of ``nvgpu.ldmatrix`` of adjacent B fragments in the loops of one function, in place.
+
+        Always returns None.
+        """
         for loop in walk(function, "scf.for"):
             _merge_in(loop)
         return None

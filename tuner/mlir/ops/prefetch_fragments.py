@@ -49,17 +49,22 @@ Build = Callable[[], None]
 
 
 class PrefetchFragmentsOp(InPlaceOp, name="prefetch_fragments"):
-    """Rotates every loop of the handle that waits for copied tiles and multiplies fragments of them.
+    """The transform op ``tuner.prefetch_fragments``, which reads fragments one step before their products.
 
-    Attribute ``spread`` (i64, default 0): 1 interleaves reads and copies evenly with the products, 0 puts
-    reads and copies first; interleaved reads take fewer registers. Run this op after every op that changes
-    addresses of shared memory. The handle (an scf.for) is consumed: rotated loops are new ops. Other loops
-    stay, and so does a loop with other side effects or regions, such as a copy that remained a plain store.
-    Never fails.
+    Rotates (software-pipelines) every loop of the handle that waits for copied tiles and multiplies fragments
+    of them. Attribute ``spread`` (i64, default 0): 1 interleaves reads and copies evenly with the products, 0
+    puts reads and copies first; interleaved reads take fewer registers. Run this op after every op that
+    changes addresses of shared memory. The handle (an scf.for) is consumed: rotated loops are new ops. Other
+    loops stay, and so does a loop with other side effects or regions, such as a copy that remained a plain
+    store. Never fails.
     """
 
     def change(self, function: Op) -> str | None:
-        """Rotates one loop if it has the expected form; returns None."""
+        """Rotates one ``scf.for``, given as ``function``: reads fragments a step before their products.
+
+        Replaces the loop by a new op, if it waits for copied tiles and multiplies fragments of them; a loop
+        of another form stays. Always returns None.
+        """
         body = _body_of(function)
         if body is not None and all(map(body.is_known, body.ops)):
             _rotate(body, attribute(self, "spread", 0) == 1)

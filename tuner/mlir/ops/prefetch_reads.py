@@ -23,15 +23,20 @@ LOCALITY = 3  # keep in every cache level
 
 
 class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
-    """Inserts ``memref.prefetch`` before vector reads of one function argument inside loops.
+    """The transform op ``tuner.prefetch_reads``, which prefetches cache lines of one function argument.
 
-    Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and ``columns`` (prefetch distance in
-    elements along the last two dimensions, default 0), ``line`` (elements per cache line, default 16). The
-    handle (a func.func) stays valid. Silenceable failure: the function has no such argument.
+    Inserts a ``memref.prefetch`` per cache line before each 2-D ``vector.transfer_read`` of the argument that
+    is directly in an ``scf.for``. Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and
+    ``columns`` (prefetch distance in elements along the last two dimensions, default 0), ``line`` (elements
+    per cache line, default 16). The handle (a func.func) stays valid. Silenceable failure: an op that is no
+    func.func with a body, or without such an argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Inserts ``memref.prefetch`` before the reads of one argument in loops of one function, in place.
+
+        Returns None, or a message if ``function`` is no func.func with such an argument.
+        """
         number = attribute(self, "argument", 1)
         argument = _argument(function, number)
         if argument is None:

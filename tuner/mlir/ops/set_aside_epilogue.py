@@ -28,14 +28,21 @@ ELEMENTWISE = ("arith.", "math.", "linalg.yield")
 
 
 class SetAsideEpilogueOp(InPlaceOp, name="set_aside_epilogue"):
-    """Moves the first elementwise ``linalg.generic`` that consumes another linalg op out of the function.
+    """The transform op ``tuner.set_aside_epilogue``: an elementwise epilogue becomes a scalar function.
 
-    The handle (a func.func) stays valid; handles to the generic do not. Silenceable failure: no such generic,
-    or a generic with an operand that is neither the sum nor a function argument.
+    Takes the first elementwise ``linalg.generic`` that consumes another linalg op of a function ``@f`` and
+    makes it the private function ``@f_epilogue``; the output argument then receives the sums, and
+    ``tuner.finish_stores`` applies the epilogue. The handle (a func.func) stays valid; handles to the generic
+    do not. Silenceable failure: no such generic, or a generic with an operand that is neither the sum nor a
+    function argument.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Moves the first elementwise ``linalg.generic`` on a linalg result out of one function, in place.
+
+        Creates the scalar function ``@f_epilogue`` next to the function ``@f``. Returns None, or a message on
+        why there is no generic that can be moved; nothing is changed then.
+        """
         generic = next((each for each in walk(function, "linalg.generic") if _is_epilogue(each)), None)
         if generic is None:
             return "found no elementwise linalg.generic that consumes another linalg op"

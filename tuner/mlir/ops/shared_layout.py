@@ -37,16 +37,22 @@ BY_INDEX = READS_AND_COPIES | {"vector.load", "memref.load", "memref.store"}
 
 
 class SharedLayoutOp(InPlaceOp, name="shared_layout"):
-    """Rearranges every ``memref.alloc`` in shared memory.
+    """The transform op ``tuner.shared_layout``, which lays out tiles in shared memory without bank conflicts.
 
-    Attributes, both i64: with ``swizzle`` = 1 (default 0) a tile that only ``nvgpu.ldmatrix`` reads is
-    swizzled; with 0 it is padded by 16 bytes, which avoids bank conflicts too but takes more memory. Every
-    other tile is padded by ``pad_bytes`` (a multiple of 16, default 16); with 0, rows stay. The handle (a
-    func.func) stays valid. Silenceable failure: a use that is not by index, or other ``pad_bytes``.
+    Rearranges every ``memref.alloc`` in shared memory. Attributes, both i64: with ``swizzle`` = 1 (default 0)
+    a tile that only ``nvgpu.ldmatrix`` reads is swizzled; with ``swizzle`` = 0 such a tile is padded by 16
+    bytes, which avoids bank conflicts too but takes more memory. Every other tile is padded by ``pad_bytes``
+    (a multiple of 16, default 16) after each row or group of rows; with ``pad_bytes`` = 0, no tile is padded.
+    The handle (a func.func) stays valid. Silenceable failure: a use that is not by index, or other
+    ``pad_bytes``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Swizzles or pads each ``memref.alloc`` in shared memory of one function, in place.
+
+        Indices of its uses change accordingly. Returns None, or a message on an attribute or a use that is
+        not supported; nothing is changed then.
+        """
         pad_bytes = attribute(self, "pad_bytes", VECTOR_BYTES)
         if pad_bytes < 0 or pad_bytes % VECTOR_BYTES:
             return f"pad_bytes: found {pad_bytes}, allowed a multiple of {VECTOR_BYTES}"

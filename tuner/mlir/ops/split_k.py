@@ -26,15 +26,20 @@ GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
 
 
 class SplitKOp(InPlaceOp, name="split_k"):
-    """Splits the loop of every ``gpu.launch`` over ``slices`` (i64, default 1) blocks along z.
+    """The transform op ``tuner.split_k``, which divides the loop over K of a kernel among several blocks.
 
-    The handle (a func.func) stays valid. Silenceable failure: a launch without exactly one loop at its top
-    level, a loop or a grid that is not constant, several blocks along z, a number of iterations that is not a
-    multiple of ``slices``.
+    Changes every ``gpu.launch``. Attribute ``slices`` (i64, default 1): blocks along z, each of which runs
+    one ``slices``-th of the iterations and so has only a part of each sum. The handle (a func.func) stays
+    valid. Silenceable failure: a launch without exactly one loop at its top level, a loop that does not start
+    at 0 or is not constant, more than one block along z, a number of iterations that is not a multiple of
+    ``slices``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Divides the loop over K of each ``gpu.launch`` in one function among blocks along z, in place.
+
+        Returns None, or a message about the first launch that cannot be split; launches before it are split.
+        """
         slices = attribute(self, "slices", 1)
         for launch in walk(function, "gpu.launch"):
             loops = _loops(launch)

@@ -27,16 +27,20 @@ BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the grid dimension that
 
 
 class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
-    """Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, default 1) block rows.
+    """The transform op ``tuner.swizzle_blocks``, which reorders thread blocks to share data in the L2 cache.
 
-    ``bands`` (string, default "rows") may be "columns": bands of ``group`` block columns. ``cluster_m`` and
-    ``cluster_n`` (i64, default 1): blocks of a cluster along y and x. The handle (a func.func) stays
-    valid. Silenceable failure: no launch, a launch whose grid is not constant, a ``group`` below 1, a
-    ``group`` or a grid that is not a multiple of the cluster, other ``bands``.
+    Renumbers the blocks of every ``gpu.launch`` by bands of ``group`` (i64, default 1) block rows, column by
+    column within a band. ``bands`` (string, default "rows") may be "columns": bands of ``group`` block
+    columns. ``cluster_m`` and ``cluster_n`` (i64, default 1): blocks of a cluster along y and x. The handle
+    (a func.func) stays valid. Silenceable failure: no launch, a launch whose grid is not constant, a
+    ``group`` below 1, a ``group`` or a grid that is not a multiple of the cluster, other ``bands``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Renumbers the blocks of each ``gpu.launch`` in one function by bands, in place.
+
+        Returns None, or a message on why a launch cannot be renumbered; launches before it may be renumbered.
+        """
         group, bands = attribute(self, "group", 1), text(self, "bands", "rows")
         if bands not in BANDS:
             return f"bands: found {bands}, allowed {' or '.join(BANDS)}"

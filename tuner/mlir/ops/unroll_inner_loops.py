@@ -27,15 +27,19 @@ COPIES_LIMIT = 4096  # copies of one body; more would take ptxas minutes
 
 
 class UnrollInnerLoopsOp(InPlaceOp, name="unroll_inner_loops"):
-    """Fully unrolls every ``scf.for`` that contains no allocation in workgroup memory.
+    """The transform op ``tuner.unroll_inner_loops``: fully unrolls loops that allocate no shared memory.
 
-    Attribute ``limit`` (i64, default 4096): the maximum of copies of one body. The handle (a func.func) stays
-    valid, handles to the loops and to their ops do not. Silenceable failure: bounds that are not constant, or
-    a body copied more often than the limit.
+    Unrolls every ``scf.for`` without a ``memref.alloc`` of workgroup memory in it. Attribute ``limit`` (i64,
+    default 4096): the maximum of copies of one body. The handle (a func.func) stays valid, handles to the
+    loops and to their ops do not. Silenceable failure: bounds that are not constant, or a body copied more
+    often than the limit.
     """
 
     def change(self, function: Op) -> str | None:
-        """Unrolls the loops of one function; changes nothing and returns why if a loop cannot be unrolled."""
+        """Fully unrolls each loop of one function that allocates no shared memory, in place.
+
+        Returns None, or why one of these loops cannot be unrolled; nothing is changed then.
+        """
         limit = attribute(self, "limit", COPIES_LIMIT)
         loops = [loop for loop in walk(function, "scf.for") if not _allocates(loop)]
         for loop in loops:

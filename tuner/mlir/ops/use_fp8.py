@@ -25,14 +25,19 @@ ATT_DIALECT = 0  # LLVM's number of the assembler dialect; PTX has only one
 
 
 class UseFp8Op(InPlaceOp, name="use_fp8"):
-    """Replaces every ``nvgpu.mma.sync`` of i8 fragments and f32 sums.
+    """The transform op ``tuner.use_fp8``: products of i8 fragments become products of 8-bit floats.
 
-    Attribute ``kind`` (string, required): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid.
-    Silenceable failure: another kind, no such ``nvgpu.mma.sync``, a shape other than 16 x 8 x 32.
+    Each ``nvgpu.mma.sync`` of i8 fragments and f32 sums becomes inline PTX. Attribute ``kind`` (string,
+    required): ``"e4m3"`` or ``"e5m2"``. The handle (a func.func) stays valid. Silenceable failure: another
+    kind, no such ``nvgpu.mma.sync``, a shape other than 16 x 8 x 32.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Replaces each ``nvgpu.mma.sync`` of i8 fragments and f32 sums by PTX for 8-bit floats.
+
+        Changes one function in place. Returns None, or a message on an attribute or a product that is not
+        supported; nothing is changed then.
+        """
         kind = text(self, "kind", "")
         if kind not in KINDS:
             return f"kind: found {kind!r}, allowed {', '.join(KINDS)}"

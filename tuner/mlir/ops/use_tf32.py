@@ -15,13 +15,17 @@ from tuner.mlir.rewrite.walking import walk
 
 
 class UseTf32Op(InPlaceOp, name="use_tf32"):
-    """Sets ``tf32Enabled`` on every ``nvgpu.mma.sync`` of f32 operands.
+    """The transform op ``tuner.use_tf32``, which lets tensor cores use f32 operands as tf32.
 
-    The handle (a func.func) stays valid. Silenceable failure: no such ``nvgpu.mma.sync``.
+    Sets ``tf32Enabled`` on every ``nvgpu.mma.sync`` of f32 operands. The handle (a func.func) stays valid.
+    Silenceable failure: no such ``nvgpu.mma.sync``.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Sets ``tf32Enabled`` on each ``nvgpu.mma.sync`` of f32 operands in one function, in place.
+
+        Returns None, or a message if the function has no such op.
+        """
         products = [each for each in walk(function, "nvgpu.mma.sync") if _is_f32(each.operands[0])]
         if not products:
             return "found no nvgpu.mma.sync of f32 operands"

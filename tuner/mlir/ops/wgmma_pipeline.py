@@ -59,25 +59,30 @@ from tuner.mlir.rewrite.walking import walk
 
 
 class WgmmaPipelineOp(InPlaceOp, name="wgmma_pipeline"):
-    """Builds the pipeline of every ``gpu.launch`` in the function.
+    """The transform op ``tuner.wgmma_pipeline``: a block's matmul becomes a pipeline of TMA and wgmma.
 
-    Attributes, all i64 but ``stores``: ``block_k`` (default 64), ``stages`` (4), ``consumers`` (2): tile size
-    along k, stages of the ring, warpgroups that multiply. ``cluster_m``, ``cluster_n`` (1), one of which may
-    be 2: blocks along m share tiles of B, along n of A; the grid must be a multiple of the cluster.
-    ``tiles`` (1): above 1, each block computes that many tiles of C one after another, and the grid is
-    smaller by that factor; the producer fetches the next tile while the consumers store one. The order of
-    tiles is that of the blocks that would otherwise compute them (``tuner.swizzle_blocks``, before this op).
-    ``stores`` (string, "direct"): with "tma" the epilogue that was set aside is applied here, C gets the
-    epilogue's type, and its 16-bit results are stored through shared memory; no ``tuner.finish_stores``
-    follows then. ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of
-    ``block_k``, for ``tuner.finish_stores`` in a mode that adds the parts.
-    The handle (a func.func) stays valid; handles to the launch's linalg ops do not. Silenceable failure: no
-    such launch, tiles that TMA or wgmma do not support, too many sums for the registers of a thread, several
-    tiles per block where the grid is not constant or the tile's origin depends on more than block ids.
+    The pipeline is warp-specialized. Rewrites every ``gpu.launch`` of the function, for sm_90a. Attributes,
+    all i64 but ``stores``: ``block_k`` (default 64), ``stages`` (4), ``consumers`` (2): tile size along k,
+    stages of the ring, warpgroups that multiply. ``cluster_m``, ``cluster_n`` (1), one of which may be 2:
+    blocks along m share tiles of B, along n of A; the grid must be a multiple of the cluster. ``tiles`` (1):
+    above 1, each block computes that many tiles of C one after another, and the grid is smaller by that
+    factor; the producer fetches the next tile while the consumers store one. The order of tiles is that of
+    the blocks that would otherwise compute them (``tuner.swizzle_blocks``, before this op). ``stores``
+    (string, "direct"): with "tma" the epilogue that was set aside is applied here, C gets the epilogue's
+    type, and its 16-bit results are stored through shared memory; no ``tuner.finish_stores`` follows then.
+    ``splits`` (1): above 1, each of that many blocks along z sums a part of k, a multiple of ``block_k``, for
+    ``tuner.finish_stores`` in a mode that adds the parts. The handle (a func.func) stays valid; handles to
+    the launch's linalg ops do not. Silenceable failure: no such launch, tiles that TMA or wgmma do not
+    support, too many sums for the registers of a thread, several tiles per block where the grid is not
+    constant or the tile's origin depends on more than block ids.
     """
 
     def change(self, function: Op) -> str | None:
-        """Applies the op to one function in place; returns why it cannot be applied, else None."""
+        """Rewrites the matmul of each ``gpu.launch`` in one function into a TMA and wgmma pipeline, in place.
+
+        Returns None, or a message about the first launch that is not supported; launches before it are
+        rewritten.
+        """
         knobs = Knobs(
             block_k=attribute(self, "block_k", 64),
             stages=attribute(self, "stages", 4),

@@ -10,38 +10,41 @@ Build = Callable[[], Value | None]  # builds the body of a region; returns the v
 def create(
     name: str, results: Sequence[Type] = (), operands: Sequence[Value] = (), **attributes: Attribute
 ) -> Op:
-    """Creates an op of any dialect, without regions."""
+    """Creates an op without regions, such as "arith.addi", at the current insertion point; returns the op.
+
+    ``results``: the types of its results.
+    """
     return ir.Operation.create(
         name, results=list(results), operands=list(operands), attributes=dict(attributes)
     )
 
 
 def value(name: str, result: Type, *operands: Value, **attributes: Attribute) -> Value:
-    """Creates an op with one result and returns that result."""
+    """Creates an op with one result, of type ``result``, and without regions; returns the result value."""
     return create(name, [result], operands, **attributes).results[0]
 
 
 def index(number: int) -> Value:
-    """Creates a constant of type index."""
+    """Creates an ``arith.constant`` of type index; returns its value."""
     kind = ir.IndexType.get()
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
 
 
 def size_of(buffer: Value, dimension: int) -> Value:
-    """Creates the size of a memref along a dimension: a constant if static, else ``memref.dim``."""
+    """Creates the size of a memref along a dimension as an index: a constant, or ``memref.dim``."""
     if not buffer.type.is_dynamic_dim(dimension):
         return index(buffer.type.shape[dimension])
     return value("memref.dim", ir.IndexType.get(), buffer, index(dimension))
 
 
 def dynamic_sizes(buffer: Value) -> list[Value]:
-    """Creates the dynamic sizes of a memref, as operands for an allocation of the same type."""
+    """Creates one index per dynamic dimension of a memref: operands to allocate a memref like it."""
     dimensions = range(buffer.type.rank)
     return [size_of(buffer, each) for each in dimensions if buffer.type.is_dynamic_dim(each)]
 
 
 def zero(kind: Type) -> Value:
-    """Creates the constant zero of a float or integer type, or of a vector type of either."""
+    """Creates the constant 0 of a float or integer type, or of a vector type of such elements."""
     is_vector = isinstance(kind, ir.VectorType)
     element = kind.element_type if is_vector else kind
     is_integer = isinstance(element, ir.IntegerType)
@@ -52,13 +55,13 @@ def zero(kind: Type) -> Value:
 
 
 def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
-    """Creates ``affine.apply`` of an expression over the symbols s0, s1, ..., bound to ``symbols``."""
+    """Creates ``affine.apply`` of an expression over s0, s1, ..., which are the values ``symbols``."""
     mapping = ir.AffineMapAttr.get(ir.AffineMap.get(0, len(symbols), [expression]))
     return value("affine.apply", ir.IndexType.get(), *symbols, map=mapping)
 
 
 def symbol(number: int) -> ir.AffineExpr:
-    """Returns the affine symbol ``s<number>``."""
+    """Returns the affine expression of one symbol: ``s0``, ``s1``, ... by its number."""
     return ir.AffineExpr.get_symbol(number)
 
 
@@ -76,7 +79,7 @@ def is_less(left: Value, right: Value) -> Value:
 
 
 def integers(numbers: Sequence[int]) -> Attribute:
-    """Returns an array attribute of 64-bit integers."""
+    """Returns an array attribute of i64 integers, such as the offsets of a slice."""
     kind = ir.IntegerType.get_signless(64)
     return ir.ArrayAttr.get([ir.IntegerAttr.get(kind, number) for number in numbers])
 
@@ -97,7 +100,11 @@ def piece(vector: Value, offset: int, size: int) -> Value:
 def branch(
     condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
 ) -> Value | None:
-    """Creates ``scf.if``; with a result type, both callables build a value of it. Returns the op's result."""
+    """Creates ``scf.if``; ``then`` and ``otherwise`` create the ops of its two regions.
+
+    With a ``result`` type both are required and return a value of this type; returns the value of the
+    ``scf.if``. Without, returns None.
+    """
     results = [] if result is None else [result]
     op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
     for region, build in zip(op.regions, (then, otherwise), strict=True):
@@ -109,7 +116,10 @@ def branch(
 
 
 def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
-    """Creates a view of an array's memory with another memref type, of static sizes and strides."""
+    """Creates a view of the memory of ``array`` with another memref type (``memref.reinterpret_cast``).
+
+    ``kind``: the view's type, whose sizes, strides and offset must be static.
+    """
     strides, offset = kind.get_strides_and_offset()
     return value(
         "memref.reinterpret_cast",

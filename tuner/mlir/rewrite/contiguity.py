@@ -4,7 +4,10 @@ from tuner.mlir.bindings import Type, ir
 
 
 def contiguous_dimensions(memref: Type) -> int:
-    """Returns how many trailing dimensions of a ranked memref type are contiguous."""
+    """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.
+
+    From 0 to the rank. Dimensions of size 1 have no gap, whatever their stride.
+    """
     strides, _ = memref.get_strides_and_offset()
     adjacent: int | None = 1  # the stride without a gap; None after a dynamic size
     for number in reversed(range(memref.rank)):

@@ -12,19 +12,22 @@ def op_of(value: Value, *names: str) -> Op | None:
 
 
 def attributes_of(op: Op) -> dict[str, Attribute]:
-    """Returns an op's attributes as a dict, for the creation of another op."""
+    """Returns an op's attributes as a dict from name to attribute, in the form that creates another op."""
     return {name: op.attributes[name] for name in op.attributes}
 
 
 def constant_of(value: Value) -> int | None:
-    """Returns the integer of a value that ``arith.constant`` defines; None for any other value."""
+    """Returns the integer of an integer or index ``arith.constant``; None for any other value."""
     op = op_of(value, "arith.constant")
     number = None if op is None else op.attributes["value"]
     return int(number.value) if isinstance(number, ir.IntegerAttr) else None
 
 
 def source_of(value: Value, names: Container[str]) -> Value:
-    """Returns the value found by following first operands back through ops whose name is in ``names``."""
+    """Returns the value that a chain of ops starts from, such as the buffer of a chain of subviews.
+
+    While the value is defined by an op whose name is in ``names``, continues with that op's first operand.
+    """
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in names:
         value = value.owner.operation.operands[0]
     return value

@@ -13,7 +13,11 @@ LOCATION = re.compile(r'loc\("([^"]*)":(\d+):(\d+)\)')
 
 
 class OpLocations:
-    """Op names by location. Marks the payload's locations, since MLIR names script and payload both "-"."""
+    """The names of a payload's ops by source location, with which error messages name ops.
+
+    Creating this object sets the file name in the payload's locations to "payload", in place: MLIR calls the
+    texts of script and payload both "-".
+    """
 
     def __init__(self, payload: ir.Module) -> None:
         """Sets the file name of all payload locations to PAYLOAD; locations of a script keep "-"."""
@@ -29,7 +33,11 @@ class OpLocations:
         payload.operation.walk(visit)
 
     def diagnostic(self, error: Exception, script: ir.Module) -> str:
-        """Returns one line: ``transform.loop.unroll at script:6:2: failed to unroll, incorrect ...``."""
+        """Returns an error of the transform interpreter as one line that names the ops and their places.
+
+        For example ``transform.loop.unroll at script:6:2: failed to unroll``. Has the first two lines of
+        MLIR's message, at most 500 characters.
+        """
         names = dict(self._names)
 
         def visit(op: Op) -> WalkResult:

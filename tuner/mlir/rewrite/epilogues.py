@@ -19,7 +19,7 @@ ARGUMENT, DIMENSIONS = "tuner.argument", "tuner.dimensions"  # attributes of the
 
 
 def find_epilogue(function: Op) -> Op | None:
-    """Returns the scalar function ``@f_epilogue`` of a func.func ``@f``; None if it has none."""
+    """Returns the scalar function ``@f_epilogue`` next to the func.func ``@f``; None if there is none."""
     wanted = name_of(function) + SUFFIX
     siblings = (op.operation for op in function.parent.regions[0].blocks[0].operations)
     return next((op for op in siblings if op.name == "func.func" and name_of(op) == wanted), None)
@@ -31,9 +31,10 @@ def output_type(epilogue: Op) -> Type:
 
 
 def apply_epilogue(epilogue: Op, function: Op, sums: Value, indices: list[Value]) -> Value:
-    """Inlines the epilogue for a vector of sums that are adjacent in a row of C; returns the result vector.
+    """Creates the ops of an epilogue on a vector of adjacent sums of a row of C; returns the result vector.
 
-    ``indices`` are those of the first sum in C.
+    ``epilogue``: the scalar function. ``function``: the kernel, from whose arguments operands such as the
+    bias are loaded. ``indices``: row and column of the first sum in C.
     """
     width = ir.VectorType(sums.type).shape[0]
     block = epilogue.regions[0].blocks[0]

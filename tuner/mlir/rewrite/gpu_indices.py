@@ -7,7 +7,7 @@ AXES = "xyz"
 
 
 def index_along(name: str, axis: str) -> Value:
-    """Creates the op ``name``, such as ``gpu.block_id``, along an axis: "x", "y" or "z"."""
+    """Creates the op ``name``, such as ``gpu.block_id``, along "x", "y" or "z"; returns its index value."""
     return value(name, ir.IndexType.get(), dimension=ir.Attribute.parse(f"#gpu<dim {axis}>"))
 
 

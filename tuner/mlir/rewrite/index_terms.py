@@ -8,10 +8,11 @@ from tuner.mlir.rewrite.definitions import constant_of, op_of
 
 
 def split_constant(index: Value) -> tuple[Hashable, int]:
-    """Returns (base, constant) of an index: two indices with equal bases differ by their constants.
+    """Returns (base, constant) of an index value, which is their sum; creates no ops.
 
-    The base is None for a constant, (affine expression, its operands) for ``affine.apply``, else the value
-    itself; for an ``affine.apply`` that only adds a constant to a value, the base is that value.
+    Two indices with equal bases differ by the difference of their constants. The base is None for a constant,
+    (affine expression, its operands) for ``affine.apply``, else the value itself; for an ``affine.apply``
+    that only adds a constant to a value, the base is that value.
     """
     known = constant_of(index)
     if known is not None:
@@ -43,9 +44,10 @@ def _split(expression: ir.AffineExpr) -> tuple[ir.AffineExpr | None, int]:
 
 
 def without_constant(index: Value) -> tuple[Value | None, int]:
-    """Returns (base, constant) whose sum is the index; may create the base, which is None for a constant.
+    """Returns (base, constant) whose sum is an index value; may create ops for the base.
 
-    Looks through ``arith.addi`` and ``affine.apply``, whose operands may be such sums themselves.
+    The base is None for a constant. Looks through ``arith.addi`` and ``affine.apply``, whose operands may be
+    such sums themselves.
     """
     known = constant_of(index)
     if known is not None:

@@ -9,7 +9,7 @@ from tuner.mlir.bindings import Op, ir
 
 
 def inline_call(call: Op, function: Op) -> None:
-    """Inlines ``function``, of one block, in place of ``call``; erases the call, keeps the function."""
+    """Replaces a call by a copy of the body of ``function``, which must have one block; erases the call."""
     copy = function.clone(ip=ir.InsertionPoint(function))
     block = copy.regions[0].blocks[0]
     for argument, operand in zip(block.arguments, call.operands, strict=True):

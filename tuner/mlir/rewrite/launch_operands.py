@@ -16,31 +16,34 @@ TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block compu
 
 
 def launches_of(module: ir.Module, kernel: str) -> list[Op]:
-    """Returns the launches of the kernel named ``kernel``, in the order of the module."""
+    """Returns the ``gpu.launch_func`` ops of the kernel named ``kernel``, in the order of the module."""
     return [op for op in walk(module, "gpu.launch_func") if kernel_of(op) == kernel]
 
 
 def kernel_of(launch: Op) -> str:
-    """Returns the symbol of the launched kernel, without that of its ``gpu.module``."""
+    """Returns the name of the kernel that a ``gpu.launch_func`` launches, without its gpu.module."""
     return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[-1])
 
 
 def module_of(launch: Op) -> str:
-    """Returns the symbol of the ``gpu.module`` of the launched kernel."""
+    """Returns the name of the ``gpu.module`` whose kernel a ``gpu.launch_func`` launches."""
     return str(ir.SymbolRefAttr(launch.attributes["kernel"]).value[0])
 
 
 def operands(launch: Op, segment: int) -> list[Value]:
-    """Returns the launch's operands of one segment, such as ``ARGUMENTS``."""
+    """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as its kernel arguments.
+
+    ``segment``: the index in ``operandSegmentSizes``, such as ``ARGUMENTS``.
+    """
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     start = sum(sizes[:segment])
     return list(launch.operands)[start : start + sizes[segment]]
 
 
 def constant(launch: Op, value: Value, what: str) -> int:
-    """Returns the integer of a launch's operand; ``what`` names the operand in the message.
+    """Returns the integer of ``value``, an operand of a ``gpu.launch_func`` that must be constant.
 
-    Raises CandidateError(COMPILE) if the operand is not constant.
+    ``what`` names the operand in the error message. Raises CandidateError(COMPILE) if it is not constant.
     """
     found = constant_of(value)
     if found is None:
@@ -49,19 +52,25 @@ def constant(launch: Op, value: Value, what: str) -> int:
 
 
 def shared_bytes(launch: Op) -> int:
-    """Returns the launch's dynamic shared memory in bytes. Raises CandidateError(COMPILE) if not constant."""
+    """Returns the dynamic shared memory of a ``gpu.launch_func`` in bytes; 0 if it requests none.
+
+    Raises CandidateError(COMPILE) if the size is not constant.
+    """
     asked = shared_bytes_operand(launch)
     return 0 if asked is None else constant(launch, asked, "dynamic_shared_memory_size")
 
 
 def shared_bytes_operand(launch: Op) -> Value | None:
-    """Returns the launch's dynamic_shared_memory_size operand, an i32; None if it has none."""
+    """Returns the dynamic shared memory size of a ``gpu.launch_func``, an i32 value; None without one."""
     asked = operands(launch, SHARED_BYTES)
     return asked[0] if asked else None
 
 
 def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
-    """Recreates the launch with ``size`` + ``more`` bytes of dynamic shared memory; erases the old launch."""
+    """Replaces a ``gpu.launch_func`` by one with ``size`` + ``more`` bytes of dynamic shared memory.
+
+    ``more``: an i32 value, None for 0. Erases ``launch``, which must not be used afterwards.
+    """
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     before = sum(sizes[:SHARED_BYTES])
     old = list(launch.operands)
@@ -84,6 +93,6 @@ def set_shared_bytes(launch: Op, size: int, more: Value | None = None) -> None:
 
 
 def constant_grid(launch: Op) -> tuple[int, int] | None:
-    """Returns the number of blocks of a ``gpu.launch`` along x and y; None if not constant."""
+    """Returns the blocks of a ``gpu.launch`` along (x, y); None if one of the two is not constant."""
     columns, rows = map(constant_of, list(launch.operands)[:2])
     return None if columns is None or rows is None else (columns, rows)

@@ -9,12 +9,15 @@ POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a
 
 
 def unsupported(op: Op, found: str, allowed: str) -> CandidateError:
-    """Returns the CandidateError(COMPILE) with an op, its location, what was found and what is allowed."""
+    """Returns, for the caller to raise, the error for an op that cannot be compiled: CandidateError(COMPILE).
+
+    Its message has the op's name and location, what was ``found`` and what is ``allowed``.
+    """
     return CandidateError(Stage.COMPILE, f"{op.name} {location_of(op)}: found {found}, allowed {allowed}")
 
 
 def location_of(op: Op) -> str:
-    """Returns "at line L:C" of the op, or of its closest parent that has a location, for a message."""
+    """Returns "at line L:C" of an op, or of its closest parent with a location, else "at an unknown line"."""
     each = op
     while each is not None:
         found = POSITION.search(str(each.location))

@@ -27,7 +27,11 @@ SPACE_NAME = "memory_space"  # attribute of bufferization.alloc_tensor
 
 
 def name_memory_spaces(module: ir.Module) -> None:
-    """Rewrites memory spaces in place. Raises CandidateError(COMPILE) for a number that no GPU space has."""
+    """Rewrites the memory spaces of all memref types in a module to ``#gpu.address_space`` names, in place.
+
+    Global memory becomes the default space, without a name. Raises CandidateError(COMPILE) for a number other
+    than 0, 1 (global), 3 (workgroup) and 5 (private).
+    """
     _Renaming().change(module.operation)
 
 

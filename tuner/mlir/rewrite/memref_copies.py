@@ -28,7 +28,10 @@ def copy_buffer(target: Value, source: Value) -> None:
 
 
 def copy_views_by_loops(function: Op) -> int:
-    """Replaces each ``memref.copy`` of a ranked memref that is not row-major by loops; returns how many."""
+    """Replaces each ``memref.copy`` from or to a ranked memref that is not row-major by loops, in place.
+
+    Returns the number of replaced copies.
+    """
     copies = [copy for copy in walk(function, "memref.copy") if not all(map(_is_plain, copy.operands))]
     for copy in copies:
         replace_copy(copy, parallel_loops.copy)
@@ -36,7 +39,7 @@ def copy_views_by_loops(function: Op) -> int:
 
 
 def copy_by_loops(root: Op | ir.Module) -> None:
-    """Replaces every ``memref.copy`` nested in ``root`` by loops."""
+    """Replaces every ``memref.copy`` nested in ``root`` by a loop over the elements, in place."""
     for copy in walk(root, "memref.copy"):
         replace_copy(copy, parallel_loops.copy)
 

@@ -21,7 +21,10 @@ ESCAPED = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
 def require_no_effects(script: ir.Module) -> None:
-    """Raises CandidateError(BIND) for a script that names a pass with effects outside of the payload."""
+    """Raises CandidateError(BIND) for a script with a pass that writes files, starts programs or prints.
+
+    Checks every string of the script, since options of passes may contain pipelines.
+    """
     printed = script.operation.get_asm(assume_verified=True)
     for text in TEXT.findall(printed):
         found = EFFECTS.search(ESCAPED.sub(lambda match: chr(int(match[1], 16)), text))

@@ -24,7 +24,10 @@ MODULE_END = re.compile(r'"gpu\.module_end"\s*\(\s*\)\s*:\s*\(\s*\)\s*->\s*\(\s*
 
 
 def with_current_spellings(text: str) -> str:
-    """Returns MLIR text with older spellings of GPU ops replaced by current spellings."""
+    """Returns MLIR text with older spellings of GPU ops replaced by current spellings; lines stay.
+
+    For example ``dimension = "x"`` of ``gpu.block_dim`` becomes ``dimension = #gpu<dim x>``.
+    """
     if MARK not in text:
         return text
     text = DIMENSION.sub(r"\1#gpu<dim \2>", text)

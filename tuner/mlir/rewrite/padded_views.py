@@ -17,7 +17,7 @@ Bounds = dict[int, int]  # dimension -> its true size, for dimensions whose size
 
 
 def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
-    """Returns the attributes of one argument of a func.func."""
+    """Returns the attributes, by name, of argument number ``number`` of a func.func."""
     if "arg_attrs" not in function.attributes:
         return {}
     attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
@@ -25,7 +25,10 @@ def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
 
 
 def bounds_of(view: Value) -> Bounds:
-    """Returns the true sizes of an argument's padded dimensions; {} for any other value."""
+    """Returns {dimension: true size} of the padded dimensions of a function argument, else {}.
+
+    A dimension is padded if its size in the memref type is larger than in the attribute ``tuner.bounds``.
+    """
     if not isinstance(view.owner, ir.Block) or view.owner.owner.operation.name != "func.func":
         return {}
     function = view.owner.owner.operation
@@ -37,7 +40,10 @@ def bounds_of(view: Value) -> Bounds:
 
 
 def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
-    """Creates the check that all indices are within the bounds, an i1; None if there are no bounds."""
+    """Creates the check, an i1 value, that indices are below the true sizes in ``bounds``; None for {}.
+
+    ``bounds``: dimension -> true size. Dimensions that are not in ``bounds`` are not checked.
+    """
     truths = [is_less(indices[dimension], index(size)) for dimension, size in bounds.items()]
     if not truths:
         return None
@@ -48,15 +54,20 @@ def is_inside(indices: list[Value], bounds: Bounds) -> Value | None:
 
 
 def is_width_aligned(bounds: Bounds, rank: int, width: int) -> bool:
-    """Returns whether the last dimension has no bound, or a bound that is a multiple of ``width``.
+    """Returns whether the last of ``rank`` dimensions has no bound, or one that is a multiple of ``width``.
 
-    A vector of that width, at a multiple of it, is then never cut by the bound.
+    Then no bound cuts a vector of ``width`` elements that starts at a multiple of ``width``.
     """
     return bounds.get(rank - 1, 0) % width == 0
 
 
 def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
-    """Creates the number (an index) of elements within bounds, of ``width`` in a row from ``indices`` on."""
+    """Creates the number, an index value, of a vector's elements that are within ``bounds``.
+
+    The vector has ``width`` elements along the last dimension, the first at ``indices``. ``bounds``
+    (dimension -> true size) must not be empty. If the last dimension has no bound, or one that is a multiple
+    of ``width``, the number is ``width`` or 0: the vector must start at a multiple of ``width``.
+    """
     kind = ir.IndexType.get()
     last = len(indices) - 1
     if is_width_aligned(bounds, len(indices), width):
@@ -69,7 +80,10 @@ def elements_inside(indices: list[Value], bounds: Bounds, width: int) -> Value:
 
 
 def retype_argument(argument: Value, element: Type) -> None:
-    """Changes the element type of a memref argument; sizes, strides and memory space stay."""
+    """Changes the element type of a memref argument in place; sizes, strides and memory space stay.
+
+    Does not change the type of the function: call ``sync_function_type`` afterwards.
+    """
     memref = ir.MemRefType(argument.type)
     argument.set_type(
         ir.MemRefType.get(memref.shape, element, layout=memref.layout, memory_space=memref.memory_space)
@@ -77,13 +91,13 @@ def retype_argument(argument: Value, element: Type) -> None:
 
 
 def sync_function_type(function: Op) -> None:
-    """Sets the type of a func.func without results from the types of its block arguments."""
+    """Sets the type of a func.func, which must have no results, from the types of its block arguments."""
     kinds = [argument.type for argument in function.regions[0].blocks[0].arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
 
 
 def set_argument_attribute(function: Op, number: int, name: str, attribute: Attribute) -> None:
-    """Sets an attribute of one argument of a func.func."""
+    """Sets the attribute ``name`` of argument number ``number`` of a func.func, in place."""
     count = len(function.regions[0].blocks[0].arguments)
     every = [argument_attributes(function, each) for each in range(count)]
     every[number][name] = attribute

@@ -7,7 +7,10 @@ from tuner.mlir.rewrite.building import create, index, size_of, value, zero
 
 
 def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> None:
-    """Creates the loop over all elements of a memref; ``build`` creates its body from the indices."""
+    """Creates an ``scf.parallel`` loop over all elements of a memref; ``build(indices)`` creates its body.
+
+    A memref of rank 0 gets the body without a loop.
+    """
     rank = len(buffer.type.shape)
     bounds = [index(0)] * rank + [size_of(buffer, number) for number in range(rank)] + [index(1)] * rank
     if rank == 0:
@@ -24,12 +27,15 @@ def for_each_element(buffer: Value, build: Callable[[list[Value]], None]) -> Non
 
 
 def copy(source: Value, target: Value) -> None:
-    """Creates the loop that copies ``source`` to ``target``, memrefs of the same shape."""
+    """Creates the parallel loop that copies ``source`` to ``target``, memrefs of the same shape."""
     for_each_element(target, lambda indices: store(load(source, indices), target, indices))
 
 
 def add_to(target: Value, source: Value) -> None:
-    """Creates the loop that adds each element of ``source``, a float, to that of ``target``."""
+    """Creates the parallel loop that adds each element of ``source`` to the same element of ``target``.
+
+    Both are memrefs of floats, of the same shape.
+    """
 
     def element(indices: list[Value]) -> None:
         old, more = load(target, indices), load(source, indices)
@@ -39,27 +45,30 @@ def add_to(target: Value, source: Value) -> None:
 
 
 def clear(target: Value) -> None:
-    """Creates the loop that sets every element of ``target`` to zero."""
+    """Creates the parallel loop that sets every element of the memref ``target`` to zero."""
     fill(target, zero(target.type.element_type))
 
 
 def fill(target: Value, element: Value) -> None:
-    """Creates the loop that sets every element of ``target`` to the value ``element``."""
+    """Creates the parallel loop that sets every element of the memref ``target`` to the value ``element``."""
     for_each_element(target, lambda indices: store(element, target, indices))
 
 
 def load(source: Value, indices: list[Value]) -> Value:
-    """Creates ``memref.load`` of one element."""
+    """Creates ``memref.load`` of the element of ``source`` at ``indices``; returns its value."""
     return value("memref.load", source.type.element_type, source, *indices)
 
 
 def store(element: Value, target: Value, indices: list[Value]) -> None:
-    """Creates ``memref.store`` of one element."""
+    """Creates ``memref.store`` of the value ``element`` to ``target`` at ``indices``."""
     create("memref.store", [], [element, target, *indices])
 
 
 def delinearized(number: Value, sizes: list[Value]) -> list[Value]:
-    """Creates the indices of the element with a row-major number, one per dimension."""
+    """Creates the indices, one per dimension, of the element number ``number`` in row-major order.
+
+    ``sizes``: the array's size along each dimension, as values. Returns [] for no dimension.
+    """
     indices: list[Value] = []
     for size in reversed(sizes[1:]):
         indices.append(value("arith.remui", number.type, number, size))

@@ -18,12 +18,18 @@ WORD_BITS = 32  # a register, the operand of a shuffle
 
 
 def tiles_at_once(element_bits: int) -> int:
-    """Returns how many tiles, and lanes, take part in an exchange: 4 for 16-bit elements, 2 for 32-bit."""
+    """Returns from how many tiles of C adjacent lanes exchange pieces, so that a lane then stores 16 bytes.
+
+    As many lanes take part: 4 for elements of 16 bits, 2 for 32 bits.
+    """
     return STORE_BYTES * 8 // (PIECE * element_bits)
 
 
 def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
-    """Returns groups of ``count`` stores of the same row in adjacent tiles, each ordered by column."""
+    """Returns groups of ``count`` stores to the same row of C in adjacent tiles, each ordered by column.
+
+    ``stores``: ``vector.store`` ops. A tile has 8 columns. A store without enough neighbours is in no group.
+    """
     rows: dict[object, dict[int, Op]] = {}
     for store in stores:
         *outer, column = list(store.operands)[2:]
@@ -39,9 +45,11 @@ def neighbours(stores: Sequence[Op], count: int) -> list[tuple[Op, ...]]:
 
 
 def exchange(pieces: Sequence[Value], lane: Value) -> Value:
-    """Creates a lane's 16 bytes after the exchange: a row piece of the tile that the lane's number selects.
+    """Creates shuffles by which adjacent lanes exchange pieces of rows; returns a lane's 16-byte vector.
 
-    ``pieces`` are vectors of two sums, one per tile; the number of tiles is a power of two.
+    ``pieces``: the lane's vectors of two sums, one per tile; the number of tiles must be a power of two. Lane
+    i gets pieces of tile i modulo the number of tiles, adjacent in a row of C, from as many lanes. ``lane``:
+    the lane's number, an index value.
     """
     rows = [_text(piece) for piece in pieces]
     distance = 1
@@ -57,7 +65,10 @@ def exchange(pieces: Sequence[Value], lane: Value) -> Value:
 
 
 def column_of(column: Value, lane: Value, count: int) -> Value:
-    """Creates the column of a lane's 16 bytes, from the column of its piece of the first tile."""
+    """Creates the column in C of the 16 bytes that a lane stores after ``exchange``, an index value.
+
+    ``column``: the column of the lane's piece of the first tile; ``count``: the number of tiles.
+    """
     distance = TILE_COLUMNS - PIECE
     return affine(symbol(0) + ir.AffineExpr.get_mod(symbol(1), count) * distance, column, lane)
 

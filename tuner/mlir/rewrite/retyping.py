@@ -10,25 +10,25 @@ NUMBERS = (ir.FloatType, ir.IntegerType)
 
 
 class Retyping:
-    """Replaces a float or integer type by another type of the same width."""
+    """The replacement, in IR, of the float or integer type ``old`` by a type ``new`` of the same width."""
 
     def __init__(self, old: Type, new: Type) -> None:
         self.old, self.new = old, new
 
     @property
     def is_same_width(self) -> bool:
-        """Returns whether both are float or integer types of one width, so that memory layouts stay."""
+        """Returns whether old and new type are floats or integers of the same width, so that layouts stay."""
         both = (self.old, self.new)
         return all(isinstance(each, NUMBERS) for each in both) and self.old.width == self.new.width
 
     @property
     def converts_constants(self) -> bool:
-        """Returns whether nonzero constants can be converted: both types are floats, or both integers."""
+        """Returns whether nonzero constants can be converted: both types are floats, or both are integers."""
         both = (self.old, self.new)
         return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
 
     def change(self, root: Op) -> None:
-        """Retypes the op and all ops nested in it."""
+        """Replaces the old type in ``root`` and in all ops nested in it, in place, also in constants."""
 
         def visit(op: Op) -> WalkResult:
             self._change_op(op)
@@ -37,7 +37,11 @@ class Retyping:
         root.walk(visit)
 
     def of(self, kind: Type) -> Type:
-        """Returns ``kind`` with the element type replaced."""
+        """Returns ``kind`` with the old type replaced by the new one.
+
+        ``kind``: the old type, or a memref, vector, ranked tensor or function type of it; any other type is
+        returned as it is.
+        """
         if kind == self.old:
             return self.new
         if isinstance(kind, ir.MemRefType):
@@ -82,7 +86,10 @@ class Retyping:
 
 
 def has_arithmetic(root: Op, element: Type) -> str | None:
-    """Returns the first arith or math op, outside of linalg, that uses the element type, by name; or None."""
+    """Returns the name of the first ``arith`` or ``math`` op in ``root`` on the type ``element``, or None.
+
+    Ops inside of ``linalg`` ops, ``arith.constant`` and ``arith.select`` do not count.
+    """
     found: list[str] = []
 
     def visit(op: Op) -> WalkResult:
@@ -102,7 +109,10 @@ def _element(kind: Type) -> Type:
 
 
 def has_nonzero_constant(root: Op, element: Type) -> bool:
-    """Returns whether there is a nonzero constant of the element type."""
+    """Returns whether ``root`` has an ``arith.constant`` of the element type that is not all zeros.
+
+    A constant of several elements that are not all equal counts as nonzero.
+    """
     constants = (each.attributes["value"] for each in walk(root, "arith.constant"))
     return any(_is_number(each, element) for each in constants)
 

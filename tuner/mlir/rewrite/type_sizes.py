@@ -15,13 +15,16 @@ def is_workgroup(memref: Type) -> bool:
 
 
 def is_row_major(memref: Type) -> bool:
-    """Returns whether a memref type has the identity layout, the only one that ``memref.view`` can give."""
+    """Returns whether a memref type has the identity layout: row-major, without gaps or offset."""
     plain = ir.MemRefType.get(memref.shape, memref.element_type, memory_space=memref.memory_space)
     return bool(plain == memref)
 
 
 def element_bytes(element: Type) -> int:
-    """Returns the bytes of one element. Raises CandidateError(COMPILE) for a type without a known size."""
+    """Returns the bytes of one element of a number, index or vector type, rounded up to whole bytes.
+
+    Raises CandidateError(COMPILE) for any other type.
+    """
     if isinstance(element, ir.VectorType):
         return int(math.prod(element.shape)) * element_bytes(element.element_type)
     if isinstance(element, ir.IndexType):
@@ -32,9 +35,10 @@ def element_bytes(element: Type) -> int:
 
 
 def memref_bytes(memref: Type) -> int:
-    """Returns the bytes from a memref's first element to its last, including gaps.
+    """Returns the bytes from the start of a memref's first element to the end of its last, including gaps.
 
-    Raises CandidateError(COMPILE) for dynamic sizes.
+    0 for a memref without elements. Raises CandidateError(COMPILE) for dynamic sizes and for elements that
+    are neither numbers, indices nor vectors.
     """
     if not memref.has_static_shape:
         raise CandidateError(Stage.COMPILE, f"type: found {memref}, allowed a static shape")

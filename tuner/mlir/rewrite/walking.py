@@ -6,10 +6,11 @@ from tuner.mlir.bindings import Block, Op, WalkResult, ir, pattern_rewrites
 
 
 def walk(root: Op | ir.Module, *names: str) -> list[Op]:
-    """Returns the ops named ``names`` in ``root``, including ``root``, in post-order: nested ops first.
+    """Returns the ops named ``names`` in ``root``, and ``root`` itself, in post-order: nested ops first.
 
-    Ops in unreachable blocks are left out. Uses MLIR's pattern driver to search for the names: a pattern that
-    only records ops takes a fiftieth of the time of a callback per op.
+    ``root`` is included only if it has one of the names. Ops in unreachable blocks are left out. Uses MLIR's
+    pattern driver to search for the names: a pattern that only records ops takes a fiftieth of the time of a
+    callback per op.
     """
     found: list[Op] = []
 
@@ -25,7 +26,7 @@ def walk(root: Op | ir.Module, *names: str) -> list[Op]:
 
 
 def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op]:
-    """Returns the ops in ``root`` for which ``is_wanted`` holds, including ``root``, in post-order."""
+    """Returns the ops for which ``is_wanted`` holds, of ``root`` and all ops in it, in post-order."""
     found: list[Op] = []
 
     def visit(op: Op) -> WalkResult:
@@ -38,7 +39,10 @@ def walk_where(root: Op | ir.Module, is_wanted: Callable[[Op], bool]) -> list[Op
 
 
 def parents_of(op: Op) -> Iterator[Op]:
-    """Yields the parents of an op, the innermost first, up to its function."""
+    """Yields the ops around an op, the innermost first, up to and including its function.
+
+    Yields nothing for a function, and ends with the outermost op where there is no function.
+    """
     while not op.name.endswith(".func") and op.parent is not None:
         op = op.parent.operation
         yield op

@@ -19,7 +19,7 @@ ROW_BYTES = 16  # a matrix row must be a multiple of this; cuTensorMapEncodeTile
 
 @dataclass(frozen=True)
 class Knobs:
-    """The attributes of ``tuner.wgmma_pipeline``."""
+    """The values of the attributes of a ``tuner.wgmma_pipeline`` op, such as tile size along k and stages."""
 
     block_k: int
     stages: int
@@ -32,7 +32,10 @@ class Knobs:
 
 @dataclass(frozen=True)
 class BlockMatmul:
-    """The matmul of one block: the tile of C at ``origin`` = rows of A times columns of B."""
+    """The matmul that each thread block of a ``gpu.launch`` computes: its ops, matrices and tile of C.
+
+    The tile of C at ``origin`` is ``tile[0]`` rows of A times ``tile[1]`` columns of B, summed over ``k``.
+    """
 
     function: Op
     launch: Op
@@ -45,7 +48,7 @@ class BlockMatmul:
     k_is_last: tuple[bool, bool]  # whether k is the innermost dimension of A, of B
 
     def plan(self, knobs: Knobs) -> PipelinePlan | str:
-        """Returns the pipeline for the knobs, or why these matrices do not allow it."""
+        """Returns the sizes of the pipeline for ``knobs``, or a message on why it cannot be built."""
         element, result = (ir.MemRefType(self.matrices[number].type).element_type for number in (0, 2))
         if str(element) not in KINDS or str(result) != ("i32" if str(element) == "i8" else "f32"):
             allowed = f"{', '.join(KINDS)} summed in f32, i8 in i32"
@@ -88,17 +91,24 @@ class BlockMatmul:
 
     @property
     def epilogue(self) -> Op | None:
-        """Returns the epilogue of the function that was set aside, if any."""
+        """Returns the scalar function that ``tuner.set_aside_epilogue`` made for this kernel, or None."""
         return find_epilogue(self.function)
 
     def take_results(self, epilogue: Op) -> None:
-        """Changes the element type of argument C, and of the function type, to the epilogue's output."""
+        """Changes the element type of argument C to the result type of ``epilogue``, in place.
+
+        ``epilogue`` is the scalar function that will be applied to the sums. The function type changes too.
+        """
         retype_argument(self.matrices[2], output_type(epilogue))
         sync_function_type(self.function)
 
 
 def read_matmul(function: Op, launch: Op) -> BlockMatmul | str:
-    """Returns the matmul of a launch in a function, or why the launch has none of the expected form."""
+    """Returns the matmul of a ``gpu.launch`` in a func.func, or a message if it is not of the expected form.
+
+    Expected are one ``linalg.fill`` and one ``linalg.matmul`` of subviews or casts of arguments. Changes
+    nothing.
+    """
     fills, products = walk(launch, "linalg.fill"), walk(launch, "linalg.matmul")
     if len(fills) != 1 or len(products) != 1:
         return (

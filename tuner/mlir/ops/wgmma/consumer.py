@@ -20,16 +20,17 @@ ADDRESS_MASK = 0x3FFF  # address bits of a matrix descriptor, in units of 16 byt
 
 @dataclass(frozen=True)
 class Consumer:
-    """A consumer warpgroup of a block."""
+    """A generator of the code of one consumer: a warpgroup of the block that multiplies tiles by wgmma."""
 
     ring: Ring
     number: Value  # consumer's number, an i32 that is uniform in its threads
     thread: Value  # thread's number in the warpgroup, an i32
 
     def create(self, first: Place) -> tuple[list[Value], Place]:
-        """Creates the loop over tiles of k, from the ring position ``first`` on.
+        """Creates the loop over tiles of k: waits for a stage, multiplies its tiles, releases the stage.
 
-        Returns the sums, a struct per 64 rows, and the ring position after the loop.
+        ``first``: the ring position where the loop starts. Returns (sums, ring position after the loop); sums
+        are one LLVM struct of a thread's accumulators per 64 rows of C.
         """
         ring, plan = self.ring, self.ring.plan
         kind = sums_type(plan)
@@ -97,7 +98,7 @@ class Consumer:
 
 
 def sums_type(plan: PipelinePlan) -> Type:
-    """Returns the type of a fragment's sums: a struct of f32 or i32."""
+    """Returns the LLVM struct type of a thread's accumulators for 64 rows of C: all f32, or all i32."""
     return ir.Type.parse(f"!llvm.struct<({', '.join([plan.sum_kinds[1]] * plan.sums)})>")
 
 

@@ -19,7 +19,16 @@ def create_stores(
     consumer: Value,
     thread: Value,
 ) -> None:
-    """Creates the stores of a thread; ``first``: row and column (indices) of the block's tile in C."""
+    """Creates one thread's stores of its sums to C, each a ``vector.store`` of two adjacent elements.
+
+    Args:
+        plan: the sizes of the pipeline.
+        sums: the thread's accumulators, one LLVM struct per 64 rows of C.
+        c: the memref of C.
+        first: row and column (index values) of the block's tile in C.
+        consumer: the number of the consumer warpgroup, an i32 value.
+        thread: the thread's number in its warpgroup, an i32 value.
+    """
     warp, lane = calculate("shrui", thread, 5), calculate("andi", thread, 31)
     above = calculate("addi", calculate("muli", consumer, plan.consumer_rows), calculate("muli", warp, 16))
     row = _sum(first[0], calculate("addi", above, calculate("shrui", lane, 2)))
@@ -34,9 +43,10 @@ def create_stores(
 
 
 def pair_of(plan: PipelinePlan, sums: Value, group: int, half: int) -> Value:
-    """Creates a thread's two adjacent sums as a vector.
+    """Creates the vector of two adjacent sums that a thread holds in a fragment of 64 rows of C.
 
-    ``group``: 8 columns of the fragment; ``half``: its upper (0) or lower (1) rows.
+    ``sums``: the fragment's LLVM struct; ``group``: the number of the 8 columns that the pair is in;
+    ``half``: 0 for the upper row that the thread holds, 1 for the row 8 further down.
     """
     kind = ir.Type.parse(plan.sum_kinds[1])
     pair = [_element(sums, kind, 4 * group + 2 * half + each) for each in range(2)]

@@ -9,58 +9,67 @@ PREDICATES = {"eq": 0, "ne": 1, "ult": 6}  # arith.cmpi's predicates
 
 
 def i32() -> Type:
-    """Returns the type i32."""
+    """Returns the MLIR type i32 in the current context."""
     return ir.IntegerType.get_signless(32)
 
 
 def word(number: int) -> Value:
-    """Creates an i32 constant."""
+    """Creates an ``arith.constant`` of type i32; returns its value."""
     return value("arith.constant", i32(), value=ir.IntegerAttr.get(i32(), number))
 
 
 def long_word(number: int) -> Value:
-    """Creates an i64 constant from an unsigned 64-bit number."""
+    """Creates an ``arith.constant`` of type i64 from a number between 0 and 2**64 - 1; returns its value."""
     kind = ir.IntegerType.get_signless(64)
     signed = number - (1 << 64) if number >> 63 else number
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, signed))
 
 
 def calculate(name: str, left: Value, right: Value | int) -> Value:
-    """Creates ``arith.<name>`` of two i32; ``right`` may be a number; adding the number 0 creates no op."""
+    """Creates ``arith.<name>``, such as "addi", of two i32 values; returns its result.
+
+    An int as ``right`` becomes a constant. Adding the int 0 creates no op and returns ``left``.
+    """
     if name == "addi" and right == 0 and isinstance(right, int):
         return left
     return value(f"arith.{name}", left.type, left, word(right) if isinstance(right, int) else right)
 
 
 def compare(predicate: str, left: Value, right: Value | int) -> Value:
-    """Creates the comparison of two i32 by a predicate of ``PREDICATES``, an i1."""
+    """Creates ``arith.cmpi`` of two i32 values; returns its i1 value.
+
+    ``predicate``: "eq", "ne" or "ult" (unsigned less than). An int as ``right`` becomes a constant.
+    """
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), PREDICATES[predicate])
     other = word(right) if isinstance(right, int) else right
     return value("arith.cmpi", ir.IntegerType.get_signless(1), left, other, predicate=attribute)
 
 
 def as_i32(index: Value) -> Value:
-    """Creates the conversion of an index to i32."""
+    """Creates ``arith.index_cast`` of an index value to i32; returns the i32 value."""
     return value("arith.index_cast", i32(), index)
 
 
 def as_index(number: Value) -> Value:
-    """Creates the conversion of an i32 to an index."""
+    """Creates ``arith.index_cast`` of an i32 value to index, with sign extension; returns the index value."""
     return value("arith.index_cast", ir.IndexType.get(), number)
 
 
 def as_count(number: Value) -> Value:
-    """Creates the conversion of a non-negative i32 to an index, which makes divisions cheaper."""
+    """Creates ``arith.index_castui`` of a non-negative i32 value to index; returns the index value.
+
+    Without a sign, divisions of this value take fewer instructions.
+    """
     return value("arith.index_castui", ir.IndexType.get(), number)
 
 
 def shared_pointer(address: Value) -> Value:
-    """Creates the pointer to an address in shared memory, an i32."""
+    """Creates the LLVM pointer (address space 3) to an address in shared memory, given as an i32 value."""
     return value("llvm.inttoptr", ir.Type.parse("!llvm.ptr<3>"), address)
 
 
 def cluster_pointer(pointer: Value) -> Value:
-    """Creates the cluster-shared-memory pointer to a location in the block's own shared memory."""
+    """Creates the cluster-shared-memory pointer (address space 7) from a shared-memory pointer (3)."""
     return value("llvm.addrspacecast", ir.Type.parse("!llvm.ptr<7>"), pointer)
 
 
@@ -71,9 +80,10 @@ def count(
     build: Callable[[Value, list[Value]], Sequence[Value]],
     step: int = 1,
 ) -> list[Value]:
-    """Creates an ``scf.for`` over i32 with carried values; returns their values after the loop.
+    """Creates an ``scf.for`` over i32 with carried values; returns the carried values after the loop.
 
-    ``build`` creates the body from the counter and the carried values, and returns the next carried values.
+    The counter runs from ``first`` to below ``last`` by ``step``; ``carried`` are the values before the loop.
+    ``build(counter, values)`` creates the body and returns the carried values of the next iteration.
     """
     bounds = [word(first) if isinstance(first, int) else first, word(last), word(step)]
     kinds = [each.type for each in carried]

@@ -18,9 +18,10 @@ MAP = (
 
 
 def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> Value:
-    """Creates, on the host, the tensor map of a matrix; returns the pointer that the kernel uses.
+    """Creates the CUDA tensor map of a matrix, on the host; returns an LLVM pointer to it for the kernel.
 
-    ``box``: elements per copy, (slower dimension, innermost dimension).
+    ``matrix``: a memref. ``box``: elements per TMA copy, as (slower dimension, innermost dimension).
+    ``is_tf32``: whether the map's element type is tf32 instead of f32.
     """
     element = ir.MemRefType(matrix.type).element_type
     unranked = value("memref.cast", ir.UnrankedMemRefType.get(element, None), matrix)
@@ -32,37 +33,43 @@ def create_tensor_map(matrix: Value, box: tuple[int, int], *, is_tf32: bool) -> 
 
 
 def set_threads(launch: Op, threads: int) -> None:
-    """Sets the number of threads per block of a launch."""
+    """Sets the number of threads per block of a ``gpu.launch`` along x."""
     with launch.location, ir.InsertionPoint(launch):
         launch.operands[BLOCK_X] = index(threads)
 
 
 def set_cluster(launch: Op, plan: PipelinePlan) -> None:
-    """Sets the cluster size of a launch: rows of C along y, columns of C along x."""
+    """Sets the cluster size of a ``gpu.launch``; does nothing for a plan with one block per cluster.
+
+    Blocks along the rows of C are along y in the cluster, blocks along its columns along x.
+    """
     if plan.cluster_blocks > 1:
         rows, columns = plan.cluster
         launch.attributes[CLUSTER_SIZE] = ir.DenseI32ArrayAttr.get([columns, rows, 1])
 
 
 def set_splits(launch: Op, plan: PipelinePlan) -> None:
-    """Sets the number of blocks of a launch along z, each of which sums a part of k."""
+    """Sets the blocks along z of a ``gpu.launch`` to ``plan.splits``, each of which sums a part of k.
+
+    Does nothing for a plan with one split.
+    """
     if plan.splits > 1:
         with launch.location, ir.InsertionPoint(launch):
             launch.operands[GRID_Z] = index(plan.splits)
 
 
 def block_id(dimension: str) -> Value:
-    """Creates the block's number in the grid along one dimension, an index."""
+    """Creates ``gpu.block_id`` along ``dimension`` ("x", "y" or "z"); returns its index value."""
     return index_along("gpu.block_id", dimension)
 
 
 def block_rank() -> Value:
-    """Creates the rank of the block in its cluster, an i32."""
+    """Creates the read of the block's rank in its cluster; returns the i32 value."""
     return value("nvvm.read.ptx.sreg.cluster.ctarank", i32())
 
 
 def synchronise(plan: PipelinePlan) -> None:
-    """Creates the barrier of all threads of a block, or of its cluster if the plan has clusters."""
+    """Creates a barrier of all threads of a block, or of its cluster where that has several blocks."""
     if plan.cluster_blocks == 1:
         create("gpu.barrier")
         return
@@ -71,7 +78,10 @@ def synchronise(plan: PipelinePlan) -> None:
 
 
 def create_shared_memory(size_bytes: int) -> Value:
-    """Creates the block's shared memory, aligned for the swizzle; returns its address, an i32."""
+    """Creates an allocation of the block's shared memory, aligned to 1024 bytes; returns its address.
+
+    ``size_bytes``: its size. The address is an i32 value.
+    """
     kind = ir.Type.parse(f"memref<{size_bytes}xi8, #gpu.address_space<workgroup>>")
     long = ir.IntegerType.get_signless(64)
     empty = ir.DenseI32ArrayAttr.get([0, 0])
@@ -80,12 +90,16 @@ def create_shared_memory(size_bytes: int) -> Value:
 
 
 def thread_number() -> Value:
-    """Creates the thread's number in its block, an i32."""
+    """Creates the read of the thread's number in its block, along x; returns the i32 value."""
     return as_i32(index_along("gpu.thread_id", "x"))
 
 
 def warp_number(thread: Value) -> Value:
-    """Creates the number of the thread's warp by a shuffle, so that ptxas knows that it is warp-uniform."""
+    """Creates the number of a thread's warp in its block; returns the i32 value.
+
+    ``thread``: the thread's number in its block, an i32 value. A shuffle from lane 0 lets ptxas know that the
+    number is the same in all threads of the warp.
+    """
     warp = calculate("shrui", thread, 5)
     kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
     return value("nvvm.shfl.sync", i32(), word(ALL_LANES), warp, word(0), word(LAST_LANE), kind=kind)
@@ -94,7 +108,12 @@ def warp_number(thread: Value) -> Value:
 def split_roles(
     plan: PipelinePlan, warp: Value, produce: Callable[[], None], consume: Callable[[], None]
 ) -> None:
-    """Creates the branch by warpgroup: one thread of the last warpgroup produces, the others consume."""
+    """Creates the branch by warpgroup: the last warpgroup runs the producer, all others run the consumer.
+
+    ``warp``: the warp's number in the block, an i32 value. ``produce`` creates the code of one elected thread
+    of the last warpgroup, ``consume`` the code of all threads of the others. Where ``plan.registers`` is set,
+    registers move from the producer to the consumers.
+    """
     warps = WARPGROUP // 32
     first = plan.consumers * warps
 

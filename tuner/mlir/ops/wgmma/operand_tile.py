@@ -23,7 +23,10 @@ UNIT_BYTES = 16  # unit of addresses and offsets in a matrix descriptor
 
 @dataclass(frozen=True)
 class Box:
-    """One TMA copy of a tile: its target offset, and the first element that it copies."""
+    """One TMA copy into a tile: where it goes (byte offset), and the first row and k that it copies.
+
+    Row and k count from the start of the tile.
+    """
 
     offset_bytes: int  # in the tile in shared memory
     row: int
@@ -32,7 +35,10 @@ class Box:
 
 @dataclass(frozen=True)
 class OperandTile:
-    """The tile of A or B in one stage of the ring."""
+    """The layout in shared memory of a tile of A or B: ``rows`` (along m or n) x ``depth`` (along k).
+
+    Both count elements, in the 128-byte swizzle; each stage of the ring holds one tile of A and one of B.
+    """
 
     rows: int
     depth: int
@@ -42,27 +48,37 @@ class OperandTile:
 
     @property
     def line(self) -> int:
-        """Returns the number of elements per line."""
+        """Returns the number of elements in a line of 128 bytes, the span of the swizzle."""
         return LINE_BYTES // self.item_bytes
 
     @property
     def bytes(self) -> int:
-        """Returns the size of the tile in bytes."""
+        """Returns the size of the tile in shared memory, in bytes."""
         return self.rows * self.depth * self.item_bytes
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns the elements per copy in memory order: (slower dimension, one line)."""
+        """Returns the shape of one TMA copy, in elements: (slower dimension, innermost dimension).
+
+        The innermost dimension is one line of 128 bytes. Blocks that share the tile divide the slower
+        dimension.
+        """
         return (self.rows if self.is_k_major else self.depth) // self.parts, self.line
 
     @property
     def part_bytes(self) -> int:
-        """Returns the bytes of one copy, which is also the distance of a box's parts in shared memory."""
+        """Returns the bytes of one TMA copy.
+
+        Also the distance in shared memory between the copies of two blocks that share the tile.
+        """
         return self.box[0] * LINE_BYTES
 
     @property
     def boxes(self) -> tuple[Box, ...]:
-        """Returns the copies of the first part; without other parts, these fill the tile."""
+        """Returns the TMA copies by the block of rank 0: all copies of the tile, unless blocks share it.
+
+        The copies of another block that shares the tile are ``part_bytes`` further per rank.
+        """
         along = self.depth if self.is_k_major else self.rows
         starts = range(0, along, self.line)
         size = self.parts * self.part_bytes
@@ -73,11 +89,15 @@ class OperandTile:
 
     @property
     def steps(self) -> int:
-        """Returns the number of wgmma along the depth of the tile."""
+        """Returns how many wgmma instructions the depth of the tile takes: each covers 32 bytes along k."""
         return self.depth * self.item_bytes // MMA_DEPTH_BYTES
 
     def offset_bytes(self, row: int, step: int) -> int:
-        """Returns where the operand of a wgmma starts in the tile; ``row`` must start a line or an atom."""
+        """Returns the byte offset in the tile at which the operand of one wgmma starts.
+
+        The operand has rows from ``row`` on; ``step`` is the number of the wgmma along k. ``row`` must be a
+        multiple of 8 where k is innermost, else of ``line``.
+        """
         k = step * MMA_DEPTH_BYTES // self.item_bytes
         if self.is_k_major:
             return (
@@ -87,14 +107,15 @@ class OperandTile:
 
     @property
     def descriptor(self) -> int:
-        """Returns the matrix descriptor of an operand at address 0."""
+        """Returns the 64-bit wgmma matrix descriptor of an operand at shared-memory address 0."""
         leading = UNIT_BYTES if self.is_k_major else self.depth * LINE_BYTES  # ignored if K-major
         return SWIZZLE_128 | ATOM_BYTES // UNIT_BYTES << 32 | leading // UNIT_BYTES << 16
 
     def why_not(self, name: str, rows_of_one: int) -> str | None:
-        """Returns why this tile, of operand ``name``, cannot be copied and multiplied, else None.
+        """Returns a message on why TMA and wgmma cannot handle this tile, else None.
 
-        The tile's rows must be a multiple of ``rows_of_one``, the rows that are multiplied at a time.
+        ``name``: the operand, "A" or "B", for the message. The tile's rows must be a multiple of
+        ``rows_of_one``.
         """
         if self.depth % self.line or (not self.is_k_major and self.rows % self.line):
             return f"{name}: found {self.rows} x {self.depth}, allowed whole lines of {LINE_BYTES} bytes"

@@ -23,7 +23,10 @@ UNEQUAL_REGISTERS = (40, 232)  # per thread of the producer, of each of two cons
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """A warp-specialized pipeline: one producer warpgroup, and ``consumers`` warpgroups that multiply."""
+    """The sizes of a warp-specialized matmul pipeline, with one producer warpgroup.
+
+    The producer copies tiles for ``consumers`` other warpgroups, which multiply them.
+    """
 
     a: OperandTile
     b: OperandTile
@@ -38,12 +41,12 @@ class PipelinePlan:
 
     @property
     def sum_kinds(self) -> tuple[str, str]:
-        """Returns the type of sums, as wgmma and as MLIR spell it."""
+        """Returns the type of the sums by (wgmma's, MLIR's) name: ("f32", "f32") or ("s32", "i32")."""
         return ("s32", "i32") if self.kind == "s8" else ("f32", "f32")
 
     @property
     def threads(self) -> int:
-        """Returns the number of threads per block."""
+        """Returns the number of threads per block: 128 for each consumer, and 128 for the producer."""
         return WARPGROUP * (self.consumers + 1)
 
     @property
@@ -53,69 +56,72 @@ class PipelinePlan:
 
     @property
     def readers(self) -> int:
-        """Returns how many consumers release a stage: the consumers of all blocks of the cluster."""
+        """Returns how many consumer warpgroups release a stage: those of all blocks of the cluster."""
         return self.consumers * self.cluster_blocks
 
     @property
     def k_tiles(self) -> int:
-        """Returns the number of tiles along a block's part of k; the last may be partly outside."""
+        """Returns the number of tiles that a block multiplies along k, rounded up.
+
+        The last tile may extend beyond the matrix.
+        """
         return -(-self.k // (self.a.depth * self.splits))
 
     @property
     def consumer_rows(self) -> int:
-        """Returns the rows of C per consumer."""
+        """Returns how many rows of the block's tile of C each consumer warpgroup computes."""
         return self.a.rows // self.consumers
 
     @property
     def fragments(self) -> int:
-        """Returns the number of accumulators of 64 rows per consumer."""
+        """Returns how many fragments, of 64 rows of C each, a consumer warpgroup computes."""
         return self.consumer_rows // MMA_ROWS
 
     @property
     def sums(self) -> int:
-        """Returns the accumulator registers per thread in one fragment."""
+        """Returns the number of 32-bit accumulators of a thread for one fragment of 64 rows of C."""
         return self.b.rows // 2
 
     @property
     def stage_bytes(self) -> int:
-        """Returns the bytes of one stage, which its full barrier counts."""
+        """Returns the bytes of one stage of the ring: a tile of A and a tile of B."""
         return self.a.bytes + self.b.bytes
 
     @property
     def box(self) -> tuple[int, int]:
-        """Returns the (rows, columns) of C that a warp stores at once by TMA."""
+        """Returns how many (rows, columns) of C a warp stores by one TMA copy."""
         return BOX_ROWS, BOX_COLUMNS
 
     @property
     def box_bytes(self) -> int:
-        """Returns the bytes of the box of C that a warp stores at once by TMA."""
+        """Returns the bytes of the 16-bit results that a warp stores to C by one TMA copy."""
         return BOX_ROWS * BOX_COLUMNS * 2
 
     @property
     def boxes_offset_bytes(self) -> int:
-        """Returns the offset of the boxes of results in shared memory, after the stages."""
+        """Returns the byte offset in shared memory where TMA stores stage results, after the stages."""
         return self.stages * self.stage_bytes
 
     @property
     def mbarriers_offset_bytes(self) -> int:
-        """Returns the offset of the mbarriers in shared memory, after stages and boxes."""
+        """Returns the byte offset in shared memory of the mbarriers, after stages and staged results."""
         boxes = BOXES * WARPS_OF_CONSUMER * self.consumers if self.stores == "tma" else 0
         return self.boxes_offset_bytes + boxes * self.box_bytes
 
     @property
     def shared_bytes(self) -> int:
-        """Returns the bytes of shared memory per block: stages, boxes, two mbarriers per stage."""
+        """Returns the bytes of shared memory per block: stages, boxes of results, two mbarriers per stage."""
         return self.mbarriers_offset_bytes + self.stages * 2 * MBARRIER_BYTES
 
     @property
     def registers(self) -> tuple[int, int] | None:
-        """Returns the registers per thread of (producer, consumer); None if equal shares suffice."""
+        """Returns the registers per thread to set for (producer, consumer); None if equal shares suffice."""
         equal = REGISTERS_OF_BLOCK // self.threads
         is_enough = self.fragments * self.sums + REGISTERS_BESIDES_SUMS <= equal
         return None if is_enough else UNEQUAL_REGISTERS
 
     def why_not(self) -> str | None:
-        """Returns why this pipeline cannot be built, else None."""
+        """Returns a message on the first size of this pipeline that is not supported, else None."""
         if self.consumers not in SUMS_LIMIT:
             return f"consumers: found {self.consumers}, allowed {', '.join(map(str, SUMS_LIMIT))}"
         if self.cluster not in CLUSTERS:

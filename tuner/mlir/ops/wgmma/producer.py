@@ -14,7 +14,7 @@ from tuner.mlir.rewrite.building import create, value
 
 @dataclass(frozen=True)
 class Source:
-    """The source of one operand's tiles."""
+    """The source of one operand's tiles: its tensor map, the first row to copy, the offset in a stage."""
 
     tile: OperandTile
     offset_bytes: int  # of the tile in a stage
@@ -26,10 +26,11 @@ class Source:
 def create_producer(
     ring: Ring, sources: tuple[Source, ...], first: Place, first_k: Value | None = None
 ) -> Place:
-    """Creates the loop over tiles of k, for one thread; returns the ring position after the loop.
+    """Creates the producer's loop over tiles of k, which fills stages of the ring by TMA, for one thread.
 
-    The loop starts at the ring position ``first`` and at ``first_k`` (an i32), where the block's part of k
-    starts; None: the block sums all of k.
+    ``sources``: those of A and B. ``first``: the ring position where the loop starts. ``first_k`` (an i32
+    value): where the block's part of k starts; None: the block sums all of k. Returns the ring position after
+    the loop.
     """
     plan = ring.plan
 

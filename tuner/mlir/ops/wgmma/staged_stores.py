@@ -34,7 +34,7 @@ STMATRIX = {
 
 @dataclass(frozen=True)
 class StagedStores:
-    """The stores of all warps of a kernel: their target and their epilogue."""
+    """A generator of the code by which warps store 16-bit results to C: through shared memory, by TMA."""
 
     plan: PipelinePlan
     function: Op  # has C as an argument
@@ -44,7 +44,14 @@ class StagedStores:
     shared: Value  # address of the block's shared memory, an i32
 
     def create(self, sums: list[Value], corner: tuple[Value, Value], warp: Value, thread: Value) -> None:
-        """Creates the stores of a warp's sums; ``corner``: the tile's in C, ``warp``: its number."""
+        """Creates a warp's stores of its sums of one tile: epilogue, copy to shared memory, TMA store.
+
+        Args:
+            sums: a thread's accumulators, one LLVM struct per 64 rows of C.
+            corner: row and column (index values) of the block's tile in C.
+            warp: the warp's number in the block, an i32 value.
+            thread: the thread's number in its warpgroup, an i32 value.
+        """
         plan, lane = self.plan, calculate("andi", thread, 31)
         boxes = calculate("addi", self.shared, plan.boxes_offset_bytes)
         first_box = calculate("addi", boxes, calculate("muli", warp, BOXES * plan.box_bytes))
@@ -72,7 +79,7 @@ class StagedStores:
             branch(_elected(), partial(self._store, box, place))
 
     def create_end(self) -> None:
-        """Creates the wait until all results are in C."""
+        """Creates a warp's wait until all its TMA stores have written their results to C."""
         branch(_elected(), lambda: _wait(0))
 
     def _free_box(self, number: int, count: int) -> None:

@@ -25,7 +25,10 @@ DECIDED_BY_BLOCKS = ("arith.", "affine.apply", "gpu.block_id")
 
 @dataclass(frozen=True)
 class BlockTiles:
-    """The tiles of a launch that originally had a block per tile."""
+    """The tiles of C that each block of a ``gpu.launch`` computes, one after another.
+
+    The script launched one block per tile.
+    """
 
     launch: Op
     corner: tuple[Value | int, Value | int]  # row and column in C, computed from block ids
@@ -37,7 +40,10 @@ class BlockTiles:
     def of(
         cls, launch: Op, corner: tuple[Value | int, Value | int], plan: PipelinePlan
     ) -> "BlockTiles | str":
-        """Returns the tiles of a launch, or why a block cannot compute several of them."""
+        """Returns the tiles of a ``gpu.launch``, or a message on why a block cannot compute several tiles.
+
+        ``corner``: row and column in C of a block's tile, as values computed from block ids.
+        """
         cluster = plan.cluster[::-1]
         if plan.tiles == 1:
             return cls(launch, corner, (0, 0), cluster, 1)
@@ -52,16 +58,19 @@ class BlockTiles:
 
     @property
     def clusters(self) -> int:
-        """Returns the number of clusters of a launch with one tile per block."""
+        """Returns how many clusters one tile per block would take; 0 if each block computes only one tile."""
         return self.grid[0] * self.grid[1]
 
     @property
     def launched(self) -> int:
-        """Returns the number of clusters that are launched."""
+        """Returns how many clusters are launched if blocks compute several tiles; 0 if one tile."""
         return -(-self.clusters // self.per_block)
 
     def set_grid(self) -> None:
-        """Sets the grid of the launch to one row of clusters if blocks compute several tiles."""
+        """Sets the grid of the launch to one row of clusters, as many as ``launched`` says.
+
+        Records the number of tiles along x and y as an attribute. Does nothing if blocks compute one tile.
+        """
         if self.per_block == 1:
             return
         tiles = [count * size for count, size in zip(self.grid, self.cluster, strict=True)]
@@ -71,7 +80,12 @@ class BlockTiles:
                 self.launch.operands[dimension] = index(size)
 
     def create_loop(self, first: Place, build: Build) -> None:
-        """Creates the code of all tiles of a block, from the ring position ``first`` on."""
+        """Creates the code of all tiles of a block: a loop, or the code of one tile without a loop.
+
+        ``first``: the ring position before the first tile. ``build(corner, place)`` creates the code of one
+        tile, from a function that creates the tile's row and column in C and from the ring position before
+        the tile, and returns the ring position after the tile.
+        """
         if self.per_block == 1:
             build(lambda: self._corner({}), first)
             return
