@@ -24,9 +24,11 @@ def best_result(
     target: str | None = None,
     threads: int | None = None,
 ) -> SelectedResult:
-    """Returns the best selected result of a problem on a machine, see ``best_trials``; replays do not count.
+    """Returns the best stored result of a problem on the machine named ``machine``; replays do not count.
 
-    None as target or number of threads: over all that were tried. Raises UsageError without any measurement.
+    The result has the trial to use and the trials tied with the fastest. ``target`` is a name such as
+    "cuda:sm_90" or a kind such as "cuda"; None as target or number of threads: the best over all of them.
+    Raises UsageError where the database has no time for the question.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
     found = best_results(store, TrialQuery(task), is_measured_there)
@@ -42,10 +44,11 @@ def best_here(
     text: str = AUTO,  # for a target
     threads: int | None = None,
 ) -> SelectedResult:
-    """Returns the best selected result for a target on this machine.
+    """Returns the best stored result of a problem for the target ``text`` on this class of machine.
 
-    "auto" is the first target that can time here and has a result. Raises UsageError when nothing was
-    measured, or the target does not work on this machine.
+    ``text`` is a target or a kind of target, such as "cpu"; "auto" is the first target that can be timed here
+    and has a result. ``threads`` None: over all numbers of threads. Raises UsageError where no time is
+    stored, or where the target does not work on this machine.
     """
     timed = tuple(timed_here(composition)) if text == AUTO else ()
     for target in timed[:-1]:
@@ -63,14 +66,22 @@ def best_known(
     threads: int | None = None,
     machine: str | None = None,  # Machine.name; None: this one
 ) -> SelectedResult:
-    """Returns the best selected result for a target, on ``machine`` or on this one. Raises UsageError."""
+    """Returns the best stored result of a problem for the target ``text``, on ``machine`` or on this machine.
+
+    ``machine`` is a name as stored with the results; None: this machine. "auto" is the first target that can
+    be timed here and has a result, or with ``machine`` any target. Raises UsageError where no time is stored.
+    """
     if machine is None:
         return best_here(store, composition, problem, text, threads)
     return best_result(store, problem, machine, None if text == AUTO else text, threads)
 
 
 def best_trials_here(store: "Store", composition: Composition, query: TrialQuery) -> tuple[StoredTrial, ...]:
-    """Returns the best trial of each problem, target and number of threads, timed on this machine."""
+    """Returns the best trial of each problem, target and number of threads on this class of machine.
+
+    The earliest proposed trial comes first. ``query`` has conditions on the trials; its limit and its sorting
+    are ignored. Replays are left out.
+    """
 
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
@@ -94,7 +105,7 @@ def _best_of(
 
 
 def is_measured_there(group: BestGroup) -> bool:
-    """True if trials of a group ran on the group's machine; False for replays, which read recordings."""
+    """Returns True if a group's trials were timed on a machine, False if they replay a recording."""
     return TargetName.parse(group.target).has_machine
 
 

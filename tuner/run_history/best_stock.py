@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BestStock:
-    """The best trial whose script has no transform op of tuner, by stored times."""
+    """The best trial whose script has no transform op of tuner, compared with a given trial.
+
+    Stock ``mlir-opt`` can run such a script. The best is chosen by stored times; nothing is timed.
+    """
 
     trial: StoredTrial
     winner: StoredTrial  # the given trial; equal to ``trial`` where its script is portable itself
@@ -26,9 +29,12 @@ class BestStock:
 
 
 def best_stock(store: "Store", winner: StoredTrial) -> BestStock:
-    """Returns the best portable trial of the winner's problem, machine, target and threads.
+    """Returns the best trial of ``winner``'s group of which stock ``mlir-opt`` can run the script.
 
-    Raises UsageError where no portable script was timed, or the winner was not timed.
+    A group is a problem, machine, target and number of threads. The trial is ``winner`` itself where its
+    script has no transform op of tuner. The result also has the ratio of both times, or the reason why no
+    ratio may be printed. Raises UsageError where no such script was timed, and for a winner that was not
+    timed.
     """
     if winner.best_s is None or not is_measured_there(group_of(winner)):
         raise UsageError(f"--stock: trial {winner.id} was not timed")

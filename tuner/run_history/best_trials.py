@@ -21,36 +21,36 @@ MEASURED = "measured"
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run and its selected result."""
+    """A stored run and its selected result: the trial to use, and the trials tied with the fastest."""
 
     run: Run
     selected: SelectedResult
 
     @property
     def best(self) -> StoredTrial:
-        """Returns the selected trial, the one to use."""
+        """Returns the trial to use, which is the best trial of the run's selected result."""
         return self.selected.best
 
     @property
     def rank(self) -> tuple[bool, float, datetime.datetime, str]:
-        """Returns the sort key of runs: the least is the best."""
+        """Returns a sort key, least for the best run: (is unreliable, median seconds, start, uuid)."""
         run = self.run
         return bool(run.unreliable), self.selected.measurement.median_s, run.created, run.uuid
 
 
 def group_of(trial: StoredTrial) -> BestGroup:
-    """Returns the group that a trial belongs to."""
+    """Returns a trial's group of comparable times: its problem, target, number of threads and machine."""
     record = trial.record
     return BestGroup(record.problem.key, record.target.text, trial.threads, trial.machine.name)
 
 
 def any_group(_group: BestGroup) -> bool:
-    """Returns True: the default filter, which accepts every group."""
+    """Returns True for every group: the default of parameter ``is_asked`` of ``best_results``."""
     return True
 
 
 def any_trial(_trial: StoredTrial) -> bool:
-    """Returns True: the default filter, which accepts every trial."""
+    """Returns True for every trial: the default of parameter ``is_selectable`` of ``best_results``."""
     return True
 
 
@@ -60,10 +60,16 @@ def best_results(
     is_asked: Callable[[BestGroup], bool] = any_group,
     is_selectable: Callable[[StoredTrial], bool] = any_trial,
 ) -> Mapping[BestGroup, RunResult]:
-    """Returns the best selected result per group, over trials that ``query`` and ``is_selectable`` allow.
+    """Returns the best run's result per group of comparable times (problem, target, threads, machine).
 
-    ``is_asked`` selects groups; ``query.limit`` and ``query.sort`` are ignored. Raises UsageError for an
-    unknown value in the query.
+    Args:
+        store: The results database.
+        query: Conditions on the trials; its limit, its sorting and ``best`` are ignored.
+        is_asked: Selects the groups of the result.
+        is_selectable: Selects the trials that can be results.
+
+    A group without a selectable trial is missing from the mapping. Raises UsageError for an unknown status in
+    the query.
     """
     of_group: dict[BestGroup, list[RunBound]] = {}
     for bound in store.run_bounds(query):

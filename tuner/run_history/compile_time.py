@@ -11,10 +11,11 @@ from tuner.tuning.composition import Composition
 
 
 def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    """Returns the seconds per pass of compiling a trial, the longest first.
+    """Returns how many seconds each compiler pass took for a trial's script, the slowest pass first.
 
-    Stored seconds are returned if they are of this compiler on this machine; else the trial is compiled
-    again and the seconds are stored. Raises UsageError for a trial that does not compile.
+    Stored seconds are returned if they are of the installed compiler on this machine; otherwise the script is
+    compiled again and the seconds are stored. Raises UsageError for a trial that failed at any stage or has
+    no script, and for a script that the installed compiler rejects.
     """
     record = trial.record
     if not trial.script or record.status == "failed":

@@ -26,7 +26,21 @@ DATA_FORMS = ("t4",)  # forms that need no script
 def exported(
     composition: Composition, store: "Store", trial: StoredTrial, form: str, output: Path | None
 ) -> bytes:
-    """Returns a trial in one of FORMS; ``output``: file it is for, None: to print. Raises UsageError."""
+    """Returns a trial's script, payload, GPU code or record as the contents of a file.
+
+    Args:
+        composition: The parts that generate and transform payloads.
+        store: The results database.
+        trial: The trial to export.
+        form: "script" (with a header of its times), "source" (the payload before the script), "payload" (the
+            payload after the script), "ptx", "cubin", or "t4" (JSON of autotuning results).
+        output: The file that the caller will write, None to print; this function writes no file. The script's
+            header names the file, and "t4" is compressed for a name that ends with ".gz".
+
+    Raises UsageError for a trial without a script, for "script" of a failed trial, for "ptx" or "cubin" where
+    none is stored, and for a replay in any form but "t4". Raises TunerError where the payload cannot be
+    transformed.
+    """
     require_bound(trial)
     if not trial.script and form not in DATA_FORMS:
         raise UsageError(f"trial {trial.id}: is a replay and has no script", "--format json")
@@ -46,19 +60,19 @@ def exported(
 
 
 def require_bound(trial: StoredTrial) -> None:
-    """Raises UsageError for a trial without a script."""
+    """Raises UsageError for a trial with an empty script: its knob values were never bound into a script."""
     if not trial.script_text:
         raise UsageError(f"trial {trial.id}: has no script: it was never bound")
 
 
 def source_of(composition: Composition, trial: StoredTrial) -> str:
-    """Returns the payload that a trial's script is applied to."""
+    """Returns the payload of a trial as MLIR text, before the trial's transform script is applied."""
     record = trial.record
     return composition.kind(record.target).source(record.problem, trial.script_text)
 
 
 def source_file(script_file: Path) -> Path:
-    """Returns the path of a script's payload: ``best.source.mlir`` for ``best.mlir``."""
+    """Returns the path of the file for a script's payload: ``best.source.mlir`` next to ``best.mlir``."""
     return script_file.with_name(f"{script_file.stem}.source{script_file.suffix}")
 
 

@@ -10,16 +10,18 @@ from tuner.tuning.composition import Composition
 
 @dataclass(frozen=True)
 class FailedOp:
-    """An op named in a failure, and the text of the line where the op begins."""
+    """A transform op or payload op that a trial's failure names: its location, and that line of its text."""
 
     place: OpPlace
     line_text: str  # without its indentation
 
 
 def failed_ops(composition: Composition, trial: StoredTrial) -> tuple[FailedOp, ...]:
-    """Returns the transform op that failed and the payload op that it failed on, as far as MLIR reports.
+    """Returns the transform op that failed and the payload op that it failed on, as the failure names them.
 
-    Where MLIR names the payload op only, the script is applied again to find the transform op.
+    Where the failure's reason names only the payload op, the script is applied again to find the transform
+    op, which then comes first. () for a trial that did not fail or has no script, and for a reason that names
+    no op.
     """
     record = trial.record
     if not isinstance(record.outcome, Failure) or not trial.script:

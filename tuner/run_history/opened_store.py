@@ -11,20 +11,27 @@ from tuner.tuning.advice import tune_command
 
 
 def open_or_create(named: str | Path | None) -> Store:
-    """Opens the named or the default database; creates a missing file. Raises UsageError on failure."""
+    """Opens the results database ``named``, a path or URL, for reading and writing; creates a missing file.
+
+    None: the default database, see ``which_database``. Raises UsageError where it cannot be opened.
+    """
     return Store.open(which_database(named))
 
 
 def open_known(named: str | Path | None) -> Store:
-    """Opens a database to read: a named database must exist, a missing default one counts as empty.
+    """Opens the results database ``named`` for queries; never creates a file.
 
-    Raises UsageError for a named database that does not exist, or a file of another program.
+    None: the default database, which counts as empty where its file is missing. Raises UsageError for a named
+    file that does not exist, and for a database that cannot be opened.
     """
     return Store.open_or_empty(which_database(None)) if named is None else open_existing(named)
 
 
 def open_existing(named: str | Path | None) -> Store:
-    """Opens the named or the default database. Raises UsageError for a database that does not exist."""
+    """Opens the results database ``named``, a path or URL; None: the default database.
+
+    Raises UsageError where the file does not exist or the database cannot be opened.
+    """
     url = which_database(named)
     if is_missing(url):
         line = f"database {parse_address(url).shown}: no such file"

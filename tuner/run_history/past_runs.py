@@ -36,12 +36,20 @@ PROBLEM_OPTIONS = {  # condition -> allowed values
 
 
 def asked_query(**conditions: Any) -> TrialQuery:
-    """Returns the TrialQuery of conditions named as its fields or its task's. Raises UsageError."""
+    """Returns the query of trials with these conditions: ``asked_query(dtype="f32", since="2026-01-31")``.
+
+    The names are fields of TrialQuery and TaskQuery; ``op`` is ``operation``. Raises UsageError for an
+    unknown name, and for an impossible problem or moment.
+    """
     return TrialQuery(**_conditions("history", TrialQuery, conditions))
 
 
 def asked_runs(**conditions: Any) -> RunQuery:
-    """Returns the RunQuery of conditions named as its fields or its task's. Raises UsageError."""
+    """Returns the query of runs with these conditions: ``asked_runs(op="matmul", status="done", limit=5)``.
+
+    The names are fields of RunQuery and TaskQuery; ``op`` is ``operation``. Raises UsageError for an unknown
+    name, and for an impossible problem or moment.
+    """
     return RunQuery(**_conditions("runs", RunQuery, conditions))
 
 
@@ -64,9 +72,10 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 
 
 def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the conditions on a problem in the form of ``Problem``: shape, types, layout, epilogue.
+    """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
 
-    Raises UsageError for a value that no problem has.
+    The keys are operation, shape, dtype, layout, epilogue and output; a condition that is None or missing is
+    left out. Raises UsageError for a value that no problem has.
     """
     options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & options.keys():
@@ -81,14 +90,15 @@ def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
-    """Returns the runs of a query, each with its counts and its selected result, the latest first."""
+    """Returns the stored runs of a query, the latest first, each with trial counts and selected result."""
     return tuple(tuned_run(store, run.id) for run in store.runs_asked(query))
 
 
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
-    """Returns the trials of a query; with ``query.best`` only the best trial of each group.
+    """Returns the stored trials with outcomes that match a query, sorted and limited as the query says.
 
-    Raises UsageError for a run that does not exist.
+    With ``query.best``: only the best trial of each problem, target, number of threads and machine. Raises
+    UsageError for a run that does not exist, and for an unknown status or sorting.
     """
     if query.run is not None:
         store.run(query.run)  # raises for a run that does not exist
@@ -99,6 +109,10 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
 
 
 def best_trials_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
-    """Returns the best result of each group of ``trials``, over all trials that the query allows."""
+    """Returns the best run's result of each group that any of ``trials`` belongs to.
+
+    A group is a problem, target, number of threads and machine. The best is chosen among all trials that the
+    query allows, so it need not be one of ``trials``.
+    """
     groups = {group_of(trial) for trial in trials}
     return tuple(best_results(store, replace(query, best=False), groups.__contains__).values())

@@ -24,10 +24,12 @@ def suggestions(
     min_support: int,
     since: datetime.datetime | None = None,
 ) -> tuple[Suggestion, ...]:
-    """Returns constraints for a strategy that exclude failed trials of the problem on the target.
+    """Returns constraints for the strategy of ``space`` that exclude failed trials of a problem on a target.
 
-    Constraints are mined from the strategy's trials of every problem, machine and target: a constraint of the
-    search space applies to all of these, so it must exclude no success anywhere.
+    The constraints are mined from the strategy's stored trials of every problem of the same operation, and of
+    every machine and target: a constraint of the search space applies to all of these, so it must exclude no
+    success anywhere. Each constraint explains at least ``min_support`` failed points. ``since``: only trials
+    proposed at this moment or later. Replays are left out.
     """
     query = TrialQuery(TaskQuery(operation=problem.operation), strategy=space.strategy, since=since)
     found = mine(observations(store.trials(query)), space.names, min_support)
@@ -35,9 +37,10 @@ def suggestions(
 
 
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
-    """Returns one observation per point, problem and machine; a point worked if it did in any trial.
+    """Returns one observation per candidate, problem, target, machine and number of threads.
 
-    Replays are left out: their outcomes are copies of recorded ones.
+    An observation is a success if any of its trials worked, else the latest failure. Replays are left out:
+    their outcomes are copies of recorded ones.
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:
@@ -47,7 +50,7 @@ def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
 
 
 def place(problem: Problem, target: TargetName) -> str:
-    """Returns a problem and its target as text."""
+    """Returns text that names a problem and its target: "matmul 64x64x64 f32 nn none for cpu"."""
     return f"{problem.key} for {target}"
 
 

@@ -16,7 +16,7 @@ Stages = tuple[tuple[str, str], ...]  # (stage, text after it), in order
 
 @dataclass(frozen=True)
 class StageDifference:
-    """The difference between the two trials' texts after a stage."""
+    """How the texts of two trials after one stage of compilation differ: a unified diff, with counts."""
 
     stage: str
     added: int  # lines only in the second
@@ -26,7 +26,7 @@ class StageDifference:
 
 @dataclass(frozen=True)
 class TrialDifference:
-    """The differences of a second trial against a first."""
+    """How a second trial differs from a first: knobs, text after each stage, instruction counts, and time."""
 
     first: StoredTrial
     second: StoredTrial
@@ -37,19 +37,24 @@ class TrialDifference:
 
     @property
     def is_of_one_problem(self) -> bool:
-        """Returns whether both trials are of the same problem."""
+        """Returns whether the two compared trials are of the same problem."""
         return self.first.record.problem == self.second.record.problem
 
     @property
     def first_stage(self) -> str | None:
-        """Returns the first stage after which the texts differ; None where all texts are equal."""
+        """Returns the first stage after which the texts of the two trials differ; None: all are equal."""
         return next((each.stage for each in self.stages if each.lines), None)
 
 
 def trial_difference(
     run: Run, first: StoredTrial, second: StoredTrial, first_stages: Stages, second_stages: Stages
 ) -> TrialDifference:
-    """Returns the differences of two trials, ``second`` of ``run``; the caller provides texts per stage."""
+    """Returns how ``second``, a trial of ``run``, differs from ``first``, a trial of any run.
+
+    ``first_stages`` and ``second_stages`` are (stage, text after it) pairs, see ``trial_stages``; only stages
+    that both trials have are compared. The ratio of times is left out for different problems or a missing
+    time.
+    """
     ours, theirs = dict(first_stages), dict(second_stages)
     is_comparable = first.record.problem == second.record.problem
     has_times = first.time_s is not None and second.time_s is not None

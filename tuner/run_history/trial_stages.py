@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -> Iterator[tuple[str, str]]:
-    """Yields (stage, text) as far as today's compiler lowers the trial; a GPU's code as stored."""
+    """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
+
+    The installed compiler compiles the script again; the code of a GPU is taken from the database where
+    stored. Ends at the first stage that fails; yields nothing for a trial without a script. Raises TunerError
+    where the script cannot be applied to the payload.
+    """
     if not trial.script:  # a replay, or binding failed
         return
     yield "script", trial.script_text

@@ -13,10 +13,10 @@ class Trials(tuple[StoredTrial, ...]):
     """A tuple of stored trials with outcomes, convertible to tables."""
 
     def to_frame(self) -> Any:
-        """Returns the trials as a pandas.DataFrame: a row per trial, a column ``knob.NAME`` per knob.
+        """Returns the trials as a pandas.DataFrame: one line per trial, one column ``knob.NAME`` per knob.
 
         Returns:
-            The table; the columns are the keys of ``rows()``.
+            The table; its columns are the keys of the dictionaries that ``rows()`` returns.
 
         Raises:
             UsageError: pandas is not installed.
@@ -34,14 +34,14 @@ class Trials(tuple[StoredTrial, ...]):
         return pandas.DataFrame(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the trials as dictionaries; a knob that a strategy does not have is missing from its rows.
+        """Returns one dictionary per trial: what was tried, where, and the outcome.
 
         Returns:
-            One dictionary per trial: problem, target, machine, strategy, status, ``median_s`` in seconds per
-            call, and ``knob.NAME`` per knob.
+            Dictionaries with among others op, shape, target, machine, strategy, status, ``median_s`` in
+            seconds per call (None: not timed), and ``knob.NAME`` for each knob that the trial's strategy has.
 
         Raises:
-            Nothing: each trial has all keys, apart from those of knobs.
+            Nothing: each dictionary has all keys, apart from those of knobs.
 
         Example:
             >>> import tuner

@@ -15,9 +15,10 @@ COMMAND = re.compile(r"(?:^|: )tuner [a-z]")  # as a hint is one, or ends with o
 
 
 def which_database(named: str | Path | None) -> str:
-    """Returns the database ``named``, else that of ``TUNER_DB``, else the file in the user's data directory.
+    """Returns the path or URL of the results database: ``named``, else the environment variable ``TUNER_DB``.
 
-    Raises UsageError for a name that is neither text nor a path.
+    Where neither is given, returns the path of tuner.db in the user's data directory. Raises UsageError for a
+    name that is neither text nor a path.
     """
     if not isinstance(named, str | Path | None):
         raise UsageError(f"database: found {named!r}, allowed a file's path or a URL")
@@ -25,7 +26,10 @@ def which_database(named: str | Path | None) -> str:
 
 
 def database_text(named: str | Path | None) -> str:
-    """Returns the ``--db`` option for the next command; a URL with a password is not printed."""
+    """Returns the option to append to a suggested command so that it uses the same database: " --db runs.db".
+
+    "" for None, the default database; a URL with a password is replaced by the word URL.
+    """
     if named is None:
         return ""
     return " --db URL" if has_secret(str(named)) else f" --db {shlex.quote(str(named))}"
@@ -33,7 +37,10 @@ def database_text(named: str | Path | None) -> str:
 
 @contextlib.contextmanager
 def naming_database(named: str | Path | None) -> Iterator[None]:
-    """Adds the option that names the database to the command that an error within hints at."""
+    """Context manager: adds ``--db NAME`` to the hint of a TunerError from its body and re-raises the error.
+
+    A hint that does not end with a tuner command, and any hint for ``named`` None, stays as it is.
+    """
     try:
         yield
     except TunerError as error:

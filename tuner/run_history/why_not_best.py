@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 
 def why_not_best(store: "Store", trial: StoredTrial, best: RunResult) -> str:
-    """Returns one clause: why ``trial``, with the least time of its group, is not the group's best."""
+    """Returns one clause: why ``trial``, with the least stored time of its group, is not ``best.best``.
+
+    A group is a problem, target, number of threads and machine; ``best`` is the best run's result of the
+    group.
+    """
     if trial.stale:
         return f"its time no longer holds ({trial.stale})"
     if trial.early_stopped is not None:
@@ -35,7 +39,11 @@ def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
 def first_is_not_best(
     store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
 ) -> str:
-    """Returns why the first of trials sorted by time is not its group's best trial; '' where it is."""
+    """Returns one line: why the first of ``trials``, sorted by time, is not the best trial of its group.
+
+    ``best_of_runs`` has the best run's result of each group (problem, target, threads, machine). '' where the
+    first trial is the best, was not timed, or has no group there.
+    """
     if not trials or trials[0].best_s is None:
         return ""
     first = trials[0]
