@@ -18,7 +18,11 @@ PLAIN = {
 
 
 def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
-    """Returns ``tuner tune matmul 64x64x64 --dtype f64``, with an option for each value but the default."""
+    """Returns the command that tunes a task's problem: ``tuner tune matmul 64x64x64 --dtype f64``.
+
+    It has an option for each value that is not the default; an example replaces a missing shape.
+    ``strategy``: name or file for ``--strategy``.
+    """
     operation = task.operation or "matmul"
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
     options = ["tuner", "tune", operation, task.shape or example]
@@ -32,7 +36,11 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
 
 
 def nothing_matches(command: str, noun: str, database: DatabaseInfo) -> str:
-    """Returns the message for a query without matches; it suggests ``command`` for an empty database."""
+    """Returns the message for a query that matches no trial or run, with a hint on the next line.
+
+    ``noun`` is "trial" or "run". The hint is ``command`` if the database has none at all, else the command
+    that lists them.
+    """
     stored = {"trial": database.trials, "run": database.runs}[noun]
     if not stored:
         return f"no history yet in {database.url}\nhint: {command}"

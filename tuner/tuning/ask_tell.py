@@ -14,7 +14,7 @@ EARLY_STOPPED = 2.0  # a candidate slower than this many times the incumbent is 
 
 @dataclass(frozen=True)
 class Trial:
-    """One proposal of the sampler and its outcome."""
+    """One proposal of the sampler, with its number, its row in the feasible set, and its outcome."""
 
     number: int  # 0, 1, ... in the order of proposals
     row: int  # index of the configuration in the feasible set
@@ -32,10 +32,23 @@ def search(
     effort: Effort = Effort(),
     incumbent_s: float | None = None,
 ) -> Iterator[Trial]:
-    """Yields one trial per candidate, in the order of proposals; the caller stores the trials.
+    """Runs the search loop of a sampler; yields one trial per candidate, in the order of proposals.
+
+    Args:
+        sampler: Proposes rows of the feasible set, and receives the candidates' times.
+        candidate_of: Returns the candidate of a row.
+        bench: Compiles, verifies and times the candidates.
+        is_over: Takes the number of trials proposed so far; returns whether the budget is spent.
+        on_proposal: Called with (number, row, candidate) before the candidate is started.
+        pending_limit: The largest number of candidates that are started and not finished.
+        first: Number of the first proposal; a resumed run continues the numbers.
+        effort: How long each candidate is timed; a candidate is early-stopped at EARLY_STOPPED times the
+            least time so far.
+        incumbent_s: The least time known before the search, in seconds per call; None: unknown.
 
     At proposal ``n`` the sampler knows the outcomes of the proposals up to ``n - pending_limit``, and no
-    later ones: the list of trials depends on the results, not on which process was faster.
+    later ones: the list of trials depends on the results, not on which process was faster. Nothing is stored
+    here.
     """
     pending: deque[tuple[int, int]] = deque()
     number = first

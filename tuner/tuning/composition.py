@@ -17,19 +17,22 @@ from tuner.tuning.target_kind import TargetKind, TargetStatus
 
 
 class Apply(Protocol):
-    """Applies a transform script to a payload; returns the transformed payload. Raises TunerError."""
+    """A function that applies a transform script to a payload; returns the payload's new text.
+
+    Raises TunerError where the script fails.
+    """
 
     def __call__(self, script: str, payload: str, allows_effects: bool = False) -> str:
-        """Returns ``payload`` after ``script``, as text.
+        """Returns the text of ``payload`` after the transform script ``script``; both are MLIR text.
 
-        Passes that write files or start programs run only if ``allows_effects``.
+        Passes that write files or start programs run only if ``allows_effects``. Raises TunerError.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """Recorded search spaces, which give outcomes in place of a machine: ``--target replay:FILE``."""
+    """The functions that replay recorded search spaces in place of a machine: ``--target replay:FILE``."""
 
     status: TargetStatus  # of the target "replay", which never measures
     settings: Callable[[RunRequest, int], RunSettings]  # (request, workers); raises UsageError
@@ -39,7 +42,10 @@ class Recordings:
 
 @dataclass(frozen=True)
 class Composition:
-    """The parts of a run; tests replace some by parts without compiler and clock."""
+    """The replaceable parts of a run: target kinds, recordings, facts of this machine, the interpreter.
+
+    Tests replace some of them by parts without compiler and clock.
+    """
 
     kinds: Mapping[str, TargetKind]  # by name
     recordings: Recordings
@@ -51,29 +57,38 @@ class Composition:
     failing_op: Callable[[str, str], OpPlace | None]  # (script, payload); raises TunerError
 
     def kind(self, target: TargetName) -> TargetKind:
-        """Returns the kind of a target. Raises UsageError for an unknown target."""
+        """Returns the kind of a target, such as the kind ``cuda`` of ``cuda:sm_90``.
+
+        Raises UsageError for a replay, which has no kind, and for an unknown kind.
+        """
         kind = self.kinds.get(target.kind)
         if kind is None:
             raise UsageError(f"target {target.text!r}: not known here")
         return kind
 
     def outcomes(self, target: TargetName) -> OutcomeSource:
-        """Returns the source of outcomes of a target. Raises UsageError for an unknown target."""
+        """Returns the functions that compile, verify and time candidates for a target of a machine.
+
+        Raises UsageError for a replay and for an unknown target.
+        """
         return self.kind(target).outcomes
 
     def outcomes_of_run(self, settings: RunSettings) -> OutcomeSource:
-        """Returns the source of a run's outcomes: a machine, or the run's recording. Raises UsageError."""
+        """Returns the functions that give a run its outcomes: of its target, or of its recording.
+
+        Raises UsageError for an unknown target, and for a file that is no recording.
+        """
         if settings.target.has_machine:
             return self.outcomes(settings.target)
         return self.recordings.of_run(settings)
 
     def status(self, target: TargetName) -> TargetStatus:
-        """Returns whether this machine can compile for a target and run on it.
+        """Returns whether this machine can compile for a target and run on it, and why or why not.
 
         Raises UsageError for an unknown target.
         """
         return self.kind(target).status() if target.has_machine else self.recordings.status
 
     def targets(self) -> tuple[TargetStatus, ...]:
-        """Returns the status on this machine of each kind of target, and of recordings."""
+        """Returns the status on this machine of each target kind, then that of replays of recordings."""
         return (*(kind.status() for kind in self.kinds.values()), self.recordings.status)

@@ -23,7 +23,10 @@ RUNS = 8  # the latest so many similar runs whose compiled kernels are read
 
 
 class EarlierRuns:
-    """The runs of a database, read once, at first use."""
+    """Finds good candidates and resources of similar tasks in the earlier runs of a database.
+
+    The list of runs is read once, at first use.
+    """
 
     def __init__(self, store: "Store") -> None:
         self._store = store
@@ -33,16 +36,22 @@ class EarlierRuns:
         return self._store.runs()
 
     def known_tasks(self, settings: RunSettings, machine: Machine) -> tuple[Known, ...]:
-        """Returns the nearest tasks with their best candidates; tasks of recordings come first.
+        """Returns similar tuning tasks with their best candidates: the warm-start points of a new run.
 
-        Raises UsageError for a file that is no recording.
+        Tasks of the settings' ``warm_files`` (recordings) come first, then, with ``warm_start``, those of the
+        database, the most similar first. Raises UsageError for a file that is no recording of a known
+        problem.
         """
         task = TuningTask(settings.problem, machine, settings.threads)
         files = tuple(_of_file(Path(file), _strategies(settings)) for file in settings.warm_files)
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
-        """Returns ptxas's resources of candidates of earlier runs with the same chip, dtype and layout."""
+        """Returns ptxas's resources of candidates of the latest similar runs; {} for a CPU.
+
+        Similar runs have the same chip, dtype and layout; at most RUNS are read. Of several kernels of a
+        candidate the kernel with most shared memory counts.
+        """
         known: dict[Candidate, Resources] = {}
         problem = settings.problem
         like = [
@@ -108,7 +117,7 @@ def _main_kernel(kernels: tuple[Resources, ...]) -> Resources:
 
 
 def task_of(run: Run) -> TuningTask:
-    """Returns the tuning task of a run: problem, machine, threads."""
+    """Returns what a run tunes for, to compare it with other runs: problem, machine, number of threads."""
     return TuningTask(run.settings.problem, run.machine, run.settings.threads)
 
 

@@ -11,7 +11,7 @@ from tuner.core.runs import Baseline, Counts, RunSettings
 
 @dataclass(frozen=True)
 class RunStarted:
-    """The feasible set is known, and the run is stored."""
+    """Event: a run is stored or resumed, its feasible set is known, and its trials begin."""
 
     run: int
     settings: RunSettings
@@ -23,7 +23,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class MachineBusy:
-    """Other programs use processors that the timed threads need."""
+    """Event: before the first timing, other programs use processors that the run's threads need."""
 
     run: int
     load: PresentLoad
@@ -32,21 +32,21 @@ class MachineBusy:
 
 @dataclass(frozen=True)
 class BaselineMeasured:
-    """The baseline was timed: alone in a separate process, or interleaved with the top-k candidates."""
+    """Event: the baseline was timed, alone in a separate process or interleaved with the top-k candidates."""
 
     baseline: Baseline
 
 
 @dataclass(frozen=True)
 class BaselineFailed:
-    """The baseline could not be timed; the run continues without a baseline."""
+    """Event: the baseline could not be timed; the run continues without a baseline."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class TrialDone:
-    """The outcome of one trial is stored."""
+    """Event: the outcome of one trial is stored; with the counts and the best record of the run so far."""
 
     trial: int
     number: int
@@ -58,35 +58,35 @@ class TrialDone:
 
 @dataclass(frozen=True)
 class WaitsForLock:
-    """Another tuner is timing on the same device; this run waits."""
+    """Event: another tuner is timing on the same device, and this run waits for it to finish."""
 
     who: str  # the other tuner's description of itself
 
 
 @dataclass(frozen=True)
 class WaitsForNode:
-    """No node of the fleet has reported anything for a long time."""
+    """Event: a job of this run waits, and no node of the fleet has reported anything for a long time."""
 
     why: str  # a job is waiting
 
 
 @dataclass(frozen=True)
 class RemeasurementStarted:
-    """The best trials are timed again, interleaved."""
+    """Event: the final re-measurement begins, in which the best trials are timed again, interleaved."""
 
     trials: int
 
 
 @dataclass(frozen=True)
 class NoiseMeasured:
-    """The noise floor: how much two timings of the same code differ."""
+    """Event: the noise floor is known, the relative difference between two timings of the same code."""
 
     noise: float  # relative
 
 
 @dataclass(frozen=True)
 class RoundLost:
-    """The final re-measurement produced no times."""
+    """Event: the final re-measurement produced no times, with the reason."""
 
     reason: str
 
@@ -107,4 +107,4 @@ Observer = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """The observer that ignores every event."""
+    """Does nothing: the default observer of a run's events."""

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 def planned(
     settings: RunSettings, machine: Machine, source: OutcomeSource, store: "Store"
 ) -> tuple[RunSettings, Plan]:
-    """Returns the settings with the first points chosen, and the plan.
+    """Returns a run's settings with its first points chosen, and the plan: what the run may try.
 
-    Settings that already have first points stay as they are.
+    First points are feasible candidates that are proposed before the sampler's: warm-start points of similar
+    tasks in ``store``, points of the space file, seeds of a cost model. Settings that have first points
+    already are returned unchanged. Raises UsageError where nothing can be tried.
     """
     if settings.first is not None:
         return settings, source.plan(settings, machine)
@@ -40,7 +42,11 @@ def planned(
 
 
 def rows_of_first(settings: RunSettings, plan: Plan) -> tuple[int, ...]:
-    """Returns the rows of the stored first points; of a run that stored none, the space file's rows."""
+    """Returns the rows in the plan's feasible set of the candidates that a run proposes first.
+
+    These are the first points of the settings, except those that are not feasible; where the settings have
+    none stored, the rows that the plan lists.
+    """
     if settings.first is None:
         return plan.first
     rows = (plan.feasible.row_of(point.candidate) for point in settings.first)
@@ -57,7 +63,10 @@ def _first_points(
 
 
 def interleaved(known: tuple[FirstPoint, ...], others: tuple[FirstPoint, ...]) -> tuple[FirstPoint, ...]:
-    """Returns the first point of each, the second of each, and so on, without duplicates."""
+    """Returns the first of ``known``, the first of ``others``, the second of each, and so on.
+
+    Of points with equal candidates only one is kept, that of ``known`` if it has one.
+    """
     known = _distinct(known)
     others = _distinct((*known, *others))[len(known) :]
     return tuple(point for turn in zip_longest(known, others) for point in turn if point is not None)

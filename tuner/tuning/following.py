@@ -19,10 +19,11 @@ SOURCE: Final = "run {}"  # source of each first point
 def following(
     leader: Run, target: TargetName, composition: Composition, store: "Store"
 ) -> tuple[RunSettings | None, int | None]:
-    """Returns the settings of a run that follows ``leader``, or the id of the existing follower.
+    """Returns (settings, None) for a run that follows ``leader`` on ``target``, or (None, id of that run).
 
-    Candidates that are not feasible on the follower's machine are left out. Raises UsageError where no
-    candidate is feasible.
+    The follower proposes the candidates that the leader has tried, in the same order, without those that are
+    not feasible on its machine. The id is returned where such a run is stored for the target's machine.
+    Raises UsageError where no candidate is feasible.
     """
     settings = replace(leader.settings, target=target)
     source = composition.outcomes_of_run(settings)

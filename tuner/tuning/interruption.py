@@ -16,11 +16,11 @@ class Interruption:
 
     @property
     def is_asked(self) -> bool:
-        """Returns whether the run was asked to end."""
+        """Returns True once ``ask`` has requested that the run end."""
         return self._is_asked
 
     def ask(self) -> None:
-        """Asks the run to end; called from a signal handler. Raises KeyboardInterrupt if the run waits."""
+        """Requests that the run end, from a signal handler. Raises KeyboardInterrupt if the run waits."""
         self._is_asked = True
         if self._is_waiting:
             self._is_waiting = False
@@ -28,7 +28,10 @@ class Interruption:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Marks code that may be interrupted. Raises KeyboardInterrupt at once if already asked."""
+        """Context manager for code that may be interrupted: ``ask`` raises KeyboardInterrupt within its body.
+
+        Raises KeyboardInterrupt at once if the end of the run is requested already.
+        """
         self._is_waiting = True
         try:
             if self._is_asked:  # checked after marking: a signal in between raises by itself

@@ -9,19 +9,23 @@ from tuner.core.runs import ReuseKey, Run, TrialQuery
 
 
 class OutcomesByCode:
-    """Records of trials by the hashes of script and code; of several the latest."""
+    """Finds records of trials by the hash of their script or their compiled code; the latest added wins."""
 
     def __init__(self) -> None:
         self._records: dict[str, Record] = {}
 
     def add(self, trial: int, record: Record) -> None:
-        """Adds the record of a trial; ``reused_from`` names the trial that was measured."""
+        """Adds the record of trial ``trial`` (an id) under the hashes of its script and of its code.
+
+        The kept copy has the id in ``reused_from``, or the id of the trial that this trial reused; it has no
+        program.
+        """
         # without the program, which the store has
         source = replace(record, reused_from=record.reused_from or trial, program=None)
         self._records |= {record.script_sha256: source, record.artifact_sha256: source}
 
     def find(self, sha256: str) -> Record | None:
-        """Returns the record of a script or of code by hash; None where it is unknown or the hash is ""."""
+        """Returns the record by the SHA-256 of its script or code; None where the hash is unknown or ""."""
         return self._records.get(sha256) if sha256 else None
 
 
@@ -30,7 +34,10 @@ if TYPE_CHECKING:
 
 
 class KnownOutcomes:
-    """Recalls outcomes by script or code; a fresh run recalls only the outcomes of its own trials."""
+    """The outcomes that a run reuses for candidates with the same script or the same compiled code.
+
+    They are those of the database and of the run itself; a fresh run reuses only outcomes of its trials.
+    """
 
     def __init__(self, store: "Store", run: Run) -> None:
         settings = run.settings
@@ -43,7 +50,10 @@ class KnownOutcomes:
         self._own = OutcomesByCode()
 
     def add(self, trial: int, record: Record) -> None:
-        """Adds the outcome of a trial of the run."""
+        """Adds the outcome of trial ``trial`` (an id) of this run, so that equal code can reuse it.
+
+        Failures that may not repeat, such as crashes and timeouts, are left out.
+        """
         if is_cut_off(record):
             self._early_stopped.add(trial, record)
         elif is_lasting(record) and record.reused_from is None:
@@ -52,7 +62,8 @@ class KnownOutcomes:
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
         """Returns the record of an earlier trial with the same script or code; None if there is none.
 
-        One of both hashes is "".
+        Give one SHA-256 and "" for the other. ``reused_from`` of the record is the id of the trial that was
+        measured.
         """
         either = script_sha256 or artifact_sha256
         early_stopped_at = self._early_stopped.find(either)
@@ -65,7 +76,10 @@ class KnownOutcomes:
 
 
 def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
-    """Returns early-stopped outcomes of earlier runs with the same problem, compiler and machine."""
+    """Returns the early-stopped outcomes that are stored for the problem and the target of ``run``.
+
+    The number of threads, the machine and the compiler are the same as well.
+    """
     settings, found = run.settings, OutcomesByCode()
     query = TrialQuery.measured(settings.problem, settings.target, run.machine, settings.threads)
     is_same: dict[int, bool] = {}
@@ -78,12 +92,16 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
 
 
 def is_cut_off(record: Record) -> bool:
-    """Returns whether a timing was early-stopped: no result, but reason enough not to time the code again."""
+    """Returns True for an early-stopped timing, which is no result but shows that the code is too slow."""
     return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
 
 
 def is_lasting(record: Record) -> bool:
-    """Returns whether equal code would have the same outcome again, whatever the machine's condition."""
+    """Returns whether equal code can reuse the outcome, whatever the machine's condition was.
+
+    True for a complete measurement, a verdict, and a failure at stage BIND, COMPILE, RESOURCES or VERIFY;
+    False for an early-stopped timing and for other failures, which the machine may have caused.
+    """
     if isinstance(record.outcome, Failure):
         return record.outcome.stage in REPEATABLE
     return not is_cut_off(record)

@@ -11,7 +11,10 @@ WORKER_BYTES = 192 * 2**20  # of a compile worker: the bindings and one module, 
 
 
 def require_memory(problem: Problem, machine: Machine) -> None:
-    """Raises UsageError when the arrays of the problem and their reference exceed the machine's memory."""
+    """Raises UsageError if a problem's arrays and float64 reference do not fit into the machine's memory.
+
+    A machine of unknown memory (0 bytes) passes.
+    """
     needed = reference_bytes(problem)
     if needed <= machine.memory_bytes or machine.memory_bytes == 0:  # 0: unknown, of a recorded machine
         return
@@ -22,7 +25,10 @@ def require_memory(problem: Problem, machine: Machine) -> None:
 
 
 def require_workers(workers: int, machine: Machine) -> None:
-    """Raises UsageError for more compile workers than the machine's memory holds."""
+    """Raises UsageError for more compile workers than fit into the machine's memory, WORKER_BYTES each.
+
+    A machine of unknown memory (0 bytes) passes.
+    """
     most = machine.memory_bytes // WORKER_BYTES
     if workers > most > 0:
         raise UsageError(
@@ -33,7 +39,8 @@ def require_workers(workers: int, machine: Machine) -> None:
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
     """Raises UsageError for more threads of a kernel than processors: spinning threads block other threads.
 
-    ``processors``: usable by this process. A GPU's machine and a recorded machine have no limit of threads.
+    ``processors`` are those that this process may use. A GPU, and a recorded machine, have no limit of
+    threads.
     """
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:

@@ -26,22 +26,22 @@ Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's re
 
 
 def no_seeds(_resources: Mapping[Candidate, Resources]) -> tuple[int, ...]:
-    """Returns no rows to propose first: the default, for a source of outcomes without a cost model.
+    """Returns (): the default of ``Plan.seeds``, for a source of outcomes without a cost model.
 
-    Seeds are rows of the search space that a cost model prefers. A replay has none, since it evaluates the
-    search.
+    Seeds are rows of the feasible set that a cost model prefers and a run proposes first. A replay has none,
+    since it evaluates the search.
     """
     return ()
 
 
 def always() -> bool:
-    """Default of ``is_timed``: correct candidates are timed."""
+    """Returns True: the default of ``OutcomeSource.is_timed``, where correct candidates are timed."""
     return True
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The configurations that a run may try, and the configurations to try first."""
+    """The feasible set of a run, and the rows of it that are proposed before the sampler's."""
 
     feasible: FeasibleSet
     first: tuple[int, ...] = ()  # rows to propose before all others
@@ -49,12 +49,12 @@ class Plan:
 
 
 def ignore_report(_who: str) -> None:
-    """Default of the ``report_*`` callbacks: reports nothing."""
+    """Does nothing: the default of callbacks that report why a bench waits."""
 
 
 @dataclass(frozen=True)
 class BenchSettings:
-    """Settings of a bench that do not depend on the candidates."""
+    """Settings of a bench that hold for all candidates: threads, compile workers, seed, and callbacks."""
 
     threads: int
     workers: int  # candidates compiled at once
@@ -68,7 +68,10 @@ class BenchSettings:
 
 @dataclass(frozen=True)
 class BenchChildren:
-    """The child processes that compile and evaluate candidates of one problem, here or on a fleet's node."""
+    """How to start the child processes that compile and evaluate candidates of one problem, and their limits.
+
+    They run on this machine or on a node of a fleet.
+    """
 
     compiler: "Factory"  # of an AbstractCompiler, in each compile worker
     evaluator: "Factory"  # of an AbstractEvaluator, in the measurement worker
@@ -79,7 +82,10 @@ class BenchChildren:
 
 @dataclass(frozen=True)
 class OutcomeSource:
-    """The functions that a run calls to get outcomes; one value per kind of target, or per recording."""
+    """The functions by which a run compiles, verifies and times candidates, or reads their recorded outcomes.
+
+    There is one value per kind of target and one per recording.
+    """
 
     machine: Callable[[TargetName], Machine]  # that code is compiled for
     compiler: Callable[[TargetName], Compiler]

@@ -10,7 +10,7 @@ EVALUATING = tuple(stage.value for stage in (Stage.LOAD, Stage.RUN, Stage.VERIFY
 
 
 class Progress:
-    """Ids, counts and the best record of the trials that the search loop has processed."""
+    """The state of one session's search: ids and counts of its trials, and the best record so far."""
 
     def __init__(self, stored: tuple[Proposal, ...]) -> None:
         """Takes the proposals of earlier sessions, in the order of their numbers."""
@@ -21,12 +21,12 @@ class Progress:
         self.evaluated_s = 0.0  # of this session: the measuring worker's time for its trials
 
     def propose(self, number: int, trial_id: int) -> None:
-        """Adds a proposal with the id of its stored trial."""
+        """Counts a proposal: trial ``number`` of the run, which is stored with the id ``trial_id``."""
         self.trial_ids[number] = trial_id
         self.counts = replace(self.counts, proposed=number + 1)
 
     def take(self, number: int, record: Record) -> bool:
-        """Adds an outcome; returns whether the outcome is new, not from an earlier session."""
+        """Counts the outcome of trial ``number``; returns False if an earlier session stored it."""
         if is_faster(record, self.best):
             self.best = record
         self.counts = with_outcome(self.counts, record)
@@ -36,7 +36,7 @@ class Progress:
 
 
 def with_outcome(counts: Counts, record: Record) -> Counts:
-    """Returns ``counts`` with one more outcome."""
+    """Returns ``counts`` with the outcome ``record`` counted by its status, and as reused if it is."""
     return Counts(
         counts.proposed,
         counts.measured + (record.status == "measured"),
@@ -47,12 +47,12 @@ def with_outcome(counts: Counts, record: Record) -> Counts:
 
 
 def evaluated_s(record: Record) -> float:
-    """Returns the seconds that the measurement worker spent on a candidate."""
+    """Returns the seconds that were spent to load, run, verify and time a candidate."""
     return sum(seconds for stage, seconds in record.stage_s if stage in EVALUATING)
 
 
 def is_faster(record: Record, best: Record | None) -> bool:
-    """Returns whether ``record`` is measured and faster than ``best``."""
+    """Returns whether ``record`` has a time, and a lesser time than ``best`` where ``best`` has one."""
     if record.median_s is None or best is None or best.median_s is None:
         return record.median_s is not None
     return record.median_s < best.median_s

@@ -15,7 +15,7 @@ FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200)  # per cand
 
 @dataclass(frozen=True)
 class Remeasurement:
-    """The result of a final re-measurement."""
+    """The times of a final re-measurement of a run's top trials, its noise floor, and its baseline time."""
 
     times: tuple[tuple[StoredTrial, Measurement], ...]  # of the trials that still work, in the given order
     noise: float | None  # relative; None when the fastest no longer works
@@ -24,12 +24,12 @@ class Remeasurement:
 
     @property
     def host(self) -> HostConditions | None:
-        """Returns the host conditions, which are the same for all trials timed interleaved."""
+        """Returns the host conditions, shared by all trials timed interleaved; None: no times, or a GPU."""
         return self.times[0][1].host if self.times else None
 
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
-    """Returns up to ``limit`` fastest measured trials, fastest first; of trials with equal code only one."""
+    """Returns up to ``limit`` of the fastest measured trials, fastest first; one per equal code."""
     measured = [trial for trial in trials if trial.record.median_s is not None]
     measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
@@ -41,7 +41,11 @@ def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) 
 def remeasure_top_trials(
     bench: AbstractBench, top_trials: tuple[StoredTrial, ...], effort: Effort = FINAL_EFFORT
 ) -> Remeasurement:
-    """Times the top-k trials interleaved; the fastest trial is timed twice (A/A) for the noise floor."""
+    """Times the trials of ``top_trials`` again, interleaved; the first of them twice, for the noise floor.
+
+    ``top_trials`` has at least one trial, the fastest first. Trials that no longer work are left out of the
+    result.
+    """
     bound = tuple(bound_record(trial) for trial in top_trials)
     found = bench.remeasure((*bound, bound[0]), effort)
     *measurements, again = found.times
@@ -56,23 +60,23 @@ def remeasure_top_trials(
 
 
 def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
-    """Returns the least time of the reference kernel in any trial's host conditions; None without any."""
+    """Returns the least time of the reference kernel, in seconds, during any trial; None: in no trial."""
     outcomes = (trial.record.outcome for trial in trials)
     hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
     return min((host.anchor_s for host in hosts if host is not None), default=None)
 
 
 def bound_record(trial: StoredTrial) -> BoundRecord:
-    """Returns a stored trial's record with its script."""
+    """Returns a stored trial's record together with its script: what a bench needs to time it again."""
     record = trial.record
     return BoundRecord(record, Script(trial.script_text, record.script_sha256))
 
 
 def noise_of(first: Measurement, again: Measurement) -> float:
-    """Returns the noise floor: the relative difference of two timings of the same code (A/A).
+    """Returns the noise floor: the difference of two timings of the same code, relative to the lesser median.
 
-    One pair of medians may agree by chance, so the result is at least half the relative width of each
-    interval.
+    One pair of medians may agree by chance, so the result is at least half the relative width of the 95 %
+    interval of each median.
     """
     smaller = min(first.median_s, again.median_s)
     difference = abs(first.median_s - again.median_s) / smaller

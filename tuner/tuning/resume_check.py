@@ -38,7 +38,7 @@ KILLED = -signal.SIGKILL
 
 @dataclass(frozen=True)
 class ResumeCheck:
-    """The result for one run that was killed and resumed."""
+    """The result of killing and resuming one run: its differences from the same run without a kill."""
 
     sampler: str
     kills: int  # kills of a living process
@@ -47,9 +47,10 @@ class ResumeCheck:
 
 
 def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -> list[RunSettings]:
-    """Returns the settings of one run on a recording per sampler; () stands for all of the tuner's samplers.
+    """Returns the settings of runs that replay the recording ``file``, one run per name in ``samplers``.
 
-    Raises UsageError for an unknown sampler, and for a file that is no recording.
+    ``samplers`` () stands for all of the tuner's samplers; ``trials`` is the budget of each run. Raises
+    UsageError for an unknown sampler, and for a file that is no recording.
     """
     for name in samplers:
         require_sampler(name)
@@ -62,7 +63,7 @@ def settings_on(file: Path, samplers: tuple[str, ...], trials: int, seed: int) -
 
 
 def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
-    """Returns the arguments of ``tuner tune`` that begin a run on a recording."""
+    """Returns the command-line arguments after ``tuner tune`` for a run on the recording ``file``."""
     problem = settings.problem
     options = {
         "--dtype": problem.dtype,
@@ -81,7 +82,10 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
 def uninterrupted_trials(
     settings: RunSettings, composition: Composition, folder: Path
 ) -> tuple[StoredTrial, ...]:
-    """Returns the trials of an uninterrupted run in this process. Raises KeyboardInterrupt for Ctrl-C."""
+    """Runs a replay without a kill, in this process, and returns its trials by number.
+
+    The run is stored in a new database in ``folder``. Raises KeyboardInterrupt where the run is interrupted.
+    """
     from tuner.db.store import Store
 
     with Store.open(str(folder / f"uninterrupted_{settings.sampler}.db")) as store:
@@ -98,9 +102,11 @@ def check_resume(
     database: Path,  # new: contains this run alone
     rng: np.random.Generator,
 ) -> ResumeCheck:
-    """Kills ``tuner tune`` at random moments, resumes the run and compares its trials.
+    """Kills ``tuner tune`` at random moments, resumes it, and compares its trials with ``uninterrupted``.
 
-    Raises TunerError when a session fails.
+    ``settings`` are those of a run on the recording ``file``. ``rng`` draws the moments. ``database`` is a
+    new file for this run alone. Returns the number of kills and the differences. Raises TunerError when a
+    process of ``tuner tune`` fails.
     """
     from tuner.db.store import Store
 

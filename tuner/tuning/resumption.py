@@ -15,28 +15,39 @@ from tuner.tuning.interruption import Interruption
 
 
 class ReplayingSampler(AbstractSampler):
-    """Proposes the rows of earlier sessions first, then the rows of the wrapped sampler."""
+    """A sampler that proposes the stored rows of a run's earlier sessions, then those of the wrapped sampler.
+
+    A row is the index of a candidate in the feasible set.
+    """
 
     def __init__(self, method: AbstractSampler, rows: tuple[int, ...]) -> None:
         self._method = method
         self._rows = rows  # by trial number
 
     def ask(self, number: int) -> int | None:
-        """Returns the stored row, which the wrapped sampler replays; beyond the last, its next proposal."""
+        """Returns the row of trial ``number``: as stored, else as the wrapped sampler proposes.
+
+        The wrapped sampler records a stored row as its proposal. None: every row was proposed.
+        """
         if number >= len(self._rows):
             return self._method.ask(number)
         self._method.replay(number, self._rows[number])
         return self._rows[number]
 
     def tell(self, row: int, value: float | None) -> None:
+        """Passes a row's seconds per call, or None for a failed trial, to the wrapped sampler."""
         self._method.tell(row, value)
 
     def replay(self, number: int, row: int) -> None:
+        """Makes the wrapped sampler record ``row`` as its proposal for trial ``number``."""
         self._method.replay(number, row)
 
 
 class ReplayingBench(AbstractBench):
-    """Returns the records of earlier sessions first, then runs candidates; waiting is interruptible."""
+    """A bench that returns the stored records of a run's earlier sessions, then runs candidates.
+
+    While it waits for the wrapped bench, it can be interrupted.
+    """
 
     def __init__(
         self,
@@ -50,14 +61,18 @@ class ReplayingBench(AbstractBench):
         self._started: deque[BoundRecord | None] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Starts the candidate in the wrapped bench, unless its record is stored."""
+        """Starts trial ``number`` in the wrapped bench, unless an earlier session has stored its outcome."""
         record = self._records[number] if number < len(self._records) else None
         self._started.append(record)
         if record is None:
             self._bench.start(number, candidate, effort)
 
     def finish(self) -> BoundRecord:
-        """Returns the stored record, else waits for the wrapped bench. Raises KeyboardInterrupt."""
+        """Returns the record of the earliest started trial that is not finished.
+
+        The record is the stored one; without one, waits for the wrapped bench. Raises KeyboardInterrupt where
+        the user interrupts the wait.
+        """
         record = self._started.popleft()
         if record is not None:
             return record
@@ -65,8 +80,13 @@ class ReplayingBench(AbstractBench):
             return self._bench.finish()
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
+        """Times the top trials again, interleaved, in the wrapped bench.
+
+        Raises KeyboardInterrupt where the user interrupts the wait.
+        """
         with self._interruption.waiting():
             return self._bench.remeasure(top_trials, effort)
 
     def close(self) -> None:
+        """Closes the wrapped bench, which ends its processes."""
         self._bench.close()

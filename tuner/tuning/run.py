@@ -33,9 +33,10 @@ def begin(
     interruption: Interruption,
     observe: Observer = ignore,
 ) -> TunedRun:
-    """Tunes: stores a new run and works until its end.
+    """Tunes: stores a new run with ``settings``, works until its end and returns it with its selected result.
 
-    Raises UsageError, before anything is stored, where the run cannot begin.
+    ``observe`` is called with the run's events. An interrupted run is stored with this status and can be
+    resumed. Raises UsageError, before anything is stored, where the run cannot begin.
     """
     source = composition.outcomes_of_run(settings)
     if source.needs_local_resources:
@@ -62,11 +63,19 @@ def resume(
     retime: bool = False,
     limit: RunLimit | None = None,
 ) -> TunedRun:
-    """Resumes a stored run with its stored settings.
+    """Resumes a stored run with its stored settings; returns the run with its selected result.
 
-    A finished run stays as it is, unless ``retime`` asks for one more final re-measurement (the quietest
-    round gives the result), or ``limit`` for more trials or time, after which the best trials are timed
-    again. Raises UsageError where the new times could not be compared with the stored ones: another machine,
+    Args:
+        run_id: Id of the run in ``store``.
+        composition: The parts of a run.
+        store: The results database.
+        interruption: A request to end the run.
+        observe: Called with the run's events.
+        retime: Do one more final re-measurement of a finished run; the quietest one gives the result.
+        limit: Replaces the stored limits of trials and time; after the added trials the best are timed again.
+
+    A finished run without ``retime`` or ``limit`` is returned as it is. Raises UsageError for a limit that
+    the run exceeds already, and where new times could not be compared with the stored ones: another machine,
     compiler, search space or strategy.
     """
     run = store.run(run_id)

@@ -9,7 +9,7 @@ from tuner.tuning.run_request import require_budget, require_number
 
 @dataclass(frozen=True)
 class RunLimit:
-    """When a search ends: after ``trials`` or ``budget_s`` seconds, whichever is first; None: no limit."""
+    """When a run's search ends: after so many trials or seconds, whichever is first; None: no limit."""
 
     trials: int | None = None
     budget_s: float | None = None
@@ -25,17 +25,23 @@ class RunLimit:
         return None if trials is None and budget_s is None else cls(trials, budget_s)
 
     def applied(self, settings: RunSettings) -> RunSettings:
-        """Returns ``settings`` with this limit in place of the old one."""
+        """Returns ``settings`` with this limit in place of their limits of trials and time."""
         return replace(settings, trials=self.trials, budget_s=self.budget_s)
 
 
 def searched_s(run: Run) -> float:
-    """Returns the seconds of its budget that a run has used, without its final re-measurement."""
+    """Returns the seconds of its time budget that a stored run has used, over all sessions.
+
+    The final re-measurement of a finished run does not count.
+    """
     return run.search_s if run.status == "done" and run.search_s is not None else run.seconds or 0.0
 
 
 def require_longer(run: Run, stored: tuple[Proposal, ...], limit: RunLimit) -> None:
-    """Raises UsageError for a limit that the run has already exceeded, and for a run with pruned trials."""
+    """Raises UsageError for a run that exceeds ``limit`` already, in trials or time, or has pruned trials.
+
+    ``stored``: the run's proposals, by number.
+    """
     if [each.number for each in stored] != [*range(len(stored))]:
         raise UsageError(f"run {run.id}: some of its trials were pruned; start a new run")
     if limit.trials is not None and limit.trials < len(stored):

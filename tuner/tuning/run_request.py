@@ -19,7 +19,7 @@ LISTS = {"strategies": "strategy", "warm_files": "warm_start"}  # field -> optio
 
 @dataclass(frozen=True)
 class RunRequest:
-    """All options of a new run; ``run_settings`` fills in the values that depend on the machine."""
+    """All options of a new run, as a user gives them; ``run_settings`` adds what depends on the machine."""
 
     problem: Problem
     target: str = "auto"  # "auto", "cpu", "cuda:sm_90", "replay:FILE"
@@ -52,26 +52,29 @@ class RunRequest:
 
     @property
     def trials_limit(self) -> int | None:
-        """Returns the limit of trials; None where only time limits the run."""
+        """Returns the limit of trials, DEFAULT_TRIALS without any limit; None: only time is limited."""
         return DEFAULT_TRIALS if self.trials is None and self.budget_s is None else self.trials
 
     @property
     def strategy_text(self) -> tuple[str, ...]:
-        """Returns the strategies as text, as on the command line."""
+        """Returns the names or files of the chosen strategies as text; () for all of the space file."""
         return tuple(str(strategy) for strategy in self.strategies)
 
     @property
     def warm_paths(self) -> tuple[str, ...]:
-        """Returns the absolute paths of the recordings to learn from."""
+        """Returns the absolute paths of the recordings that warm-start points are taken from."""
         return tuple(str(Path(file).absolute()) for file in self.warm_files)
 
     def workers_on(self, machine: Machine) -> int:
-        """Returns the number of candidates that are compiled at once on a machine."""
+        """Returns the number of compile workers, if not given one per core of ``machine`` up to a limit."""
         return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
 
 
 def require_number(name: str, number: int | None, low: int) -> None:
-    """Raises UsageError unless ``number`` is None or an integer from ``low`` to NUMBER_MAX."""
+    """Raises UsageError unless ``number`` is None or an integer from ``low`` to NUMBER_MAX.
+
+    ``name`` is the option's, for the message.
+    """
     if number is not None and type(number) is not int:
         raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")
     if number is not None and number < low:
@@ -81,7 +84,7 @@ def require_number(name: str, number: int | None, low: int) -> None:
 
 
 def _require_choice(name: str, text: object) -> None:
-    """Raises UsageError unless ``word`` is a string; None is allowed for the sampler."""
+    """Raises UsageError unless ``text`` is a string; None is allowed for the sampler."""
     if not isinstance(text, str) and not (text is None and name == "sampler"):
         raise UsageError(f"{name}: found {text!r}, allowed a word")
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class TuningSession:
-    """Runs one session of a stored run: search, final re-measurement, selected result."""
+    """One session of a stored run, new or resumed: search, final re-measurement, selected result."""
 
     def __init__(
         self,
@@ -78,9 +78,10 @@ class TuningSession:
         self._started_s = time.monotonic()
 
     def run(self) -> TunedRun:
-        """Works until the budget is spent or the user interrupts; every measured outcome is stored.
+        """Works until the budget is spent or the user interrupts; returns the run with its selected result.
 
-        Returns the run with its selected result.
+        Each outcome is stored as soon as it is known. An interruption raises nothing: the run's status says
+        so.
         """
         bench = self._bench()
         status = "interrupted"

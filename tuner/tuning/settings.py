@@ -14,16 +14,19 @@ UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is
 
 
 def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
-    """Returns the settings of a run on this machine. Raises UsageError where candidates cannot run here."""
+    """Returns the complete settings of a requested run on this machine.
+
+    Raises UsageError for an invalid request, and where candidates of the target cannot run here.
+    """
     settings = planned_settings(request, composition)
     require_runs_here(settings.target, composition, tune_command(TaskQuery.of(settings.problem)))
     return settings
 
 
 def planned_settings(request: RunRequest, composition: Composition) -> RunSettings:
-    """Returns the settings of a run, with the values that depend on machine and target filled in.
+    """Returns the complete settings of a requested run, even if its candidates cannot run on this machine.
 
-    Does not check that candidates of the target can run here. Raises UsageError for an invalid request.
+    Target, sampler, strategies and number of workers are filled in. Raises UsageError for an invalid request.
     """
     from tuner.scripts.chosen import choose
     from tuner.space.file.reading import load_space_file

@@ -12,9 +12,11 @@ AUTO = "auto"  # the first target that times candidates here
 
 
 def resolve_target(text: str, composition: Composition, chip: str = "") -> TargetName:
-    """Returns the target to use; ``auto``: the first that times candidates here.
+    """Returns the target that ``text`` means on this machine: "auto", "cuda" or "simulator:sm_90".
 
-    Raises UsageError for an unknown or unavailable target.
+    "auto" is the first target that times candidates here; a GPU without a chip gets the chip of this
+    machine's GPU. ``chip`` may be given separately. A target that can only compile here is returned as well.
+    Raises UsageError for an unknown target, and for a target that can neither run nor compile here.
     """
     if text == AUTO:
         return _first_timed(composition, chip)
@@ -28,7 +30,7 @@ def resolve_target(text: str, composition: Composition, chip: str = "") -> Targe
 def require_runs_here(target: TargetName, composition: Composition, command: str) -> None:
     """Raises UsageError for a target whose candidates this machine compiles but cannot run.
 
-    The error ends with ``command`` ("tuner tune matmul 8x8x8") for a simulator of the same chip.
+    Its hint is ``command`` ("tuner tune matmul 8x8x8") with the simulator of the same chip as target.
     """
     status = composition.status(target)
     if status.missing:
@@ -38,9 +40,10 @@ def require_runs_here(target: TargetName, composition: Composition, command: str
 
 
 def named_target(text: str, composition: Composition, chip: str = "") -> TargetName:
-    """Parses ``kind``, ``kind:chip`` or ``replay:recording``; ``chip``: given separately, "" if not.
+    """Returns the target that ``text`` names: ``kind``, ``kind:chip`` or ``replay:recording``.
 
-    Raises UsageError for an unknown kind or chip. Does not check whether the target works here.
+    ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Raises
+    UsageError for an unknown kind or chip. Does not check whether the target works here.
     """
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:
@@ -62,7 +65,11 @@ def named_target(text: str, composition: Composition, chip: str = "") -> TargetN
 
 
 def timed_here(composition: Composition, chip: str = "") -> Iterator[TargetName]:
-    """Yields the targets that time candidates here, a GPU first, since its owner usually tunes for it."""
+    """Yields the targets that time candidates on this machine, a GPU before the CPU.
+
+    ``chip``: the chip of the GPU, or "". Raises UsageError, when it is reached, for a target without this
+    chip.
+    """
     for status in sorted(composition.targets(), key=lambda status: not status.chip):
         if status.is_available and status.is_timed:
             yield _on_this_gpu(named_target(status.name, composition, chip), status, has_chip=bool(chip))

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def no_machine_code(_chip: str) -> "Assemble | None":
-    """Default of ``ProgramSupport.assembler``: None, the device compiles PTX."""
+    """Returns None: the default of ``ProgramSupport.assembler`` for a device that compiles PTX itself."""
     return None
 
 
 @dataclass(frozen=True)
 class TargetStatus:
-    """Whether this machine can compile for a target and run on it."""
+    """Whether this machine can compile for a target, run on it and time it, and why or why not."""
 
     name: str
     is_available: bool  # candidates are evaluated here, not only compiled
@@ -36,7 +36,7 @@ class TargetStatus:
 
 
 class OpenDevice(Protocol):
-    """A function that opens the device on which programs of a target run."""
+    """A function that opens the GPU, real or simulated, on which programs of a target run."""
 
     def __call__(
         self,
@@ -48,16 +48,17 @@ class OpenDevice(Protocol):
         write: "Callable[[str], object] | None" = None,
         run_launch: "RunLaunch | None" = None,
     ) -> "AbstractDevice":
-        """Opens a device; ``order`` of ready work and ``seed`` of a random order are for simulated devices.
+        """Opens a device for ``chip`` and returns it.
 
-        A simulated device passes text that kernels print to ``write``, and its launches to ``run_launch``.
+        The other arguments are for simulated devices: ``order`` of work that is ready to run, ``seed`` of a
+        random order, ``write`` receives text that kernels print, ``run_launch`` executes each launch.
         """
         ...
 
 
 @dataclass(frozen=True)
 class ProgramSupport:
-    """How whole programs, not single operations, run on a kind of target."""
+    """How whole programs, not single operations such as a matmul, run on a kind of target."""
 
     open_device: "OpenDevice | None" = None  # None: programs run on the host
     assembler: "Callable[[str], Assemble | None]" = no_machine_code  # of a chip: PTX -> machine code
@@ -65,13 +66,16 @@ class ProgramSupport:
 
     @property
     def has_device(self) -> bool:
-        """Returns whether programs run on a device, not on the host."""
+        """Returns True if programs run on a GPU, real or simulated, False if they run on the host."""
         return self.open_device is not None
 
 
 @dataclass(frozen=True)
 class TargetKind:
-    """A kind of target. A new kind is a file with such a value, and a line in ``parts.kinds.KINDS``."""
+    """A kind of target (cpu, cuda, simulator): the functions that differ between kinds.
+
+    A new kind is a file with such a value, and an entry in ``parts.kinds.KINDS``.
+    """
 
     name: str  # "cpu": ``TargetName.kind``
     status: Callable[[], TargetStatus]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class TunedRun:
-    """A run, the numbers of its trials by outcome, and its selected result."""
+    """A stored run with the numbers of its trials by outcome, its selected result and its timing rounds."""
 
     run: Run
     counts: Counts
@@ -31,28 +31,31 @@ class TunedRun:
 
     @property
     def best(self) -> StoredTrial | None:
-        """Returns the selected trial, the one to use; None where no candidate has a time."""
+        """Returns the trial to use, from the selected result; None where no candidate has a time."""
         return None if self.selected is None else self.selected.best
 
     @property
     def has_worked(self) -> bool:
-        """True if a candidate was correct: timed, or verified on a target that times nothing."""
+        """True if any candidate of the run was correct: timed, or verified on a target that times nothing."""
         return self.selected is not None or self.counts.verified > 0
 
     @property
     def lost(self) -> str:
-        """Returns why the latest timing round gave no times; '' where it gave times, or there was none."""
+        """Returns why the run's latest timing round gave no times; '' if it gave times or there is none."""
         latest = self.rounds[-1].quality if self.rounds else None
         return latest.unreliable if latest is not None and latest.is_lost else ""
 
     @property
     def is_interrupted(self) -> bool:
-        """True if the run was interrupted: ``tuner.resume`` goes on with it."""
+        """True if the run was interrupted before its end: ``tuner.resume`` continues it."""
         return self.run.status == "interrupted"
 
 
 def tuned_run(store: "Store", run_id: int) -> TunedRun:
-    """Returns a stored run with its selected result. Raises UsageError for an unknown run."""
+    """Returns the stored run ``run_id`` with trial counts, selected result and timing rounds.
+
+    Raises UsageError for an unknown run.
+    """
     run = store.run(run_id)
     selected = select_result(store.trials(TrialQuery(run=run_id, sort="number")), run.noise)
     return TunedRun(run, store.counts(run_id), selected, run.seconds or 0.0, store.rounds(run_id))

@@ -16,9 +16,10 @@ Bench = Callable[["BenchOrder", BenchSettings], "AbstractBench"]
 
 
 def child_bench(children: Children) -> Bench:
-    """Returns a function that creates a bench whose child processes ``children`` describes.
+    """Returns a function that creates a bench, which compiles and evaluates candidates in child processes.
 
-    The processes are started as soon as a bench is created.
+    ``children`` returns how to start them, for (target, problem, threads). They are started as soon as a
+    bench is created.
     """
 
     def bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":

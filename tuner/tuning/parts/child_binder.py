@@ -24,7 +24,14 @@ def binding(
     threads: int,
     timeout_s: float = TIMEOUT_S,
 ) -> Bind:
-    """Returns a function that binds candidates of the strategies.
+    """Returns a function that binds candidates: it fills their knob values into their strategy's script.
+
+    Args:
+        chosen: The strategies.
+        problem: The problem to bind for.
+        variables: Names and values of sizes and device limits, which templates may use.
+        threads: Threads of the kernel.
+        timeout_s: Limit per candidate, for custom templates.
 
     A template is a program that need not terminate: custom templates are bound in a child process, under
     limits. Raises UsageError for a script that cannot be read.
@@ -45,7 +52,10 @@ def binding(
 
 @final
 class ChildBinder:
-    """Binds in a child process, which starts with the first candidate and ends with this object."""
+    """Binds candidates in a child process, which starts at the first candidate and ends with this object.
+
+    To bind is to fill a candidate's knob values into its strategy's script.
+    """
 
     def __init__(self, binder: Binder, timeout_s: float) -> None:
         self.worker = Worker(ServiceSpec("bind", binder.bind), MEMORY_BYTES)
@@ -53,9 +63,9 @@ class ChildBinder:
         weakref.finalize(self, self.worker.kill)
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns the candidate's script as plain MLIR text.
+        """Returns the transform script of a candidate as plain MLIR text, with its knob values filled in.
 
-        Raises CandidateError(BIND), also where a template exceeds its limit of time or memory.
+        Raises CandidateError of stage BIND, also where a template exceeds its limit of time or memory.
         """
         script: Script = self.worker.call(CALL, candidate, stage=Stage.BIND, timeout_s=self._timeout_s)
         return script

@@ -14,7 +14,10 @@ MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 
 
 def child_memory_bytes(problem: "Problem") -> int:
-    """Returns the memory limit of a child, in bytes: the problem's arrays, their reference, MEMORY_BYTES."""
+    """Returns the memory limit of a child process for a problem: MEMORY_BYTES and twice what its arrays need.
+
+    That need includes the float64 reference.
+    """
     from tuner.payload.reference import reference_bytes
 
     return MEMORY_BYTES + 2 * reference_bytes(problem)
@@ -27,10 +30,17 @@ def call_in_child(
     memory_bytes: int = MEMORY_BYTES,
     environment: "Environment" = (),
 ) -> Value:
-    """Calls ``work`` in a separate child process; returns its result.
+    """Calls ``work`` without arguments in a new child process and returns its result.
 
-    Raises UsageError for a Failure of stage BIND (input that does not parse), TunerError where the call
-    fails or the process crashes.
+    Args:
+        name: Of the task, for messages.
+        work: A function that the child can import, or a ``partial`` of one.
+        timeout_s: Limit of the call in seconds.
+        memory_bytes: Limit of the child's resident memory.
+        environment: Changes to the environment variables: (name, value) pairs; value None: unset.
+
+    Raises UsageError where ``work`` raises CandidateError of stage BIND (input that does not parse),
+    TunerError where it raises anything else, crashes or exceeds a limit.
     """
     from tuner.workers.protocol import CALL, ServiceSpec
     from tuner.workers.worker import Worker

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def apply_script(script: str, payload: str, allows_effects: bool) -> str:
-    """Returns the payload's text after the script. Raises CandidateError for a script that fails."""
+    """Applies a transform script to a payload; returns the payload's new text. Arguments are MLIR text.
+
+    ``allows_effects``: run passes that write files or start programs. Raises CandidateError for a script that
+    fails.
+    """
     from tuner.mlir import bindings, interpreter
 
     with interpreter.new_context(), bindings.ir.Location.unknown():
@@ -23,35 +27,47 @@ def apply_script(script: str, payload: str, allows_effects: bool) -> str:
 
 
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
-    """Returns the operation of the script that fails on the payload; None where the script succeeds."""
+    """Returns the op of a transform script that fails on a payload, with its location in the script.
+
+    None where the script succeeds, and where it does not parse.
+    """
     from tuner.mlir.failing_op import failing_op
 
     return failing_op(script, payload)
 
 
 def measure_cpu_baseline(problem: Problem, threads: int, effort: "Effort", seed: int) -> Baseline:
-    """Returns the CPU baseline's name and time. Raises TunerError when no library supports the problem."""
+    """Times the CPU's baseline library on a problem, without an epilogue; returns its name and time.
+
+    Raises TunerError where no library supports the problem, or the library's result is wrong.
+    """
     from tuner.targets.cpu.baseline import BaselineService
 
     return BaselineService(problem, threads, seed).measure(effort)
 
 
 def measure_gpu_baseline(problem: Problem, effort: "Effort", seed: int) -> Baseline:
-    """Returns cuBLAS's name and time. Raises TunerError where cuBLAS or the GPU is missing."""
+    """Times cuBLAS on a problem, without an epilogue, on this machine's GPU; returns its name and time.
+
+    Raises TunerError where cuBLAS or the GPU is missing, or cuBLAS's result is wrong.
+    """
     from tuner.targets.gpu.baseline import evaluator_here, time_cublas
 
     return time_cublas(evaluator_here(), problem, effort, seed)
 
 
 def measure_cpu_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Returns flop/s and bytes/s that ``threads`` threads reach on this machine."""
+    """Returns the flop/s in ``dtype`` and the bytes/s that ``threads`` threads reach, measured here."""
     from tuner.runtime.cpu.roofline import measure_roofline
 
     return measure_roofline(dtype, threads, machine)
 
 
 def measure_gpu_roofline(dtype: str) -> Roofline:
-    """Returns the documented flop/s of this machine's GPU, and the bytes/s that copies reach."""
+    """Returns the documented peak flop/s of this machine's GPU in ``dtype``, and the bytes/s of copies.
+
+    Raises TunerError where the GPU or its documented peak is missing.
+    """
     from tuner.runtime.cuda.probe import describe_gpu
     from tuner.runtime.cuda.roofline import gpu_roofline
     from tuner.targets.gpu.local_gpu import open_gpu

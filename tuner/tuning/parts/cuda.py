@@ -42,14 +42,20 @@ GIB = 2**30
 
 
 def cuda_limits(memory_bytes: int) -> "Limits":
-    """Returns the limits of compile and measurement workers for GPU kernels."""
+    """Returns the time and memory limits of the child processes that compile and time GPU kernels.
+
+    ``memory_bytes`` is the limit of each child's resident memory.
+    """
     from tuner.workers.limits import GPU_CALLS, Limits
 
     return Limits(COMPILE_TIMEOUT_S, EVALUATION_TIMEOUT_S, memory_bytes, SLOWEST_FLOP_PER_S, GPU_CALLS)
 
 
 def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS in a separate process. Raises TunerError where cuBLAS or the GPU is missing."""
+    """Times cuBLAS on a problem in a separate process; returns its name and time.
+
+    Raises TunerError where cuBLAS or the GPU is missing.
+    """
     from tuner.workers.library_environment import gpu_library_environment
     from tuner.workers.limits import REFERENCE_FLOP_PER_S
 

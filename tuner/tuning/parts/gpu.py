@@ -21,7 +21,7 @@ COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
 
 
 def require_chip_types(problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for a dtype that the tensor cores of the target's chip do not multiply."""
+    """Raises UsageError for an 8-bit float dtype on a chip before sm_89: tensor cores lack the type."""
     if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
         taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
         later = f"sm_{FLOAT8_CAPABILITY} and later take it"
@@ -29,35 +29,48 @@ def require_chip_types(problem: Problem, target: TargetName) -> None:
 
 
 def compiler_factory(target: TargetName) -> "Factory":
-    """Returns the factory of a chip's compiler, which searches ptxas in the process that builds it."""
+    """Returns a recipe to build the compiler for the target's chip in another process.
+
+    The compiler looks for ptxas in the process that builds it.
+    """
     from tuner.workers.protocol import Factory
 
     return Factory("tuner.targets.gpu.compiler:GpuCompiler", (chip_of(target.detail),))
 
 
 def gpu_source(problem: Problem, script: str) -> str:
-    """Returns the payload, as MLIR text, that a script is applied to."""
+    """Returns the MLIR text of the payload for a problem that the transform script is applied to."""
     from tuner.payload.gpu import gpu_payload_mlir, views_in
 
     return gpu_payload_mlir(problem, views_in(script, problem))
 
 
 def gpu_code(target: TargetName, problem: Problem, script: Script) -> str:
-    """Returns the PTX that a script compiles to. Raises CandidateError."""
+    """Returns the PTX that a transform script compiles to for the target's chip; ptxas is not used.
+
+    Raises CandidateError for a script that does not compile.
+    """
     from tuner.targets.gpu.compiler import GpuCompiler
 
     return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
 
 
 def gpu_assembly(_code: str, program: KernelProgram | None) -> str:
-    """Returns the machine code (SASS) of a program; "" without nvdisasm or cubin."""
+    """Returns the machine code (SASS) of a compiled program as text; "" without nvdisasm or without a cubin.
+
+    The first parameter is not used.
+    """
     from tuner.targets.gpu.machine_code.sass import sass
 
     return sass(program)
 
 
 def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | None) -> Callable[..., object]:
-    """Returns a trial's compiled program as a callable. Raises UsageError where no program is stored."""
+    """Returns a trial's compiled program, loaded onto this machine's GPU, as a callable on arrays.
+
+    Raises UsageError where ``program`` is None (no program is stored for the trial), DeviceError without a
+    GPU.
+    """
     if program is None:
         raise UsageError(f"trial {trial.id}: no compiled program is stored")
     from tuner.targets.gpu.callable import load_program
@@ -67,7 +80,10 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
 
 
 def assembler_options() -> str:
-    """Returns a text that says which ptxas is used here, with its known defects."""
+    """Returns text that says which ptxas is used on this machine and which known defects it has.
+
+    Without ptxas, or where it does not work, the text says so.
+    """
     from tuner.targets.gpu.ptxas import find_ptxas
     from tuner.targets.gpu.ptxas_defects import defect_line, defects_of
 

@@ -15,7 +15,7 @@ APPLY_TIMEOUT_S = 60.0
 
 
 def real_composition() -> Composition:
-    """Returns the parts with real compilers, machines and clocks."""
+    """Returns the parts of a run with the real compilers, machines and clocks; tests replace some of them."""
     return Composition(
         KINDS, RECORDINGS, host_machine, _processors, _present_load, _load_average, _apply, _failing_op
     )

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 
 def replay_settings(request: RunRequest, workers: int) -> RunSettings:
-    """Returns the settings of a run on a recording.
+    """Returns the settings of a run that replays the recording of the request's target, ``replay:FILE``.
 
-    Replays evaluate search methods, so a replay must not know what an earlier replay found: the run is
-    fresh, and uses other recordings for its warm start only if these are named. Raises UsageError for a
-    request that the recording does not match.
+    ``workers`` + 1 candidates are in flight. Replays evaluate search methods, so a replay must not know what
+    an earlier replay found: the run is fresh, and uses other recordings for its warm start only if these are
+    named. Raises UsageError for a file that is no recording, and for a request with another problem or number
+    of threads, or with a strategy, space or chip, which the recording decides.
     """
     file = _asked_file(request)
     space = _recorded(file.absolute())
@@ -69,7 +70,7 @@ def _asked_file(request: RunRequest) -> Path:
 
 
 def recorded_outcomes(space: "RecordedSpace") -> OutcomeSource:
-    """Returns a source of outcomes that reads a recording in place of a machine."""
+    """Returns the functions that look up candidates' outcomes in a recording instead of running them."""
     from tuner.targets import replay
 
     return OutcomeSource(
@@ -117,7 +118,7 @@ def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
 
 
 def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
-    """Returns a recording's source of outcomes, and its name as a target.
+    """Returns the functions that look up outcomes in a recorded file, and the target ``replay:NAME`` of it.
 
     Raises UsageError for a file that is no recording.
     """

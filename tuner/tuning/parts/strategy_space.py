@@ -14,7 +14,11 @@ SPACE_NAME = "search space"  # of a run, in messages: the file may have changed 
 
 
 def plan(settings: RunSettings, machine: Machine) -> Plan:
-    """Returns the plan of a run: feasible set, first rows, seeds. Raises UsageError for an empty set."""
+    """Returns what a run may try: the feasible set, the rows of the space file's first points, and seeds.
+
+    Seeds are rows that a cost model prefers. Raises UsageError for an empty feasible set, and for a space
+    file that is not valid.
+    """
     from tuner.cost_model.seed_rows import seed_rows
     from tuner.scripts.chosen import spaces
     from tuner.space.feasible_set import FeasibleSet
@@ -33,7 +37,10 @@ def plan(settings: RunSettings, machine: Machine) -> Plan:
 
 
 def bind(strategies: tuple[ChosenStrategy, ...], problem: Problem, threads: int, machine: Machine) -> Bind:
-    """Returns a function that binds candidates. Raises UsageError for an unreadable strategy."""
+    """Returns a function that fills a candidate's knob values into its strategy's script.
+
+    Raises UsageError for a strategy that cannot be read.
+    """
     from tuner.tuning.parts.child_binder import binding
 
     return binding(strategies, problem, variables_of(problem, machine, threads), threads)
