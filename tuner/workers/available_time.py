@@ -15,7 +15,10 @@ LONGEST_STEP_S = 2 * TICK_S  # at most counted per step: a busy machine wakes a 
 
 @final
 class AvailableTime:
-    """Seconds since this object was created; between two readings at most LONGEST_STEP_S are counted."""
+    """A clock of the seconds since its creation in which this process could run; call it for a reading.
+
+    Between two readings at most LONGEST_STEP_S are counted: a longer step was a pause of the process.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Takes a clock, in seconds, that goes on during a pause."""

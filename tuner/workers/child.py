@@ -35,7 +35,7 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Channel:
-    """The child's ends of both pipes; reads and writes block."""
+    """The child process's ends of the two pipes to its parent; reads and writes block."""
 
     def __init__(self, fd_in: int, fd_out: int) -> None:
         self._fd_in = fd_in
@@ -43,7 +43,7 @@ class Channel:
         self._inbox = Inbox()
 
     def receive(self) -> Message:
-        """Waits for a message and returns it. Raises EOFError when the parent has closed its pipe."""
+        """Waits for a message of the parent and returns it. Raises EOFError once the pipe is closed."""
         while (message := self._inbox.take()) is None:
             chunk = os.read(self._fd_in, CHUNK_BYTES)
             if not chunk:
@@ -52,20 +52,30 @@ class Channel:
         return message
 
     def send(self, message: Message) -> None:
-        """Writes a whole message. An unpicklable message raises before any byte is written."""
+        """Writes a whole message to the parent; waits while the pipe is full.
+
+        Raises pickle's errors, before any byte is written, for a message that cannot be pickled.
+        """
         rest = memoryview(encode(message))
         while rest:
             rest = rest[os.write(self._fd_out, rest) :]
 
     def announce(self, name: str) -> None:
-        """Sends an Event and waits for the parent's GoAhead."""
+        """Sends the parent an Event with this name and waits for the reply, the GoAhead.
+
+        Raises TypeError for another reply, EOFError once the pipe is closed.
+        """
         self.send(Event(name))
         if not isinstance(selected := self.receive(), GoAhead):
             raise TypeError(f"parent answered {type(selected).__name__} to an Event, allowed GoAhead")
 
 
 def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
-    """Builds the service of the parent's ServiceSpec and serves calls until the parent closes the pipe."""
+    """Runs a child process: builds the service that the parent describes, serves calls until the pipe closes.
+
+    ``fd_in`` and ``fd_out`` are the file descriptors of the pipes from and to the parent. The kernel kills
+    this process when the parent's thread ends. ``token`` marks processes that belong to this child.
+    """
     _die_with(parent_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     for fd in (fd_in, fd_out):
@@ -85,7 +95,11 @@ def main(fd_in: int, fd_out: int, parent_pid: int, token: str) -> None:
 
 
 def serve(channel: Channel, service: object, token: str) -> None:
-    """Serves requests one by one until the pipe is closed; no exception of a call ends the loop."""
+    """Calls methods of ``service`` as the parent requests, one by one, and sends each outcome as a Reply.
+
+    Returns when the pipe is closed; no exception of a call ends the loop. Processes that a call leaves
+    running are killed and make the outcome a Failure; they are recognized by ``token`` or by descent.
+    """
     while True:
         try:
             request = channel.receive()

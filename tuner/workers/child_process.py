@@ -30,7 +30,10 @@ TELLING = re.compile(r"LLVM ERROR|Assertion .*failed|terminate called|\berror:|E
 
 
 class ChildProcess:
-    """A running ``tuner.workers.child`` in a separate session. Never blocks on the pipes."""
+    """The parent's handle of a running child process, ``tuner.workers.child``, in a separate session.
+
+    Reading and writing its pipes never block.
+    """
 
     def __init__(self, spec: ServiceSpec) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
@@ -53,16 +56,19 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Returns the process id, which is also the id of its process group."""
+        """Returns the child's process id, which is also the id of its process group."""
         return self._process.pid
 
     def send(self, message: Message) -> None:
-        """Queues a message; bytes that the pipe cannot take now are written by the next ``receive``."""
+        """Queues a message for the child and writes what its pipe can take; ``receive`` writes the rest."""
         self._outbox += encode(message)
         self._flush()
 
     def receive(self) -> Message | None:
-        """Returns the next message, or None if none is complete. Raises pickle's errors for garbage."""
+        """Returns the child's next message, without waiting; None: no whole message has arrived.
+
+        Raises pickle's errors for bytes that are no message.
+        """
         self._flush()
         try:
             while chunk := os.read(self._fd_in, CHUNK_BYTES):
@@ -73,20 +79,23 @@ class ChildProcess:
         return self._inbox.take()
 
     def register(self, poll: "select.poll") -> None:
-        """Registers the ends of the pipes on whose events the parent must wake up."""
+        """Registers the child's pipes with ``poll``: to read always, to write while a message is queued."""
         poll.register(self._fd_in, select.POLLIN)
         if self._outbox:
             poll.register(self._fd_out, select.POLLOUT)
 
     @property
     def has_ended(self) -> bool:
-        """Returns whether the child has exited or closed its pipe; it is not reaped until ``destroy``."""
+        """Returns whether the child has exited or closed its pipe; ``destroy`` then reaps it."""
         exited = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return exited is not None or self._is_silent
 
     @property
     def resident_bytes(self) -> int:
-        """Returns the resident memory of the child, in bytes; 0 where it is ending."""
+        """Returns the resident memory of the child process in bytes; 0 where it is ending.
+
+        Memory of processes that the child started is not included.
+        """
         try:
             return int(os.pread(self._fd_memory, STATM_BYTES, 0).split()[1]) * PAGE_BYTES
         except (OSError, IndexError):  # the process is ending
@@ -94,11 +103,11 @@ class ChildProcess:
 
     @property
     def is_stopped(self) -> bool:
-        """Returns whether a signal, of this process or another, has stopped the child."""
+        """Returns whether the child is stopped by a signal such as SIGSTOP, from this process or another."""
         return state_of(self.pid) == "T"
 
     def stop(self) -> None:
-        """Stops the child's process group by SIGSTOP; returns when the child has stopped."""
+        """Stops the child's process group by SIGSTOP; waits until it has, at most STOP_TIMEOUT_S."""
         self._signal(signal.SIGSTOP)
         clock = AvailableTime()
         flags = os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -106,22 +115,22 @@ class ChildProcess:
             time.sleep(0.0001)
 
     def go_on(self) -> None:
-        """Resumes the stopped process group by SIGCONT."""
+        """Resumes the child's stopped process group by SIGCONT."""
         self._signal(signal.SIGCONT)
 
     def forget_output(self) -> None:
-        """Empties the file of the child's output, so that its tail belongs to the next call."""
+        """Empties the file with the child's stdout and stderr, so that it holds only the next call's."""
         os.ftruncate(self._output.fileno(), 0)
 
     def cut_output(self) -> None:
-        """Empties the file of the child's output when it is longer than OUTPUT_LIMIT_BYTES."""
+        """Empties the file with the child's stdout and stderr if it is longer than OUTPUT_LIMIT_BYTES."""
         if os.fstat(self._output.fileno()).st_size > OUTPUT_LIMIT_BYTES:
             self.forget_output()
 
     def destroy(self) -> str:
-        """Kills the child's group and all processes it started, reaps the child, closes pipes and output.
+        """Kills the child, its process group and all processes that it started; closes its pipes.
 
-        Returns how the child ended, as text for messages.
+        Returns how the child ended, as text for messages: "killed by SIGSEGV", "exited with status 1: ...".
         """
         self._signal(signal.SIGSTOP)  # so that the child starts no more processes
         end_all(self.pid, self._token)
@@ -153,15 +162,18 @@ class ChildProcess:
 
 
 class Waitable(Protocol):
-    """An object that ``sleep_until_news`` waits for: a child, or a pipe that another thread writes to."""
+    """What ``sleep_until_news`` can wait for: a child process, or a pipe that another thread writes to."""
 
     def register(self, poll: "select.poll") -> None:
-        """Registers the file descriptors and events that end the wait."""
+        """Registers with ``poll`` the file descriptors and events that end the wait."""
         ...
 
 
 def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
-    """Returns when one of ``children`` has sent bytes or ended, or after ``limit_s``."""
+    """Sleeps until one of ``children`` has sent bytes, has ended or can take queued bytes.
+
+    At most ``limit_s`` seconds.
+    """
     poll = select.poll()
     for child in children:
         child.register(poll)
@@ -169,7 +181,10 @@ def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
 
 
 def telling_line(output: str) -> str:
-    """Returns the last line of ``output`` that names an error, else its last line; '' for no output."""
+    """Returns the line of a process's output that a message quotes: the last line that names an error.
+
+    Without such a line, the last line; '' for no output. At most LINE_LIMIT characters.
+    """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if TELLING.search(line)]
     line = (telling or lines or [""])[-1]

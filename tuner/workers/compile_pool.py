@@ -14,7 +14,7 @@ from tuner.workers.worker import Worker
 
 
 class CompilePool:
-    """Compiles in several child processes at once; all of them are stopped while the pool is paused."""
+    """Several child processes that compile scripts in parallel, with a queue of scripts."""
 
     def __init__(self, spec: ServiceSpec, workers: int, limits: Limits) -> None:
         """Starts the children immediately: their imports overlap with the caller's further work."""
@@ -32,24 +32,27 @@ class CompilePool:
 
     @property
     def children(self) -> list[ChildProcess]:
-        """Returns the processes to wait for; [] while paused."""
+        """Returns the running child processes, for a caller that waits for messages; [] while paused."""
         if self._is_paused:
             return []
         return [worker.child for worker in self._workers if worker.child is not None]
 
     def add(self, problem: Problem, script: Script) -> int:
-        """Queues a script; returns the number by which ``take`` returns its outcome."""
+        """Queues a script for compilation; returns the number by which ``take`` returns its outcome."""
         self._count += 1
         self._queue.append((self._count, problem, script))
         self.advance()
         return self._count
 
     def take(self, number: int) -> Reply | None:
-        """Returns the outcome (Artifact or Failure) of a script, once; None while it is not finished."""
+        """Returns the outcome of script ``number``, an Artifact or Failure with seconds; None: not finished.
+
+        An outcome is returned once.
+        """
         return self._replies.pop(number, None)
 
     def drop(self, number: int) -> None:
-        """Removes a script from the queue, or ends its compilation."""
+        """Removes script ``number`` from the queue; kills and replaces the child that compiles it."""
         self._queue = deque(each for each in self._queue if each[0] != number)
         for worker, busy_with in tuple(self._numbers.items()):
             if busy_with == number:
@@ -58,7 +61,10 @@ class CompilePool:
                 worker.start()
 
     def advance(self) -> None:
-        """Collects outcomes and assigns queued scripts to idle children; does not wait."""
+        """Collects outcomes from the children and gives queued scripts to idle children; does not wait.
+
+        Does nothing while the pool is paused.
+        """
         if self._is_paused:
             return
         for worker in self._workers:
@@ -71,7 +77,7 @@ class CompilePool:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Stops every child process while the body of the ``with`` runs."""
+        """Context manager: all compiling child processes are stopped while its body runs, then resumed."""
         self._is_paused = True
         try:
             for worker in self._workers:
@@ -83,7 +89,7 @@ class CompilePool:
                 worker.resume()
 
     def close(self) -> None:
-        """Kills every child process."""
+        """Kills every child process of the pool, whatever it is compiling."""
         for worker in self._workers:
             worker.kill()
 

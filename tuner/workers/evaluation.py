@@ -13,7 +13,7 @@ from tuner.core.target import AbstractEvaluator, Artifact, Effort
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Verdict and time of a correct artifact, and the seconds that each stage took."""
+    """The verdict on a correct artifact, its time if it was timed, and the seconds that each stage took."""
 
     verdict: Verdict
     measurement: Measurement | None  # None: the evaluator has no clock
@@ -21,7 +21,10 @@ class Evaluation:
 
 
 def work_seed(seed: int, number: int) -> int:
-    """Returns the random seed of one piece of work of a run; ``number``: of the trial, or below 0."""
+    """Returns the random seed for one trial or one timed group of a run, derived from the run's seed.
+
+    ``number`` is the trial's number, 0 or more, or a number below 0 for a group of a final re-measurement.
+    """
     return int(np.random.default_rng((seed, number % 2**63)).integers(2**63))
 
 
@@ -34,10 +37,18 @@ def evaluate(
     before_timing: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Evaluation:
-    """Loads, verifies and, where the evaluator has a clock, times an artifact.
+    """Loads an artifact, verifies its result and, if the evaluator times candidates, times it.
 
-    ``before_timing`` is called right before timing, so that a caller can quiet the machine. Raises
-    CandidateError for an artifact that fails or is wrong.
+    Args:
+        evaluator: Loads, verifies and times for one target kind.
+        problem: The problem that the artifact computes.
+        artifact: The compiled code.
+        effort: How long to time, and above which time to stop early.
+        rng: Draws the inputs.
+        before_timing: Called right before timing, so that a caller can quiet the machine.
+        clock: Seconds, for the time of each stage.
+
+    Raises CandidateError for an artifact that fails or whose result is wrong.
     """
     start = clock()
     loaded = evaluator.load(problem, artifact)

@@ -12,20 +12,20 @@ from tuner.workers.evaluation import work_seed
 
 @dataclass(frozen=True)
 class Group:
-    """The artifacts, and optionally the baseline, that are timed interleaved."""
+    """Artifacts that are timed interleaved, and whether the baseline is timed with them."""
 
     artifacts: tuple[Artifact, ...]
     has_baseline: bool = False  # times the baseline too, if the evaluator has one that works
 
     @property
     def size(self) -> int:
-        """Returns the largest number of programs that are timed interleaved."""
+        """Returns the largest number of programs that are timed interleaved: artifacts, and the baseline."""
         return len(self.artifacts) + self.has_baseline
 
 
 @final
 class RemeasurementRounds:
-    """The final re-measurements of a bench: every timed group gets a different seed."""
+    """The final re-measurements of one bench; each timed group of artifacts gets a different random seed."""
 
     def __init__(
         self,
@@ -39,7 +39,11 @@ class RemeasurementRounds:
         self._asked = 0  # groups timed so far
 
     def times(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
+        """Times trials interleaved, with the baseline where it works.
+
+        Scripts without an artifact are compiled first. The result has one time per element of ``top_trials``;
+        None: the trial no longer compiles or runs.
+        """
         bare = tuple(dict.fromkeys(each.script for each in top_trials if each.artifact is None))
         pairs = zip(bare, self._compiled(bare), strict=True)
         made = {script: outcome for script, outcome in pairs if isinstance(outcome, Artifact)}
@@ -57,10 +61,11 @@ class RemeasurementRounds:
 def time_finals(
     artifacts: tuple[Artifact | None, ...], together: Callable[[Group], FinalTimes | Failure]
 ) -> FinalTimes:
-    """Returns the times in the order of ``artifacts``; None for an artifact that is missing or fails.
+    """Times artifacts interleaved, with the baseline; returns times in the order of ``artifacts``.
 
-    Where timing all artifacts together fails, each artifact is timed alone, and the artifacts that work are
-    timed together again, without the baseline; the result says why.
+    ``together`` times one group. None for an artifact that is missing or fails. Where timing all artifacts
+    together fails, each artifact is timed alone, and the artifacts that work are timed together again,
+    without the baseline; ``reason`` of the result says why.
     """
     present = {place: artifact for place, artifact in enumerate(artifacts) if artifact is not None}
     if not present:

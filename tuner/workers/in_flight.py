@@ -16,7 +16,7 @@ from tuner.workers.evaluation import Evaluation
 
 @dataclass(frozen=True)
 class BenchOrder:
-    """What all candidates of a bench share: problem, target, and how to bind and to recall outcomes."""
+    """What all candidates of a bench have in common: problem, target, and functions to bind and to reuse."""
 
     problem: Problem
     target: TargetName
@@ -25,7 +25,7 @@ class BenchOrder:
 
 
 class Ticket:
-    """Collects the outcome of each stage of a candidate; ``record`` is set when no stage is left."""
+    """The state of one candidate in a bench: its script, its artifact, and its record once complete."""
 
     def __init__(self, order: BenchOrder, candidate: Candidate) -> None:
         """Binds the candidate; sets ``record`` if binding fails or the script's outcome is known."""
@@ -40,20 +40,20 @@ class Ticket:
 
     @property
     def finished(self) -> BoundRecord:
-        """Returns the record with script and artifact. ``record`` must be set."""
+        """Returns the candidate's record with script and artifact; to be called once ``record`` is set."""
         assert self.record is not None
         return BoundRecord(self.record, self.script, self.artifact)
 
     def recall_script(self) -> None:
-        """Sets ``record`` if the script's outcome is known by now."""
+        """Sets the candidate's ``record`` if the outcome of an equal script is known by now."""
         if self.record is None:
             self._reuse(self._order.recall(self.script.sha256, ""))
 
     def take_compiled(self, outcome: Artifact | Failure, seconds: float) -> None:
-        """Takes the compiler's outcome, after ``seconds``.
+        """Stores the outcome of compiling the candidate's script, which took ``seconds``.
 
-        Sets ``record`` for a failure, for an artifact that cannot be launched, and for code whose outcome is
-        known.
+        Completes ``record`` for a failure, for an artifact that must not be launched, and for code whose
+        outcome is known; otherwise the artifact is to be evaluated.
         """
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
@@ -66,7 +66,10 @@ class Ticket:
         self._reuse(self._order.recall("", outcome.sha256))
 
     def take_evaluation(self, outcome: Evaluation | Failure, seconds: float) -> None:
-        """Sets ``record`` from the measurement, the verdict (untimed target) or the failure."""
+        """Completes ``record`` with the measurement, the verdict (on a target without times) or the failure.
+
+        ``seconds``: how long a failed evaluation took.
+        """
         if isinstance(outcome, Failure):
             self._fail(outcome, seconds)
             return

@@ -16,11 +16,17 @@ GPU_CLEARED = (
 
 
 def library_environment(threads: int) -> Environment:
-    """Returns the changes with which a child's BLAS uses ``threads`` threads and its defaults otherwise."""
+    """Returns the environment changes with which a child's BLAS library uses ``threads`` threads.
+
+    They are (name, value) pairs, value None: unset. Other variables that slow the library are unset.
+    """
     cleared = tuple((name, None) for name in CLEARED)
     return (*cleared, *((name, str(threads)) for name in THREAD_COUNTS))
 
 
 def gpu_library_environment() -> Environment:
-    """Returns the changes with which a child's cuBLAS uses its defaults."""
+    """Returns the environment changes with which cuBLAS in a child process uses its defaults.
+
+    They are (name, None) pairs of variables to unset, which would change its types or slow it.
+    """
     return tuple((name, None) for name in GPU_CLEARED)

@@ -19,7 +19,7 @@ GPU_CALLS = 60  # of a slow kernel, not early-stopped: 20 warm samples, 20 cold 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one child process."""
+    """Limits of the child processes for one problem: seconds to compile and to evaluate, bytes of memory."""
 
     compile_timeout_s: float = 30.0
     evaluation_timeout_s: float = 10.0  # for loading and drawing inputs; calls and the reference are added
@@ -42,17 +42,21 @@ class Limits:
             raise ValueError(f"limits: found {self}, allowed positive numbers")
 
     def evaluation_limit_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
-        """Returns the seconds that an evaluation may take; ``call_s``: expected per call, None: unknown."""
+        """Returns the seconds that one evaluation may take: to load, to verify and to time an artifact.
+
+        ``call_s``: expected seconds per call of the kernel; None: as slow as ``slowest_flop_per_s``.
+        """
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         return self.evaluation_timeout_s + reference_s + self.timing_s(problem, effort, call_s)
 
     def remeasurement_limit_s(
         self, problem: Problem, effort: Effort, call_s: float | None, participants: int
     ) -> float:
-        """Returns the seconds that an interleaved timing may take; ``call_s``: of the slowest call.
+        """Returns the seconds that ``participants`` programs may take to be timed interleaved.
 
-        Includes the time to draw inputs and compare results around each sample, in proportion to the size of
-        the problem, and a factor for a busy machine.
+        ``call_s`` is that of the slowest, None: as slow as ``slowest_flop_per_s``. Includes the time to draw
+        inputs and compare results around each sample, in proportion to the size of the problem, and a factor
+        for a busy machine.
         """
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         each_s = max(self.timing_s(problem, effort, call_s), self._interleaved_s(problem, effort, call_s))
@@ -66,9 +70,9 @@ class Limits:
         return BUSY * samples * (sample_s + _elements(problem) / UNTIMED_ELEMENTS_PER_S)
 
     def timing_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
-        """Returns the seconds that the calls of one artifact may take.
+        """Returns the seconds that the calls of one kernel may take, warm-up and verification included.
 
-        ``call_s`` None: as long as at ``slowest_flop_per_s``.
+        ``call_s``: expected seconds per call; None: as slow as ``slowest_flop_per_s``.
         """
         call_s = problem.flop / self.slowest_flop_per_s if call_s is None else call_s
         return self.calls * call_s + 4 * effort.budget_s

@@ -22,7 +22,10 @@ Value = TypeVar("Value")
 
 
 class LocalBench(AbstractBench):
-    """Compiles and evaluates in this process, one candidate at a time."""
+    """A bench that compiles and evaluates in this process, one candidate at a time.
+
+    A candidate that crashes ends the tuner.
+    """
 
     def __init__(
         self, order: BenchOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
@@ -35,11 +38,14 @@ class LocalBench(AbstractBench):
         self._started: deque[tuple[int, Ticket, Effort]] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate and queues it."""
+        """Binds the candidate of trial ``number`` to its script and queues it; compiles nothing yet."""
         self._started.append((number, Ticket(self._order, candidate), effort))
 
     def finish(self) -> BoundRecord:
-        """Compiles and evaluates the oldest queued candidate; returns its record."""
+        """Compiles and evaluates the earliest started candidate; returns its record.
+
+        A candidate whose outcome is known by now is not compiled or evaluated again.
+        """
         number, ticket, effort = self._started.popleft()
         ticket.recall_script()
         if ticket.record is None:
@@ -52,11 +58,14 @@ class LocalBench(AbstractBench):
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
+        """Times the top-k trials again, interleaved, in this process, with the baseline where it works.
+
+        Compiles scripts without an artifact first. One time per trial; None: the trial no longer works.
+        """
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Drops the queued candidates."""
+        """Drops the candidates that are started and not finished; there are no processes to end."""
         self._started.clear()
 
     def _compile(self, script: Script) -> Artifact:

@@ -19,13 +19,13 @@ LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def quiet_already() -> contextlib.AbstractContextManager[None]:
-    """Returns a context that does nothing, for a process where nothing else runs."""
+    """Returns a context manager that does nothing: the default where no other process has to be stopped."""
     return contextlib.nullcontext()
 
 
 @final
 class MeasurementWorker:
-    """Evaluates candidates in a child process, one call at a time; the machine is kept quiet while timing."""
+    """The one child process that verifies and times candidates; the machine is kept quiet while it times."""
 
     def __init__(
         self,
@@ -44,21 +44,32 @@ class MeasurementWorker:
 
     @property
     def children(self) -> list[ChildProcess]:
-        """Returns the process to wait for, [] where none runs."""
+        """Returns a list of the child process, for a caller that waits for messages; [] where none runs."""
         return [] if self._worker.child is None else [self._worker.child]
 
     def poll(self) -> None:
-        """Receives messages of a child that is starting."""
+        """Receives messages of the child while it starts, and enforces its limits; does not wait."""
         self._worker.poll()
 
     def kill(self) -> None:
-        """Kills the child, whatever it is doing."""
+        """Kills the child process, whatever it is doing."""
         self._worker.kill()
 
     def ask(
         self, method: str, problem: Problem, work: Any, effort: Effort, seed: int, timeout_s: float
     ) -> Reply:
-        """Returns the child's reply; repeats a call in a fresh child if an earlier one may have broken it."""
+        """Calls ``method`` of the child's service and waits for the Reply, with its value or a Failure.
+
+        Args:
+            method: "evaluate" or "remeasure".
+            problem: The problem of all candidates.
+            work: An Artifact, or a Group of artifacts to time interleaved.
+            effort: How long to time.
+            seed: Of the random inputs.
+            timeout_s: Limit of the call in seconds, without waiting for other tuners.
+
+        A call that an earlier call of the child may have broken is repeated in a fresh child.
+        """
         self._worker.submit(method, problem, work, effort, seed, stage=Stage.RUN, timeout_s=timeout_s)
         reply = self._evaluated()
         if reply.is_doubtful:

@@ -17,7 +17,7 @@ LENGTH = struct.Struct("<Q")  # bytes of the pickle that follows
 
 @dataclass(frozen=True)
 class Factory:
-    """Describes how to build an object in another process: a callable to import, and its arguments."""
+    """A recipe to build an object in another process: a callable as "module:callable", and its arguments."""
 
     path: str  # "module:callable"
     args: tuple[Any, ...] = ()
@@ -30,16 +30,17 @@ class Factory:
             raise ValueError(f"factory: found {self.path!r}, allowed 'module:callable'")
 
     def build(self, *first: Any) -> Any:
-        """Imports the callable; returns its result for ``first``, followed by ``args`` and ``kwargs``."""
+        """Imports the callable and returns its result for ``first``, followed by the recipe's arguments."""
         module, _, name = self.path.partition(":")
         return getattr(importlib.import_module(module), name)(*first, *self.args, **dict(self.kwargs))
 
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """What a child serves: an object that a factory builds in the child, or a function (or ``partial``).
+    """What a child process serves: an object that a factory builds in the child, or a function.
 
-    A function is pickled as module and name, so the child imports the module before it is ready.
+    A function (or ``partial``) is pickled as module and name, so the child imports the module before it is
+    ready.
     """
 
     name: str  # "compile", "evaluate": for messages
@@ -50,7 +51,7 @@ class ServiceSpec:
 
 @dataclass(frozen=True)
 class CallRequest:
-    """One call of a method of the service."""
+    """A message to a child process: one call of a method of its service, with the arguments."""
 
     method: str
     args: tuple[Any, ...]
@@ -58,12 +59,12 @@ class CallRequest:
 
 @dataclass(frozen=True)
 class Ready:
-    """The child has built its service."""
+    """A message from a child process: it has built its service and accepts calls."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The outcome of a call: its return value, or a Failure in place of it."""
+    """A message from a child process: the return value of a call, or a Failure in place of it."""
 
     value: Any
     seconds: float = 0.0  # of the call, as the parent measured them, without pauses
@@ -72,19 +73,19 @@ class Reply:
 
 @dataclass(frozen=True)
 class Event:
-    """The service announces a step, such as timing, and waits for the GoAhead."""
+    """A message from a child process: a call has reached a step, such as timing, and awaits the GoAhead."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class GoAhead:
-    """The parent's reply to an Event: the service may continue."""
+    """A message to a child process in reply to an Event: the call may continue."""
 
 
 @dataclass(frozen=True)
 class ServiceDefect:
-    """An exception of a service that is not a CandidateError."""
+    """A message from a child process: an exception other than CandidateError, of a call or while starting."""
 
     line: str  # for users
     trace: str
@@ -95,23 +96,29 @@ Message = ServiceSpec | CallRequest | Ready | Reply | Event | GoAhead | ServiceD
 
 
 def encode(message: Message) -> bytes:
-    """Returns a message as bytes. Raises pickle's errors for a value that cannot be pickled."""
+    """Returns a message as bytes for the pipe: eight bytes of length, then the pickled message.
+
+    Raises pickle's errors for a value that cannot be pickled.
+    """
     body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
     return LENGTH.pack(len(body)) + body
 
 
 class Inbox:
-    """Collects received bytes and returns whole messages."""
+    """A buffer that takes received bytes in any pieces and returns whole messages."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Appends received bytes, which may end anywhere within a message."""
+        """Appends received bytes; a piece may begin and end anywhere within a message."""
         self._bytes += chunk
 
     def take(self) -> Message | None:
-        """Returns the next whole message, or None. Raises pickle's errors for bytes that are no message."""
+        """Removes the earliest whole message and returns it; None where no message is complete.
+
+        Raises pickle's errors for bytes that are no message.
+        """
         if len(self._bytes) < LENGTH.size:
             return None
         end = LENGTH.size + LENGTH.unpack_from(self._bytes)[0]

@@ -26,19 +26,27 @@ Environment = tuple[tuple[str, str | None], ...]
 
 
 class EvaluationService:
-    """Loads, verifies and times with an evaluator that it builds."""
+    """The service of the child process that loads, verifies and times artifacts."""
 
     def __init__(self, announce: Announce, evaluator: Factory) -> None:
         self._announce = announce
         self._evaluator: AbstractEvaluator = evaluator.build()
 
     def evaluate(self, problem: Problem, artifact: Artifact, effort: Effort, seed: int) -> Evaluation:
-        """Returns verdict and time of one artifact. Raises the evaluator's CandidateError."""
+        """Returns the verdict on one artifact and, if the target times candidates, its time.
+
+        ``seed``: of the random inputs. Sends an Event before timing. Raises CandidateError for an artifact
+        that fails or whose result is wrong.
+        """
         rng = np.random.default_rng(seed)
         return evaluate(self._evaluator, problem, artifact, effort, rng, lambda: self._announce(TIMING))
 
     def remeasure(self, problem: Problem, group: Group, effort: Effort, seed: int) -> FinalTimes:
-        """Returns interleaved times of a group; None for an artifact that does not load."""
+        """Returns the times of a group's artifacts, timed interleaved; None for one that does not load.
+
+        ``seed``: of the random inputs. Sends an Event before timing. Raises CandidateError where timing
+        fails.
+        """
         return time_together(
             self._evaluator,
             problem,
@@ -57,10 +65,11 @@ def time_together(
     rng: np.random.Generator,
     before_timing: Callable[[], None] = lambda: None,
 ) -> FinalTimes:
-    """Loads a group's artifacts and times them interleaved, with the baseline if the group has one.
+    """Loads the artifacts of ``group`` and times them interleaved, with the baseline if the group has one.
 
     The result has one entry per artifact, in order: None for one that does not load. If none loads, nothing
-    is timed, the baseline neither. ``before_timing`` is called after loading, right before the first sample.
+    is timed, not even the baseline. ``before_timing`` is called after loading, right before the first sample.
+    Raises CandidateError where timing fails, or a failed load has made the others unusable.
     """
     loaded = dict(_loadable(evaluator, problem, group.artifacts))
     if not loaded:
@@ -77,12 +86,12 @@ def time_together(
 
 
 def compile_spec(compiler: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Returns the spec of a child that compiles with the compiler that the factory builds."""
+    """Returns the description of a child process that compiles with the compiler that the factory builds."""
     return ServiceSpec("compile", compiler, environment)
 
 
 def evaluation_spec(evaluator: Factory, environment: Environment = ()) -> ServiceSpec:
-    """Returns the spec of a child that verifies and times with the evaluator that the factory builds."""
+    """Returns the description of a child process that verifies and times with the factory's evaluator."""
     factory = Factory("tuner.workers.services:EvaluationService", (evaluator,))
     return ServiceSpec("evaluate", factory, environment, announces=True)
 

@@ -14,9 +14,10 @@ DEAD = "ZX"  # states of proc_pid_stat(5)
 
 
 def started_by(process: int, token: str) -> tuple[int, ...]:
-    """Returns the ids of living descendants of a process and of processes with its token, without itself.
+    """Returns the ids of the living processes that ``process`` (an id) started, directly or not, ascending.
 
-    A process with another child's token, which ends with that child, is left out with its descendants.
+    They are its descendants, and all processes with ``token`` in their environment variable TUNER_WORKER.
+    Left out are the process itself, and a process with another token together with its descendants.
     """
     parents = dict(filter(None, map(_parent_of, processes())))
     found = {number for number in parents if number != process and variable_of(number, VARIABLE) == token}
@@ -31,7 +32,10 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
 
 
 def end_all(process: int, token: str) -> int:
-    """Kills the processes that a process started, repeatedly until none is left; returns how many."""
+    """Kills the processes that ``process`` (an id) started, directly or not; returns how many there were.
+
+    They are those of ``started_by``. Repeats until none is left, for at most GIVE_UP_S seconds.
+    """
     ended: set[int] = set()
     clock = AvailableTime()
     while (found := started_by(process, token)) and clock() < GIVE_UP_S:
@@ -43,7 +47,7 @@ def end_all(process: int, token: str) -> int:
 
 
 def has_children() -> bool:
-    """Returns whether this process has any child process, alive or a zombie."""
+    """Returns whether the calling process has any child process, alive or a zombie."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -58,12 +62,15 @@ def state_of(process: int) -> str:
 
 
 def processes() -> list[int]:
-    """Returns the ids of all processes of this machine."""
+    """Returns the ids of all processes that this process can see in /proc."""
     return [int(entry.name) for entry in PROCESSES.iterdir() if entry.name.isdigit()]
 
 
 def variable_of(process: int, name: str) -> str | None:
-    """Returns an environment variable of a process; None if unset, or if another user owns the process."""
+    """Returns an environment variable of a process, as at its start; None if unset or not readable.
+
+    Another user's process is not readable, nor one that has ended.
+    """
     try:
         variables = (PROCESSES / str(process) / "environ").read_bytes().split(b"\0")
     except OSError:

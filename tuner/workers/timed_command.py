@@ -10,9 +10,10 @@ from tuner.workers.available_time import TICK_S, AvailableTime
 def run_command(
     arguments: list[str], timeout_s: float, clock: Callable[[], float] = time.monotonic
 ) -> "subprocess.CompletedProcess[str]":
-    """Runs a command; returns its exit code, stdout and stderr.
+    """Runs a command without input and waits for its end; returns its exit code, stdout and stderr as text.
 
-    Raises OSError where the command does not start, TimeoutExpired after it was killed at the limit.
+    Raises OSError where the command does not start, and TimeoutExpired where it was killed after
+    ``timeout_s`` seconds; pauses of this process do not count.
     """
     available_s = AvailableTime(clock)
     with subprocess.Popen(

@@ -16,13 +16,16 @@ LINE_LIMIT = 200  # bytes of the text that describes the holder
 
 
 def holder_text(problem: Problem) -> str:
-    """Returns the text by which a tuner that times a problem describes itself to waiting tuners."""
+    """Returns text with this process's id and its problem, for tuners that wait for the timing lock."""
     return f"process {os.getpid()}, {problem.key}"
 
 
 @final
 class TimingLock:
-    """A file lock that ends with its process. The file contains a description of the holder."""
+    """A file lock that lets one process at a time measure on a device; the file names the holder.
+
+    The lock ends with the process that holds it.
+    """
 
     def __init__(
         self,
@@ -38,7 +41,10 @@ class TimingLock:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Waits for the lock and holds it during the ``with``; locks nothing where no file can be created."""
+        """Context manager: waits for the lock and holds it while its body runs.
+
+        Where the lock's file cannot be opened, the body runs without a lock.
+        """
         descriptor = self._opened()
         if descriptor is None:
             yield

@@ -63,18 +63,18 @@ class Worker:
 
     @property
     def is_busy(self) -> bool:
-        """Returns whether a call is in progress."""
+        """Returns whether a call to the child process is in progress."""
         return self._call is not None
 
     @property
     def child(self) -> ChildProcess | None:
-        """Returns the child process, for callers that wait for several; None where none runs."""
+        """Returns the child process, for a caller that waits for its messages; None where none runs."""
         return self._child
 
     def start(self) -> None:
-        """Starts a child unless one runs; returns before the child is ready.
+        """Starts the child process unless one runs; returns before the child is ready.
 
-        Raises TunerError where no process can be started.
+        A child that has ended is replaced. Raises TunerError where no process can be started.
         """
         if self._child is not None and self._child.has_ended:
             self.kill()
@@ -89,7 +89,12 @@ class Worker:
         self._began_s = self._clock()
 
     def submit(self, method: str, *args: object, stage: Stage, timeout_s: float) -> None:
-        """Begins a call; starts a child if needed. ``stage``: of a Failure that the service does not name."""
+        """Begins a call of ``method`` of the child's service and returns; starts a child if none runs.
+
+        ``stage``: the stage of a Failure by a crash, a limit or an unexpected exception. ``timeout_s``: limit
+        in seconds. Raises RuntimeError while another call is in progress, TunerError where no process can be
+        started.
+        """
         if self._call is not None:
             raise RuntimeError(f"{self._spec.name} worker is busy")
         self.start()
@@ -98,7 +103,11 @@ class Worker:
         self._begin(_Call(CallRequest(method, args), stage, timeout_s))
 
     def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
-        """Makes a call and waits for its Reply; acknowledges every Event."""
+        """Calls ``method`` of the child's service and waits for the Reply, with its value or a Failure.
+
+        Each Event of the child gets a GoAhead at once. ``stage`` and ``timeout_s``: see ``submit``. Raises
+        TunerError where a child cannot start, MachineError for a full disk.
+        """
         self.submit(method, *args, stage=stage, timeout_s=timeout_s)
         try:
             while not isinstance(news := self.wait(), Reply):
@@ -109,21 +118,26 @@ class Worker:
         return news
 
     def call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Any:
-        """Makes a call and returns its value. Raises CandidateError where the outcome is a Failure."""
+        """Calls ``method`` of the child's service, waits, and returns its value.
+
+        ``stage`` and ``timeout_s``: see ``submit``. Raises CandidateError where the outcome is a Failure,
+        TunerError where a child cannot start, MachineError for a full disk.
+        """
         reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
         if isinstance(reply.value, Failure):
             raise CandidateError(reply.value.stage, reply.value.reason)
         return reply.value
 
     def go_ahead(self) -> None:
-        """Sends the GoAhead to a service that has announced an Event."""
+        """Lets the child continue a call that has announced an Event and waits."""
         if self._child is not None:
             self._child.send(GoAhead())
 
     def poll(self) -> Reply | Event | None:
-        """Returns the child's next Reply or Event without waiting; None: nothing yet.
+        """Returns the child's next Reply or Event without waiting; None: no message, or a paused child.
 
-        Also enforces the limits. Raises TunerError where a child cannot start, MachineError for a full disk.
+        Also enforces the limits of time and memory: a call that exceeds one gets a Failure as its Reply.
+        Raises TunerError where a child cannot start, MachineError for a full disk.
         """
         if self._child is None or self._paused_s is not None:
             return None
@@ -137,9 +151,11 @@ class Worker:
         return self._fail(None) if has_ended else self._enforce()
 
     def wait(self) -> Reply | Event:
-        """Waits for the next Event of the call, or its Reply.
+        """Waits for the next Event of the call in progress, or its Reply, and returns it.
 
         Sleeps first: polling would take processor time from the child where both are pinned to one processor.
+        Raises RuntimeError without a call in progress, TunerError where a child cannot start, MachineError
+        for a full disk.
         """
         news = None
         while news is None:
@@ -150,20 +166,23 @@ class Worker:
         return news
 
     def pause(self) -> None:
-        """Stops the child's process group until ``resume``; the pause does not count as time."""
+        """Stops the child's process group until ``resume``; the pause does not count for its time limit."""
         if self._child is not None and self._paused_s is None:
             self._child.stop()
             self._paused_s = self._clock()
 
     def resume(self) -> None:
-        """Resumes a paused child."""
+        """Resumes the child's process group after ``pause``; does nothing to a child that is not paused."""
         if self._child is not None and self._paused_s is not None:
             self._began_s += self._clock() - self._paused_s
             self._child.go_on()
         self._paused_s = None
 
     def kill(self) -> str:
-        """Kills the child's process group, if one runs; returns how the child ended, as text for messages."""
+        """Kills the child and all processes that it started; returns how it ended, as text for messages.
+
+        A call in progress is dropped without a Reply. "" where no child runs.
+        """
         child, self._child, self._call, self._paused_s = self._child, None, None, None
         self._stopped_s = None
         return "" if child is None else child.destroy()

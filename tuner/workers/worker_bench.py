@@ -27,9 +27,10 @@ class _Job:
 
 
 class WorkerBench(AbstractBench):
-    """Compiles candidates in parallel; evaluates candidates one by one in the order they were started.
+    """A bench that compiles candidates in several child processes and evaluates them in one more.
 
-    Use a bench in one thread, and close it: the children end with the thread that created the bench.
+    Candidates are evaluated one by one in the order in which they were started. Use a bench in one thread,
+    and close it: the children end with the thread that created the bench.
     """
 
     def __init__(
@@ -57,7 +58,10 @@ class WorkerBench(AbstractBench):
         )
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate; queues its script unless the outcome is known or an equal script is queued."""
+        """Binds the candidate of trial ``number`` and queues its script for compilation; does not wait.
+
+        Not queued is a script whose outcome is known, or that equals one of an unfinished candidate.
+        """
         job = _Job(number, Ticket(self._order, candidate), effort)
         is_repeated = any(other.ticket.script == job.ticket.script for other in self._jobs)
         if job.ticket.record is None and not is_repeated:
@@ -65,7 +69,7 @@ class WorkerBench(AbstractBench):
         self._jobs.append(job)
 
     def finish(self) -> BoundRecord:
-        """Evaluates the oldest candidate and returns its record.
+        """Waits until the earliest started candidate is compiled and evaluated; returns its record.
 
         Other candidates are compiled meanwhile; compilation is paused while a candidate is timed.
         """
@@ -85,11 +89,14 @@ class WorkerBench(AbstractBench):
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top-k candidates interleaved; scripts without an artifact are compiled again first."""
+        """Times the top-k trials again, interleaved, with the baseline where it works.
+
+        Compiles scripts without an artifact first. One time per trial; None: the trial no longer works.
+        """
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Kills every child process, whatever it is doing."""
+        """Kills every child process of the bench and drops the candidates that are not finished."""
         self._pool.close()
         self._evaluate.kill()
         self._jobs.clear()
