@@ -11,7 +11,11 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def load(operands: Operands) -> Step:
-    """Decodes ld, including loads from parameter and constant memory."""
+    """Decodes PTX ``ld``: returns the step that loads memory into registers of the active lanes.
+
+    All state spaces are simulated, parameters and constants included. Raises UnsupportedInstruction for
+    modifiers or operands that are not simulated.
+    """
     modifiers = operands.modifiers
     type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
     is_strong = modifiers.take_memory_order()
@@ -38,7 +42,11 @@ def load(operands: Operands) -> Step:
 
 
 def store(operands: Operands) -> Step:
-    """Decodes st."""
+    """Decodes PTX ``st``: returns the step that stores registers of the active lanes to memory.
+
+    The step raises Fault for a store to a parameter or a constant. Raises UnsupportedInstruction for
+    modifiers or operands that are not simulated.
+    """
     modifiers = operands.modifiers
     type_, count, space = modifiers.type(), modifiers.vector(), modifiers.space()
     is_strong = modifiers.take_memory_order()
@@ -63,9 +71,10 @@ def _check_count(operands: Operands, found: int, count: int) -> None:
 
 
 def nothing(operands: Operands) -> Step:
-    """Decodes prefetches, hints and fences as no-ops: the simulated memory is coherent.
+    """Decodes prefetch, prefetchu, membar, fence, nanosleep, griddepcontrol: returns a step without effect.
 
-    The exception is fence.proxy.async, see ``proxy_fence``.
+    The simulated memory is coherent, and race detection ignores these fences. The exception is
+    ``fence.proxy.async``, whose step has an effect: see ``proxy_fence``.
     """
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need(("proxy",), "it")

@@ -26,7 +26,11 @@ ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
 
 def update(operands: Operands) -> Step:
-    """Decodes atom, which returns the old value, and red, which does not."""
+    """Decodes PTX ``atom`` and ``red``: returns the step that updates shared or global memory atomically.
+
+    The active lanes update memory in lane order. ``atom`` also writes the old values to registers. Raises
+    UnsupportedInstruction for a form that is not simulated.
+    """
     modifiers = operands.modifiers
     returns = operands.instruction.parts[0] == "atom"
     type_, count = modifiers.type(), modifiers.vector()
@@ -100,7 +104,7 @@ def _typed(bits: Array, type_: PtxType) -> Array:
 
 
 def _iterations(starts: Indices) -> Iterator[Indices]:
-    """Yields lanes in rounds: at most one lane per address in each round, in lane order."""
+    """Yields the accesses of lanes in rounds: at most one access per address in each round, in lane order."""
     order = np.argsort(starts, kind="stable")
     ordered = starts[order]
     is_first = np.r_[True, ordered[1:] != ordered[:-1]]

@@ -18,12 +18,12 @@ LOGIC_TYPES = ("pred", "b16", "b32", "b64")
 
 
 def logic(operands: Operands) -> Step:
-    """Decodes and, or, xor."""
+    """Decodes PTX and, or and xor, of predicates or bits: returns the step that computes the result."""
     return binary(operands, operands.modifiers.type(*LOGIC_TYPES), LOGIC[operands.instruction.parts[0]])
 
 
 def negation(operands: Operands) -> Step:
-    """Decodes not and cnot."""
+    """Decodes PTX ``not`` (complements all bits) and ``cnot`` (1 where a is 0, else 0): returns the step."""
     type_ = operands.modifiers.type(*LOGIC_TYPES)
     if operands.instruction.parts[0] == "cnot":
         return unary(operands, type_, lambda a: (a == 0).astype(type_.dtype))
@@ -31,7 +31,10 @@ def negation(operands: Operands) -> Step:
 
 
 def lop3(operands: Operands) -> Step:
-    """Decodes lop3.b32: any function of three bits, given by the truth table immLut. PTX ISA, "lop3"."""
+    """Decodes PTX lop3.b32: returns the step that applies a Boolean function of three inputs to every bit.
+
+    The operand immLut, a constant, is the function's truth table of 8 bits. PTX ISA, "lop3".
+    """
     type_ = operands.modifiers.type("b32")
     operands.need(5)
     table = operands.constant(4)
@@ -49,7 +52,10 @@ def lop3(operands: Operands) -> Step:
 
 
 def shift(operands: Operands) -> Step:
-    """Decodes shl and shr; shift amounts are clamped to the bit width of the type."""
+    """Decodes PTX ``shl`` and ``shr``: returns the step that shifts a register left or right.
+
+    A shift by the width of the type or more gives 0, or the sign for ``shr`` of a signed type.
+    """
     is_left, type_ = operands.instruction.parts[0] == "shl", operands.modifiers.type()
 
     def shifted(a: Array, amount: Array) -> Array:
@@ -59,14 +65,20 @@ def shift(operands: Operands) -> Step:
 
 
 def shift_left(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a << amount; 0 where the amount is at least the bit width."""
+    """Returns a << amount, elementwise, for arrays ``a`` of ``type_``.
+
+    0 where the amount is at least the bit width of the type.
+    """
     small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     found: Array = np.where(amount >= type_.bits, type_.dtype.type(0), a << small)
     return found
 
 
 def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
-    """Returns a >> amount; where the amount is at least the bit width: 0, or the sign of a signed type."""
+    """Returns a >> amount, elementwise, for arrays ``a`` of ``type_``.
+
+    Where the amount is at least the bit width: 0 for an unsigned type, 0 or -1 (the sign) for a signed type.
+    """
     small = np.minimum(amount, type_.bits - 1).astype(type_.dtype)
     if type_.is_signed:
         signed: Array = a >> small
@@ -76,7 +88,11 @@ def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
 
 
 def funnel_shift(operands: Operands) -> Step:
-    """Decodes shf: 32 bits of the shifted 64-bit concatenation of two registers."""
+    """Decodes PTX ``shf``: returns the step that shifts the 64 bits of two registers and keeps 32 of them.
+
+    ``.l`` shifts left and keeps the upper half, ``.r`` shifts right and keeps the lower half. The amount is
+    taken modulo 32 with ``.wrap``, and limited to 32 with ``.clamp``.
+    """
     type_ = operands.modifiers.type("b32")
     side = operands.modifiers.need(("l", "r"), "a side")
     mode = operands.modifiers.need(("wrap", "clamp"), "a mode")
@@ -91,7 +107,10 @@ def funnel_shift(operands: Operands) -> Step:
 
 
 def extract(operands: Operands) -> Step:
-    """Decodes bfe: extracts a bit field, sign-extended for signed types."""
+    """Decodes PTX ``bfe``: returns the step that moves a bit field of a register to the lowest bits.
+
+    Operands are the register, the field's first bit and its length. Signed types sign-extend the field.
+    """
     type_ = operands.modifiers.type("u32", "s32", "u64", "s64")
 
     def extracted(a: Array, position: Array, length: Array) -> Array:
@@ -111,7 +130,10 @@ def extract(operands: Operands) -> Step:
 
 
 def insert(operands: Operands) -> Step:
-    """Decodes bfi: inserts the low bits of a into a bit field of b."""
+    """Decodes PTX ``bfi``: returns the step that replaces a bit field of operand b by low bits of a.
+
+    The third and fourth source operands are the field's first bit and its length.
+    """
     type_ = operands.modifiers.type("b32", "b64")
     operands.need(5)
     write = operands.destination(0, type_)
@@ -136,7 +158,11 @@ def _low_bits(count: Array, type_: PtxType) -> Array:
 
 
 def permute(operands: Operands) -> Step:
-    """Decodes prmt.b32: selects four of the eight bytes of two registers, or replicates their sign bits."""
+    """Decodes PTX ``prmt.b32``: returns the step that builds 4 bytes from the 8 bytes of two registers.
+
+    Each selector digit of 4 bits names a source byte; with its highest bit set, the byte's sign fills the
+    result's byte. Modes such as ``.f4e`` are not simulated.
+    """
     type_ = operands.modifiers.type("b32")
 
     def permuted(a: Array, b: Array, selector: Array) -> Array:

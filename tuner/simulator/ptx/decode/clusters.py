@@ -12,7 +12,11 @@ from tuner.simulator.ptx.state.thread_states import Threads
 
 
 def arrive(operands: Operands) -> Step:
-    """Decodes barrier.cluster.arrive."""
+    """Decodes PTX ``barrier.cluster.arrive``: returns the step that counts the active lanes' arrivals.
+
+    The step raises Fault for a second arrival without a wait in between, and, with ``.aligned``, for a
+    partial warp.
+    """
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
     modifiers.need(("arrive",), "an arrival")
@@ -29,7 +33,11 @@ def arrive(operands: Operands) -> Step:
 
 
 def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes barrier.cluster.wait, which ends a basic block."""
+    """Decodes PTX ``barrier.cluster.wait``: returns the terminator that makes lanes wait for their cluster.
+
+    The terminator is called with (states of the threads, mask of the lanes, number of the basic block that
+    follows). ``_labels`` is unused: all decoders of terminators have the same parameters.
+    """
     modifiers = operands.modifiers
     modifiers.need(("cluster",), "a cluster")
     modifiers.need(("wait",), "a wait")
@@ -47,7 +55,10 @@ def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bool
 
 
 def map_address(operands: Operands) -> Step:
-    """Decodes mapa: maps a shared address to the corresponding address in the block of a given rank."""
+    """Decodes PTX ``mapa``: returns the step that maps a shared address to another block of the cluster.
+
+    The result addresses the same offset in the shared memory of the block with the given rank.
+    """
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(3)
@@ -62,7 +73,11 @@ def map_address(operands: Operands) -> Step:
 
 
 def rank_of(operands: Operands) -> Step:
-    """Decodes getctarank: the rank of the block that contains a shared address."""
+    """Decodes PTX ``getctarank``: returns the step that computes which block a shared address belongs to.
+
+    The result is the block's rank in its cluster; an address without a rank gives the rank of the lane's
+    block.
+    """
     operands.modifiers.has("shared::cluster")
     type_ = operands.modifiers.type("u32", "u64")
     operands.need(2)

@@ -53,7 +53,11 @@ def _or_unordered(function: Comparison) -> Comparison:
 
 
 def set_predicate(operands: Operands) -> Step:
-    """Decodes setp, with its optional Boolean combination and its second, negated result."""
+    """Decodes PTX ``setp``: returns the step that compares two operands and writes a predicate.
+
+    With .and, .or or .xor the result is combined with a third operand. A second destination gets the negated
+    comparison, combined likewise; for packed types such as f16x2, the comparison of the upper elements.
+    """
     type_ = operands.modifiers.type()
     compare = _comparison(operands, type_)
     operands.modifiers.take("ftz")
@@ -102,7 +106,11 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
 
 
 def set_value(operands: Operands) -> Step:
-    """Decodes set: all ones (integer) or 1.0 where the comparison holds, else 0."""
+    """Decodes PTX ``set``: returns the step that compares two operands and writes a number.
+
+    Where the comparison holds, after .and, .or or .xor with a third operand, the number is all ones (u32, s32)
+    or 1.0 (f32), else 0.
+    """
     type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)
     operands.modifiers.take("ftz")
@@ -118,7 +126,7 @@ def set_value(operands: Operands) -> Step:
 
 
 def select(operands: Operands) -> Step:
-    """Decodes selp: a where the predicate c holds, else b."""
+    """Decodes PTX ``selp``: returns the step that writes operand a where the predicate c is True, else b."""
     type_ = operands.modifiers.type()
     operands.need(4)
     a, b = operands.source(1, type_), operands.source(2, type_)
@@ -127,7 +135,7 @@ def select(operands: Operands) -> Step:
 
 
 def select_by_sign(operands: Operands) -> Step:
-    """Decodes slct: a where c >= 0, else b."""
+    """Decodes PTX ``slct``: returns the step that writes operand a where c >= 0, else b, also for NaN."""
     condition, type_ = operands.modifiers.type("s32", "f32"), operands.modifiers.type()
     operands.modifiers.take("ftz")
     operands.need(4)
@@ -137,7 +145,11 @@ def select_by_sign(operands: Operands) -> Step:
 
 
 def test_property(operands: Operands) -> Step:
-    """Decodes testp: tests a property of a floating-point number."""
+    """Decodes PTX ``testp``: returns the step that tests a property of floats; it is not a unit test.
+
+    The properties are finite, infinite, number, notanumber, normal and subnormal. Zero counts as neither
+    normal nor subnormal, unlike in the PTX ISA, where zero is normal.
+    """
     type_ = operands.modifiers.type("f32", "f64")
     test = TESTS[operands.modifiers.need(TESTS, "a property")]
     operands.need(2)

@@ -18,7 +18,10 @@ Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predi
 
 
 def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes bra: moves the lanes to the label's basic block."""
+    """Decodes PTX ``bra``: returns the terminator that moves the lanes to the basic block of a label.
+
+    ``labels`` maps the kernel's labels to the numbers of their basic blocks.
+    """
     operands.modifiers.take("uni")
     operands.need(1)
     target = operands.operand(0)
@@ -32,7 +35,7 @@ def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
 
 
 def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes ret and exit: ends the lanes' threads."""
+    """Decodes PTX ``ret`` and ``exit``: returns the terminator that ends the lanes' threads."""
     operands.modifiers.take("uni")
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
@@ -42,7 +45,7 @@ def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes trap, which raises a Fault."""
+    """Decodes PTX ``trap``: returns the terminator, which raises Fault (``Defect.TRAP``) when executed."""
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
         who = threads.resident.geometry.who(int(np.flatnonzero(lanes)[0]))
@@ -52,7 +55,11 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes bar and barrier with sync, arrive and red, and barrier.cluster.wait."""
+    """Decodes PTX ``bar`` and ``barrier`` with sync, arrive or red, and ``barrier.cluster.wait``.
+
+    Returns the terminator that makes the lanes wait (sync, red, wait) or only counts their arrival (arrive).
+    ``labels`` is unused. Raises UnsupportedInstruction for other forms.
+    """
     modifiers = operands.modifiers
     if "cluster" in operands.instruction.parts:
         return cluster_wait(operands, labels)
@@ -109,7 +116,10 @@ def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
 
 
 def guard_of(operands: Operands) -> Guarded:
-    """Returns the reader of the guard predicate (None: no guard), and whether the predicate is negated."""
+    """Returns (reader of the instruction's guard predicate, whether it is negated); (None, False): no guard.
+
+    The reader returns the predicate of every lane. Raises UnsupportedInstruction for an undeclared predicate.
+    """
     guard = operands.instruction.guard
     if guard is None:
         return None, False

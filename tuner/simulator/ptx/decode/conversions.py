@@ -16,7 +16,10 @@ Function = Callable[[Array], Array]
 
 
 def convert(operands: Operands) -> Step:
-    """Decodes cvt."""
+    """Decodes PTX ``cvt``: returns the step that converts numbers between types, or packs two f32.
+
+    Raises UnsupportedInstruction for types or roundings that are not simulated, such as packed fp8.
+    """
     parts = operands.instruction.parts
     if len(parts) > 2 and parts[-2] in ("f16x2", "bf16x2"):
         return _convert_pair(operands)
@@ -77,7 +80,10 @@ def _flushed(values: Array, flushes: bool) -> Array:
 
 
 def narrow(values: Array, target: PtxType, mode: str) -> Array:
-    """Returns floats rounded once to a narrower floating-point type."""
+    """Returns ``values`` rounded once to ``target``: f16, bf16 or f32, as an array of this type.
+
+    ``values`` is a floating-point array; ``mode`` is a rounding of PTX: "rn", "rz", "rm", "rp" or "rna".
+    """
     if mode == "rn" and target.name in ("f16", "f32"):
         return values.astype(target.dtype)
     rounded = round_to(values.astype(np.float64), FORMATS[target.name], mode)
@@ -146,7 +152,11 @@ def _convert_pair(operands: Operands) -> Step:
 
 
 def convert_address(operands: Operands) -> Step:
-    """Decodes cvta: converts between addresses of a state space and generic addresses."""
+    """Decodes PTX ``cvta``: returns the step that converts addresses of a state space to generic addresses.
+
+    ``cvta.to`` converts in the other direction. The step does not check that an address lies in the state
+    space.
+    """
     modifiers = operands.modifiers
     type_ = modifiers.type("u64", "u32")
     is_to_space = modifiers.take("to") is not None
@@ -160,7 +170,10 @@ def convert_address(operands: Operands) -> Step:
 
 
 def is_in_space(operands: Operands) -> Step:
-    """Decodes isspacep: tests whether a generic address is in a state space."""
+    """Decodes PTX ``isspacep``: returns the step that tests whether generic addresses lie in a state space.
+
+    Constant memory is simulated as a part of global memory, so that const gives the same answer as global.
+    """
     number = SPACES.index(operands.modifiers.space())
     operands.need(2)
     read, write = operands.source(1, U64), operands.destination(0, PREDICATE)

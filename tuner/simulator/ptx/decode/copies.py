@@ -12,7 +12,11 @@ SIZES_BYTES = (4, 8, 16)
 
 
 def copy(operands: Operands) -> Step:
-    """Decodes cp.async, cp.async.commit_group, cp.async.wait_group and cp.async.wait_all."""
+    """Decodes PTX ``cp.async`` from global to shared memory, its commit_group, wait_group and wait_all.
+
+    Returns the step that begins the copies, commits or waits. Also decodes ``cp.async.bulk``, by ``bulk``.
+    Raises UnsupportedInstruction for other forms, such as ``cp.async.mbarrier``.
+    """
     modifiers = operands.modifiers
     modifiers.need(("async",), "it")
     word = modifiers.take("bulk", "commit_group", "wait_group", "wait_all", "mbarrier")

@@ -1,4 +1,4 @@
-"""Floating-point arithmetic. Approximate PTX instructions are computed exactly and rounded once.
+"""Floating-point arithmetic. Approximate PTX instructions are computed in float64, then rounded to the type.
 
 Sums and products of 16-bit types are computed in float32 and rounded to 16 bits: with 2p + 2 bits of
 precision double rounding is innocuous (Figueroa, "When is double rounding innocuous?", 1995).
@@ -30,7 +30,10 @@ SMALLEST_NORMAL = {"f32": 2.0**-126, "f16": 2.0**-14, "f16x2": 2.0**-14}
 
 
 def float_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes add, sub and mul."""
+    """Decodes PTX add, sub and mul of floats of ``type_``: returns the step, which rounds to nearest.
+
+    Raises UnsupportedInstruction for the roundings .rz, .rm and .rp.
+    """
     name = operands.instruction.parts[0]
     function = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[name]
     finish, start = _rounding(operands, type_), _flushing(operands, type_)
@@ -38,21 +41,31 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes div, rounded once; on a device, .approx and .full of f32 may differ by 2 ulp."""
+    """Decodes PTX ``div`` of floats: returns the step that divides and rounds once, to nearest.
+
+    A device may differ by 2 ulp for .approx and .full of f32. Raises UnsupportedInstruction for .rz, .rm and
+    .rp.
+    """
     operands.modifiers.take("approx", "full")
     finish, start = _rounding(operands, type_), _flushing(operands, type_)
     return binary(operands, type_, lambda a, b: finish(start(a) / start(b)))
 
 
 def float_fma(operands: Operands) -> Step:
-    """Decodes fma, and mad of floats, which is the same operation."""
+    """Decodes PTX fma, and mad of floats, which is the same: returns the step for a * b + c, rounded once.
+
+    Raises UnsupportedInstruction for the roundings .rz, .rm and .rp.
+    """
     type_ = operands.modifiers.type(*FLOATS)
     start, finish = _flushing(operands, type_), _rounding(operands, type_)
     return ternary(operands, type_, lambda a, b, c: finish(fma(start(a), start(b), start(c))))
 
 
 def float_extreme(operands: Operands, type_: PtxType) -> Step:
-    """Decodes min and max: a number wins over NaN unless .NaN is given; -0 is less than +0."""
+    """Decodes PTX min and max of floats: returns the step that writes the smaller or larger operand.
+
+    A number wins over NaN unless .NaN is given; -0 is less than +0.
+    """
     is_max = operands.instruction.parts[0] == "max"
     keeps_nan = operands.modifiers.take("NaN") is not None
     start = _flushing(operands, type_)
@@ -68,7 +81,10 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_sign(operands: Operands, type_: PtxType) -> Step:
-    """Decodes abs and neg, which change only the sign bit."""
+    """Decodes PTX ``abs`` and ``neg`` of floats: returns the step, which changes only the sign bit.
+
+    With .ftz, subnormal operands become zero first.
+    """
     start = _flushing(operands, type_)
     sign = np.array(1 << (type_.bits - 1), f"u{type_.dtype.itemsize}")
     is_abs = operands.instruction.parts[0] == "abs"
@@ -82,19 +98,19 @@ def float_sign(operands: Operands, type_: PtxType) -> Step:
 
 
 def copy_sign(operands: Operands) -> Step:
-    """Decodes copysign: the magnitude of b with the sign of a."""
+    """Decodes PTX ``copysign``: returns the step that writes the magnitude of b with the sign of a."""
     type_ = operands.modifiers.type("f32", "f64")
     return binary(operands, type_, lambda a, b: np.copysign(b, a))
 
 
 def approximate(operands: Operands) -> Step:
-    """Decodes ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh.
+    """Decodes PTX ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh: returns the step that computes the function.
 
-    The result is the exact value rounded once. rcp and sqrt with .rn equal a device's results. For the other
-    instructions a device may deviate: in f32 by 1 ulp for rcp and 2 ulp for ex2; by 2**-23 of the result for
-    sqrt, 2**-22.9 for rsqrt and 2**-11 for tanh; by 2**-22 for lg2 between 0.5 and 2, and 2**-20.5 for sin
-    and cos near 0. Deviations of 16-bit types are larger. Source: PTX ISA, the instructions' descriptions;
-    CUDA programming guide, exp2f.
+    The result is computed in float64 and rounded to the type, where a device approximates. rcp and sqrt with
+    .rn equal a device's results. For the other instructions a device may deviate: in f32 by 1 ulp for rcp and
+    2 ulp for ex2; by 2**-23 of the result for sqrt, 2**-22.9 for rsqrt and 2**-11 for tanh; by 2**-22 for lg2
+    between 0.5 and 2, and 2**-20.5 for sin and cos near 0. Deviations of 16-bit types are larger. Source: PTX
+    ISA, the instructions' descriptions; CUDA programming guide, exp2f.
     """
     function = APPROXIMATE[operands.instruction.parts[0]]
     type_ = operands.modifiers.type(*FLOATS)
@@ -139,6 +155,6 @@ def _same(values: Array) -> Array:
 
 
 def is_float_type(operands: Operands) -> bool:
-    """Returns whether the last modifier of the opcode is a floating-point type."""
+    """Returns whether the instruction's last modifier, ``f32`` of add.f32, is a floating-point type."""
     type_ = TYPES.get(operands.instruction.parts[-1])
     return type_ is not None and type_.is_float

@@ -18,7 +18,11 @@ SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes add, sub, min and max of integers or packed pairs of integers."""
+    """Decodes PTX add, sub, min and max of integers or packed pairs: returns the step that computes them.
+
+    Sums wrap around, or saturate with .sat; .relu replaces a negative result by 0. Raises
+    UnsupportedInstruction for .sat of another type than s32.
+    """
     name = operands.instruction.parts[0]
     function = SIMPLE[name]
     if operands.modifiers.take("sat"):
@@ -36,13 +40,19 @@ def _saturated(values: Array) -> Array:
 
 
 def integer_unary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes abs and neg."""
+    """Decodes PTX abs and neg of integers: returns the step.
+
+    Both leave the most negative number unchanged.
+    """
     function = {"abs": np.abs, "neg": np.negative}[operands.instruction.parts[0]]
     return unary(operands, type_, function)
 
 
 def multiply(operands: Operands, type_: PtxType) -> Step:
-    """Decodes mul.lo, mul.hi and mul.wide."""
+    """Decodes PTX mul.lo, mul.hi and mul.wide of integers: returns the step that computes the product.
+
+    .lo keeps the lower half of the product, .hi the upper half, .wide the whole product in twice the width.
+    """
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)
@@ -55,7 +65,11 @@ def multiply(operands: Operands, type_: PtxType) -> Step:
 
 
 def multiply_add(operands: Operands, type_: PtxType) -> Step:
-    """Decodes mad.lo, mad.hi and mad.wide."""
+    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: returns the step that computes a * b + c.
+
+    .lo keeps the lower half of the product, .hi the upper half, .wide the whole product; then c is added, and
+    the sum wraps around.
+    """
     part = operands.modifiers.need(("lo", "hi", "wide"), "the part of the product")
     if part == "wide":
         wide = _twice(operands, type_)
@@ -79,7 +93,7 @@ def _twice(operands: Operands, type_: PtxType) -> PtxType:
 
 
 def high_product(a: Array, b: Array, type_: PtxType) -> Array:
-    """Returns the upper half of the full product of two integers."""
+    """Returns the upper half of the full product a * b, elementwise, for integer arrays of ``type_``."""
     if type_.bits < 64:
         wide = TYPES[f"{type_.name[0]}{2 * type_.bits}"].dtype
         found: Array = ((a.astype(wide) * b.astype(wide)) >> type_.bits).astype(type_.dtype)
@@ -101,7 +115,10 @@ def _high_unsigned(a: Array, b: Array) -> Array:
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes div and rem, which truncate; by zero, div gives all ones as on devices, rem the dividend."""
+    """Decodes PTX ``div`` and ``rem`` of integers: returns the step; quotients are truncated towards zero.
+
+    Division by zero raises nothing: div gives all ones, as on devices, and rem gives the dividend.
+    """
     is_rest = operands.instruction.parts[0] == "rem"
     ones = np.array(-1).astype(type_.dtype)
 
@@ -115,13 +132,18 @@ def divide(operands: Operands, type_: PtxType) -> Step:
 
 
 def sum_of_differences(operands: Operands) -> Step:
-    """Decodes sad: c + |a - b|."""
+    """Decodes PTX ``sad``: returns the step that computes c + |a - b| per lane."""
     type_ = operands.modifiers.type()
     return ternary(operands, type_, lambda a, b, c: c + np.where(a < b, b - a, a - b))
 
 
 def count_bits(operands: Operands) -> Step:
-    """Decodes popc, clz, brev and bfind."""
+    """Decodes PTX popc, clz, brev and bfind: returns the step that counts, reverses or finds bits.
+
+    popc counts ones, clz counts leading zeros, brev reverses the bits. bfind gives the position of the
+    highest bit that differs from the sign, or, with .shiftamt, the left shift that moves this bit to the top;
+    0xFFFFFFFF where there is none.
+    """
     name, type_ = operands.instruction.parts[0], operands.modifiers.type()
     is_shift = name == "bfind" and operands.modifiers.take("shiftamt") is not None
     operands.need(2)

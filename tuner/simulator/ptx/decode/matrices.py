@@ -30,7 +30,11 @@ COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
 def multiply_matrices(operands: Operands) -> Step:
-    """Decodes mma.sync: fp8, f16, bf16 and tf32 into f32, f16 into f16, 8-bit integers into s32."""
+    """Decodes PTX ``mma.sync``: returns the step that computes D [16, 8] = A B + C per warp.
+
+    Simulated: fp8, f16, bf16 and tf32 into f32, f16 into f16, 8-bit integers into s32; other types raise
+    UnsupportedInstruction.
+    """
     modifiers = operands.modifiers
     for word in ("sync", "aligned", "row", "col"):
         modifiers.need((word,), "it")
@@ -71,7 +75,11 @@ def _results(left: str) -> tuple[str, ...]:
 
 
 def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
-    """Returns the readers of a fragment's ``count`` registers; another number: UnsupportedInstruction."""
+    """Returns the readers of the ``count`` 32-bit registers of the vector operand ``number``, counted from 0.
+
+    A reader returns the register's bits in all lanes. Raises UnsupportedInstruction where the operand does
+    not have ``count`` registers.
+    """
     items = operands.items(number)
     if len(items) != count:
         raise operands.unsupported(f"a fragment of {len(items)} registers, only {count}")
@@ -79,14 +87,17 @@ def fragment(operands: Operands, number: int, count: int) -> list[Reader]:
 
 
 def fragment_bits(resident: ResidentBlocks, lanes: Indices, readers: list[Reader]) -> list[Array]:
-    """Returns the bits of a fragment's registers in the lanes of whole warps: [register][lane]."""
+    """Returns, for each reader, its register's bits in ``lanes``: all lanes of the active warps."""
     if resident.is_full:
         return [np.ascontiguousarray(resident.full(read(resident))) for read in readers]
     return [resident.full(read(resident))[lanes] for read in readers]
 
 
 def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) -> None:
-    """Writes a register in the lanes of whole warps."""
+    """Writes ``bits``, one value per lane of ``lanes``, to register ``name``; other lanes keep their values.
+
+    ``lanes`` must be all lanes of the active warps.
+    """
     if resident.is_full:
         resident.write(name, bits)
     else:
@@ -94,7 +105,11 @@ def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) 
 
 
 def load_matrices(operands: Operands) -> Step:
-    """Decodes ldmatrix: loads 8x8 matrices of 16 bits; lanes 0 to 8 * count - 1 hold the rows' addresses."""
+    """Decodes PTX ``ldmatrix``: returns the step that loads 1, 2 or 4 matrices of 8x8 b16 elements per warp.
+
+    The addresses of the matrices' rows are in lanes 0 to 8 * count - 1 of the warp. Only .m8n8 with .b16 is
+    simulated.
+    """
     count, is_transposed, is_generic = _matrix_words(operands)
     address, targets = shared_address(operands, 1, is_generic), operands.names(0)
     if len(targets) != count:
@@ -112,7 +127,10 @@ def load_matrices(operands: Operands) -> Step:
 
 
 def store_matrices(operands: Operands) -> Step:
-    """Decodes stmatrix: stores 8x8 matrices of 16 bits, the inverse of ldmatrix."""
+    """Decodes PTX ``stmatrix``: returns the step that stores 1, 2 or 4 matrices of 8x8 b16 elements per warp.
+
+    The inverse of ldmatrix: the addresses of the matrices' rows are in lanes 0 to 8 * count - 1 of the warp.
+    """
     count, is_transposed, is_generic = _matrix_words(operands)
     address, sources = shared_address(operands, 0, is_generic), fragment(operands, 1, count)
 

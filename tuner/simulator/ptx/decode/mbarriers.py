@@ -16,7 +16,11 @@ ONE, NOTHING = np.ones(1, np.uint32), np.zeros(1, np.uint32)
 
 
 def mbarrier(operands: Operands) -> Step:
-    """Decodes mbarrier.init, inval, arrive and expect_tx, which do not wait."""
+    """Decodes PTX mbarrier.init, inval, arrive and expect_tx, none of which waits: returns the step.
+
+    arrive returns the number of the phase as its state token; inval has no effect. Raises
+    UnsupportedInstruction for other operations, such as arrive_drop.
+    """
     modifiers = operands.modifiers
     modifiers.type("b64")
     kind = modifiers.need(("init", "inval", "arrive", "expect_tx"), "an operation")
@@ -81,7 +85,12 @@ def _zeros(_resident: ResidentBlocks) -> Array:
 
 
 def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes try_wait and test_wait: threads block until their phase completes, so that no test fails."""
+    """Decodes mbarrier.try_wait and test_wait: returns the terminator, which blocks until a phase completes.
+
+    The test is repeated until it succeeds, so that a kernel never sees False. ``_labels`` is unused. The
+    terminator is called with (states of the threads, mask of the lanes, number of the basic block that
+    follows).
+    """
     modifiers = operands.modifiers
     modifiers.type("b64")
     modifiers.need(("try_wait", "test_wait"), "an operation")

@@ -1,4 +1,4 @@
-"""The modifiers of an opcode; decoders consume these one by one, and a remaining modifier is unsupported."""
+"""The modifiers of an opcode; decoders consume them one by one, and a remaining modifier is unsupported."""
 
 from collections.abc import Iterable
 
@@ -16,14 +16,17 @@ HINTS = (
 
 
 class Modifiers:
-    """The modifiers of an opcode that are not consumed yet."""
+    """The modifiers of an opcode, such as ``global`` and ``f32`` of ld.global.f32, that are not consumed yet.
+
+    A decoder consumes the modifiers that it knows; ``finish`` rejects the rest.
+    """
 
     def __init__(self, instruction: Instruction) -> None:
         self._instruction = instruction
         self._left = list(instruction.parts[1:])
 
     def take(self, *names: str) -> str | None:
-        """Consumes and returns the first of ``names`` that is present; None where none is present."""
+        """Consumes and returns the first of ``names`` that the opcode still has; None where it has none."""
         for name in names:
             if name in self._left:
                 self._left.remove(name)
@@ -31,14 +34,15 @@ class Modifiers:
         return None
 
     def has(self, *names: str) -> bool:
-        """Consumes all of ``names`` that are present; returns whether any was present."""
+        """Consumes every modifier of ``names`` that the opcode still has; returns whether there was any."""
         taken = [self.take(name) for name in names]
         return any(taken)
 
     def need(self, names: Iterable[str], what: str) -> str:
-        """Consumes and returns one of ``names``; ``what`` describes the modifier in the error.
+        """Consumes and returns the first of ``names`` that the opcode still has.
 
-        Raises UnsupportedInstruction where none is present.
+        Raises UnsupportedInstruction where it has none of them; ``what`` names the missing modifier in the
+        message, for example "a rounding".
         """
         found = self.take(*names)
         if found is None:
@@ -46,9 +50,10 @@ class Modifiers:
         return found
 
     def type(self, *allowed: str) -> PtxType:
-        """Consumes the last modifier, which must be a type, and one of ``allowed`` if given.
+        """Consumes the last modifier, which must be a type such as ``f32``, and returns the type.
 
-        Raises UnsupportedInstruction for another modifier.
+        Raises UnsupportedInstruction where the last modifier is no type, or not one of ``allowed`` (empty:
+        any type).
         """
         if not self._left or self._left[-1] not in TYPES:
             raise unsupported(self._instruction, f".{self._left[-1]}" if self._left else "it without a type")
@@ -58,18 +63,26 @@ class Modifiers:
         return TYPES[name]
 
     def vector(self) -> int:
-        """Consumes .v2, .v4 or .v8; returns the number of elements, 1 by default."""
+        """Consumes .v2, .v4 or .v8, if present; returns the vector's number of elements, by default 1."""
         return int((self.take("v2", "v4", "v8") or "v1")[1:])
 
     def space(self) -> str:
-        """Consumes a state space and returns its name; "generic" where none is given, "global" for .const."""
+        """Consumes the state space, such as .shared or .shared::cta, and returns its name, here "shared".
+
+        Returns "generic" where no state space is given, and "global" for .const, as constants are in global
+        memory.
+        """
         for name in ("global", "shared", "local", "param", "const"):
             if self.has(name, f"{name}::cta", f"{name}::cluster", f"{name}::entry"):
                 return "global" if name == "const" else name
         return "generic"
 
     def take_memory_order(self) -> bool:
-        """Consumes ordering, scope and cache modifiers; returns whether the operation is strong."""
+        """Consumes ordering, scope and cache modifiers; returns whether the operation is strong.
+
+        Strong: .volatile, .relaxed, .acquire, .release, .acq_rel or .mmio. PTX ISA, "Memory Consistency
+        Model".
+        """
         is_strong = self.has("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
         is_weak = self.has("weak")
         self.has(*SCOPES)
@@ -78,10 +91,10 @@ class Modifiers:
         return is_strong and not is_weak
 
     def finish(self) -> None:
-        """Raises UnsupportedInstruction where a modifier was not consumed."""
+        """Raises UnsupportedInstruction where a modifier of the opcode was not consumed."""
         if self._left:
             raise self.unknown(f".{self._left[0]}")
 
     def unknown(self, construct: str) -> UnsupportedInstruction:
-        """Returns the error for a construct that is not simulated."""
+        """Returns, without raising, the UnsupportedInstruction whose message names ``construct``, a text."""
         return unsupported(self._instruction, construct)

@@ -11,7 +11,10 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def move(operands: Operands) -> Step:
-    """Decodes mov, with packing and unpacking of vector operands."""
+    """Decodes PTX ``mov``: returns the step that copies a register, a constant or the address of a variable.
+
+    A vector operand such as {%r1, %r2} is packed into one register, or unpacked from one register.
+    """
     type_ = operands.modifiers.type()
     operands.need(2)
     if isinstance(operands.operand(0), Vector):

@@ -1,4 +1,7 @@
-"""Operands of an instruction as functions: readers return values in all lanes, writers set registers."""
+"""Operands of an instruction as functions: readers return values of lanes, writers set registers.
+
+A reader returns an array with one value per lane, or with a single value for all lanes.
+"""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -33,7 +36,11 @@ U16, U32, S32, U64 = TYPES["u16"], TYPES["u32"], TYPES["s32"], TYPES["u64"]
 
 
 class Operands:
-    """The operands and modifiers of an instruction during decoding."""
+    """The operands and modifiers of an instruction during decoding, converted to functions on request.
+
+    A reader returns an operand's values in the lanes of resident blocks; a writer sets a register of the
+    active lanes. Positions of operands count from 0; the destination comes first.
+    """
 
     def __init__(self, instruction: Instruction, layout: Layout, symbols: dict[str, int]) -> None:
         self.instruction = instruction
@@ -50,49 +57,71 @@ class Operands:
             raise self.unsupported(f"it with {len(self)} operands")
 
     def operand(self, number: int) -> Operand:
-        """Returns an operand by position. Raises UnsupportedInstruction where there are fewer operands."""
+        """Returns the operand at position ``number``, from 0.
+
+        Raises UnsupportedInstruction where there are fewer.
+        """
         if number >= len(self):
             raise self.unsupported(f"it with {len(self)} operands")
         return self.instruction.operands[number]
 
     def source(self, number: int, type_: PtxType) -> Reader:
-        """Returns the reader of the operand at a position, as values of a type."""
+        """Returns a function that reads the operand at position ``number``, from 0, as values of ``type_``.
+
+        Raises UnsupportedInstruction for a missing operand, or one that has no such values.
+        """
         return self.reader(self.operand(number), type_)
 
     def destination(self, number: int, type_: PtxType) -> Writer:
-        """Returns the writer of the register operand at a position, for values of a type."""
+        """Returns a function that writes values of ``type_`` to the register at position ``number``, from 0.
+
+        Raises UnsupportedInstruction for a missing operand, or one that is no register for such values.
+        """
         return self.writer(self.operand(number), type_)
 
     def items(self, number: int) -> tuple[Operand, ...]:
-        """Returns the elements of a vector operand; a tuple of the operand itself for a scalar."""
+        """Returns the elements of the vector operand at position ``number``, from 0; a scalar has one."""
         operand = self.operand(number)
         return operand.items if isinstance(operand, Vector) else (operand,)
 
     def names(self, number: int) -> tuple[str, ...]:
-        """Returns the register names of a vector operand."""
+        """Returns the register names of the vector operand at position ``number``, from 0; of a scalar, one.
+
+        Raises UnsupportedInstruction for an element that is no declared register.
+        """
         return tuple(self.register(item) for item in self.items(number))
 
     def register(self, operand: Operand) -> str:
-        """Returns the name of a register operand. Raises UnsupportedInstruction for another operand."""
+        """Returns the name of a register operand.
+
+        Raises UnsupportedInstruction where it is no declared register.
+        """
         if not isinstance(operand, Register):
             raise self.unsupported("an operand that is no register there")
         self.width(operand.name)
         return operand.name
 
     def pair(self, number: int) -> tuple[Operand, Operand | None]:
-        """Returns the two destinations of ``a|b``; (a, None) for a single destination."""
+        """Returns (a, b) for the operand ``a|b`` at position ``number``, from 0; (a, None) for a lone a."""
         operand = self.operand(number)
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 
     def constant(self, number: int) -> int:
-        """Returns the bits of a constant operand. Raises UnsupportedInstruction for another operand."""
+        """Returns the integer constant at position ``number``, from 0; for a float, its IEEE 754 bits.
+
+        Raises UnsupportedInstruction for an operand that is no constant.
+        """
         operand = self.operand(number)
         if not isinstance(operand, Immediate):
             raise self.unsupported("an operand that is no number there")
         return operand.bits
 
     def width(self, name: str) -> "np.dtype[np.generic]":
-        """Returns the unsigned type of a register's width. Raises UnsupportedInstruction if undeclared."""
+        """Returns the numpy type of the bits of register ``name``: unsigned, or bool for a predicate.
+
+        uint64 for the name "_", which discards a result. Raises UnsupportedInstruction for an undeclared
+        register.
+        """
         if name == "_":
             return UNSIGNED[8]
         width = self._layout.width(name)
@@ -101,7 +130,11 @@ class Operands:
         return width
 
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
-        """Returns the reader of an operand, as values of a type. Raises UnsupportedInstruction."""
+        """Returns a function that reads ``operand`` as values of ``type_`` in the lanes of resident blocks.
+
+        Raises UnsupportedInstruction for a vector, an address, an undeclared name, or a register of another
+        width.
+        """
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
                 return lambda resident: read_bits(
@@ -145,7 +178,11 @@ class Operands:
         return np.array([bits & ((1 << 8 * type_.bytes) - 1)], type_.raw)
 
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
-        """Returns the writer of a register operand, for values of a type. Raises UnsupportedInstruction."""
+        """Returns a function that writes values of ``type_`` to the register ``operand`` in the active lanes.
+
+        Raises UnsupportedInstruction where the operand is no register, or its register is narrower than the
+        type.
+        """
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is no register")
         name, width = operand.name, self.width(operand.name)
@@ -160,14 +197,18 @@ class Operands:
         return lambda resident, values: resident.write(name, write_bits(values, type_, width))
 
     def address(self, number: int) -> Reader:
-        """Returns the reader of the address operand at a position: int64, in its state space."""
+        """Returns a function that reads the address, such as [%rd1 + 16], at position ``number``, from 0.
+
+        The function returns int64 addresses, in the instruction's state space. Raises UnsupportedInstruction
+        for an operand that is no address.
+        """
         operand = self.operand(number)
         if not isinstance(operand, Address):
             raise self.unsupported("an operand that is no address there")
         return self.address_reader(operand)
 
     def address_reader(self, operand: Address) -> Reader:
-        """Returns the reader of an address operand: int64, base plus offset."""
+        """Returns a function that reads an address operand: base plus offset, in bytes, as int64."""
         offset = operand.offset
         match operand.base:
             case Register(name):
@@ -180,13 +221,16 @@ class Operands:
         return lambda _resident: address
 
     def address_of(self, name: str) -> int:
-        """Returns the address of a variable or parameter in its state space."""
+        """Returns the address of the variable or parameter ``name`` in its state space.
+
+        Raises UnsupportedInstruction for an undeclared name.
+        """
         if name not in self._symbols:
             raise self.unsupported(f"the name {name.split('#')[0]}, which is not declared")
         return self._symbols[name]
 
     def unsupported(self, construct: str) -> UnsupportedInstruction:
-        """Returns the error for a construct that is not simulated."""
+        """Returns, without raising, an UnsupportedInstruction whose message names ``construct``, a text."""
         return unsupported(self.instruction, construct)
 
 

@@ -1,4 +1,4 @@
-"""Decodes a kernel: converts every basic block to functions that the engine calls."""
+"""Decodes a kernel: converts each basic block to functions that the engine calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +50,10 @@ ENDINGS = {**TERMINATORS, "mbarrier": mbarriers.wait}
 
 @dataclass(frozen=True)
 class Ending:
-    """The last instruction of a basic block, with its guard and its terminator."""
+    """The last instruction of a basic block where it branches, waits or ends threads.
+
+    ``guard`` reads its predicate, and ``terminator`` moves the lanes for which the predicate holds.
+    """
 
     instruction: Instruction
     guard: Guarded
@@ -59,7 +62,11 @@ class Ending:
 
 @dataclass(frozen=True)
 class DecodedBlock:
-    """A basic block: its steps and its ending; ``ending`` None: control falls through to ``following``."""
+    """A decoded basic block: a step per instruction, and the ending, if its last instruction ends it.
+
+    ``ending`` None: control falls through to the basic block with the number ``following``; None: threads
+    end.
+    """
 
     steps: tuple[tuple[Instruction, Step], ...]
     ending: Ending | None
@@ -67,14 +74,16 @@ class DecodedBlock:
 
     @property
     def length(self) -> int:
-        """Returns the number of instructions of the block."""
+        """Returns the number of PTX instructions of the basic block, its last one included."""
         return len(self.steps) + (self.ending is not None)
 
 
 def decode(layout: Layout, symbols: dict[str, int]) -> tuple[DecodedBlock, ...]:
-    """Decodes a kernel. Raises UnsupportedInstruction for the first instruction that is not simulated.
+    """Returns the decoded basic blocks of a kernel, the entry first; unreachable blocks are left out.
 
-    ``symbols`` maps variables and parameters to addresses in their state spaces.
+    ``symbols`` maps variables and parameters to addresses in their state spaces. Raises
+    UnsupportedInstruction for an instruction that is not simulated, SimulationError for a branch to an
+    unknown label.
     """
     flow = flow_of(layout.kernel)
     return tuple(_decoded(block, layout, symbols, flow.labels) for block in flow.blocks)

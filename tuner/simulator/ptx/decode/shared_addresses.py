@@ -13,7 +13,11 @@ SharedReader: TypeAlias = Callable[[ResidentBlocks, Indices], Indices]  # lanes 
 
 
 def shared_address(operands: Operands, number: int, is_generic: bool) -> SharedReader:
-    """Returns the reader of a shared address; reading another generic address raises Fault."""
+    """Returns a function (resident blocks, lanes) -> shared addresses of the operand at position ``number``.
+
+    With ``is_generic`` the operand holds generic addresses, which the function converts; it raises Fault for
+    one that is not in shared memory. Raises UnsupportedInstruction for an operand that is no address.
+    """
     address = operands.address(number)
 
     def read(resident: ResidentBlocks, lanes: Indices) -> Indices:

@@ -8,7 +8,11 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
-    """Returns the step ``d = f(a)``, all operands of one type."""
+    """Returns the step for ``d = function(a)``, both of ``type_``: operands 0 and 1 of an instruction.
+
+    ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another number of
+    operands.
+    """
     operands.need(2)
     write, a = operands.destination(0, type_), operands.source(1, type_)
 
@@ -19,7 +23,11 @@ def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]
 
 
 def binary(operands: Operands, type_: PtxType, function: Callable[[Array, Array], Array]) -> Step:
-    """Returns the step ``d = f(a, b)``, all operands of one type."""
+    """Returns the step for ``d = function(a, b)``, all of ``type_``: operands 0 to 2 of an instruction.
+
+    ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another number of
+    operands.
+    """
     return binary_of(operands, type_, (type_, type_), function)
 
 
@@ -29,7 +37,11 @@ def binary_of(
     sources: tuple[PtxType, PtxType],
     function: Callable[[Array, Array], Array],
 ) -> Step:
-    """Returns the step ``d = f(a, b)`` with operands of different types."""
+    """Returns the step for ``d = function(a, b)``: operands 0 to 2 of an instruction.
+
+    ``result`` is the type of d, ``sources`` the types of a and b. ``function`` gets and returns arrays of
+    values. Raises UnsupportedInstruction for another number of operands.
+    """
     operands.need(3)
     write = operands.destination(0, result)
     a, b = operands.source(1, sources[0]), operands.source(2, sources[1])
@@ -41,7 +53,11 @@ def binary_of(
 
 
 def ternary(operands: Operands, type_: PtxType, function: Callable[[Array, Array, Array], Array]) -> Step:
-    """Returns the step ``d = f(a, b, c)``, all operands of one type."""
+    """Returns the step for ``d = function(a, b, c)``, all of ``type_``: operands 0 to 3 of an instruction.
+
+    ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another number of
+    operands.
+    """
     return ternary_of(operands, type_, (type_, type_, type_), function)
 
 
@@ -51,7 +67,11 @@ def ternary_of(
     sources: tuple[PtxType, PtxType, PtxType],
     function: Callable[[Array, Array, Array], Array],
 ) -> Step:
-    """Returns the step ``d = f(a, b, c)`` with operands of different types."""
+    """Returns the step for ``d = function(a, b, c)``: operands 0 to 3 of an instruction.
+
+    ``result`` is the type of d, ``sources`` the types of a, b and c. ``function`` gets and returns arrays of
+    values. Raises UnsupportedInstruction for another number of operands.
+    """
     operands.need(4)
     write = operands.destination(0, result)
     a, b, c = (operands.source(number, type_) for number, type_ in enumerate(sources, 1))

@@ -22,10 +22,10 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def members(resident: ResidentBlocks, mask: Array) -> Bools:
-    """Returns the active lanes of the member masks: [warp, lane].
+    """Returns the active lanes that the member mask names, as bool [warp, lane of the warp].
 
-    Raises Fault where a member is neither active nor exited, or an active lane is not a member of its own
-    mask.
+    ``mask`` holds each lane's 32-bit member mask of a .sync instruction. Raises Fault where a named lane is
+    neither active nor exited, or an active lane is not in the mask that it gives.
     """
     active = resident.mask.reshape(-1, WARP_LANES)
     named = (resident.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
@@ -43,7 +43,11 @@ def members(resident: ResidentBlocks, mask: Array) -> Bools:
 
 
 def shuffle(operands: Operands) -> Step:
-    """Decodes shfl.sync; a read from an inactive lane, which is undefined, returns NaN."""
+    """Decodes PTX shfl.sync up, down, bfly and idx: returns the step that copies values between lanes.
+
+    A second destination gets whether the source lane was in range. Reading an inactive lane, which is
+    undefined, gives NaN (all ones).
+    """
     modifiers = operands.modifiers
     type_ = modifiers.type("b32")
     modifiers.need(("sync",), "a member mask")
@@ -91,7 +95,10 @@ def _shuffle_sources(mode: str, amount: Array, bound: Array) -> tuple[Array, Arr
 
 
 def vote(operands: Operands) -> Step:
-    """Decodes vote.sync: all, any, uni, ballot."""
+    """Decodes PTX vote.sync all, any, uni and ballot: returns the step that combines a warp's predicates.
+
+    The result is a predicate; for ballot, a 32-bit mask of the member lanes whose predicate is True.
+    """
     modifiers = operands.modifiers
     modifiers.need(("sync",), "a member mask")
     kind = modifiers.need(("all", "any", "uni", "ballot"), "a mode")
@@ -123,14 +130,17 @@ def _write_warps(resident: ResidentBlocks, write: Writer, values: Array) -> None
 
 
 def active_mask(operands: Operands) -> Step:
-    """Decodes activemask: the mask of active lanes of each warp."""
+    """Decodes PTX ``activemask``: returns the step that writes the 32-bit mask of the warp's active lanes."""
     operands.modifiers.type("b32")
     write = operands.destination(0, U32)
     return lambda resident: _write_warps(resident, write, _ballot(resident.mask.reshape(-1, WARP_LANES)))
 
 
 def reduce_warp(operands: Operands) -> Step:
-    """Decodes redux.sync: an integer reduction over the member lanes."""
+    """Decodes PTX ``redux.sync``: returns the step that reduces 32-bit integers over a warp's member lanes.
+
+    Operations: add, min, max, and, or, xor. Every active lane gets the result.
+    """
     modifiers = operands.modifiers
     type_ = modifiers.type("u32", "s32", "b32")
     modifiers.need(("sync",), "a member mask")
@@ -153,7 +163,11 @@ def reduce_warp(operands: Operands) -> Step:
 
 
 def elect(operands: Operands) -> Step:
-    """Decodes elect.sync: elects the lowest member lane."""
+    """Decodes PTX ``elect.sync``: returns the step that elects the lowest member lane of each warp.
+
+    The first destination gets the number of this lane, the second one a predicate that is True in this lane
+    only.
+    """
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(2)
     first, second = operands.pair(0)
@@ -171,14 +185,20 @@ def elect(operands: Operands) -> Step:
 
 
 def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
-    """Joins the vector clocks of the member lanes of each warp: bar.warp.sync."""
+    """Orders memory accesses among each warp's member lanes, as bar.warp.sync: joins their vector clocks.
+
+    ``mask`` holds each lane's 32-bit member mask. Raises Fault as ``members`` does.
+    """
     here = members(resident, mask)
     for warp in np.flatnonzero(here.any(axis=1)):
         resident.watch.clocks.join(warp * WARP_LANES + np.flatnonzero(here[warp]))
 
 
 def warp_barrier(operands: Operands) -> Step:
-    """Decodes bar.warp.sync, which also orders memory accesses among its member lanes."""
+    """Decodes PTX ``bar.warp.sync``: returns the step that orders memory accesses among the member lanes.
+
+    The step raises Fault where a member lane is not active.
+    """
     operands.modifiers.need(("warp",), "a warp")
     operands.modifiers.need(("sync",), "a member mask")
     operands.need(1)

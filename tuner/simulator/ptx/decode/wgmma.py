@@ -21,7 +21,11 @@ REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 
 
 def wgmma(operands: Operands) -> Step:
-    """Decodes wgmma.fence, mma_async, commit_group and wait_group."""
+    """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group: returns the step for active warpgroups.
+
+    The step raises Fault for a partially active warpgroup. Raises UnsupportedInstruction for types or shapes
+    that are not simulated.
+    """
     modifiers = operands.modifiers
     kind = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
     for word in ("sync", "aligned"):
@@ -38,7 +42,11 @@ def wgmma(operands: Operands) -> Step:
 
 @dataclass(frozen=True)
 class MmaAsync:
-    """Types, shape, flags of wgmma.mma_async: D [64, n] = sign * A [64, k] B [k, n], plus D with scale-d."""
+    """The types, shape and flags of a wgmma.mma_async instruction, as decoded.
+
+    The instruction computes D [64, n] = sign * A [64, k] B [k, n], plus the old D if the operand scale-d is
+    True.
+    """
 
     kinds: tuple[str, str]  # types of A and B
     result: str  # type of D
@@ -52,7 +60,7 @@ class MmaAsync:
 
     @property
     def item_bytes(self) -> int:
-        """Returns the size of an element of A and B in bytes."""
+        """Returns the size of an element of A and of B, which is the same, in bytes."""
         return 4 // ELEMENTS[self.kinds[0]]
 
 
@@ -182,7 +190,11 @@ def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched,
 
 
 def set_registers(operands: Operands) -> Step:
-    """Decodes setmaxnreg: sets the registers per thread of a warpgroup."""
+    """Decodes PTX ``setmaxnreg`` inc and dec: returns the step that sets a warpgroup's registers per thread.
+
+    The step raises Fault where a block then needs more registers than a multiprocessor has. Raises
+    UnsupportedInstruction for a count that is no multiple of 8 from 24 to 256.
+    """
     modifiers = operands.modifiers
     modifiers.type("u32")
     modifiers.need(("inc", "dec"), "a direction")

@@ -27,7 +27,10 @@ RESULT_REGISTERS = {"f16": 4, "f32": 8}
 
 
 def load_tile(operands: Operands) -> Step:
-    """Decodes wmma.load of A, B or C."""
+    """Decodes PTX wmma.load: returns the step that loads a 16x16 matrix A, B or C into a warp's registers.
+
+    Only m16n16k16 is simulated: A and B of f16, C of f16 or f32. Other forms raise UnsupportedInstruction.
+    """
     which = operands.modifiers.need(("a", "b", "c"), "a matrix")
     kind, layout, space = _text(operands, "load")
     if which != "c" and kind != "f16":
@@ -52,7 +55,10 @@ def load_tile(operands: Operands) -> Step:
 
 
 def store_tile(operands: Operands) -> Step:
-    """Decodes wmma.store of D."""
+    """Decodes PTX ``wmma.store``: returns the step that stores a 16x16 matrix D from registers of a warp.
+
+    Only m16n16k16 with D of f16 or f32 is simulated. Other forms raise UnsupportedInstruction.
+    """
     operands.modifiers.need(("d",), "a matrix")
     kind, layout, space = _text(operands, "store")
     sources = fragment(operands, 1, RESULT_REGISTERS[kind])
@@ -68,7 +74,11 @@ def store_tile(operands: Operands) -> Step:
 
 
 def multiply_tiles(operands: Operands) -> Step:
-    """Decodes wmma.mma: D = A B + C, exact products summed in float64 and rounded once."""
+    """Decodes PTX ``wmma.mma``: returns the step that computes D = A B + C per warp, for 16x16 matrices.
+
+    Exact products of f16 are summed in float64 and rounded once to f16 or f32. Other types raise
+    UnsupportedInstruction.
+    """
     modifiers = operands.modifiers
     for word in ("mma", "sync", "aligned", SHAPE):
         modifiers.need((word,), "it")
@@ -153,7 +163,7 @@ TILES: dict[str, Callable[[Operands], Step]] = {
 
 
 def wmma(operands: Operands) -> Step:
-    """Decodes wmma; the first modifier selects load, store or mma."""
+    """Decodes PTX wmma.load, wmma.store and wmma.mma: returns the step that loads, stores or multiplies."""
     return TILES[operands.instruction.parts[1]](operands)
 
 
