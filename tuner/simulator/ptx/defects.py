@@ -8,7 +8,10 @@ from tuner.simulator.ptx.instruction import Instruction
 
 
 class Defect(enum.Enum):
-    """A kind of defect in a kernel or its launch."""
+    """A kind of defect: a fault, which ends the simulation, or a hazard, which is collected while it goes on.
+
+    Faults are for example OUT_OF_BOUNDS and DEADLOCK, hazards SHARED_RACE and UNFINISHED.
+    """
 
     # Faults: end the simulation with a SimulationError.
     SYNTAX = "syntax"
@@ -40,7 +43,11 @@ BENIGN = (Defect.SAME_VALUE, Defect.LATE_ACCUMULATOR)
 
 @dataclass(frozen=True)
 class Hazard:
-    """An unordered or undefined access of one kind at one instruction: the first example, and the count."""
+    """All hazards of one kind at one instruction of a launch: their number, and the first one as an example.
+
+    A hazard is an unordered or undefined access, or an asynchronous operation that no thread waited for. One
+    that is found at the end of the kernel has line 0.
+    """
 
     kind: Defect
     line: int  # of the PTX
@@ -53,7 +60,7 @@ class Hazard:
 
 
 class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
-    """A defect raised by an instruction's step; the engine converts it to a SimulationError (see ``at``)."""
+    """A defect at the instruction that executes; the engine converts it to a SimulationError (see ``at``)."""
 
     def __init__(self, kind: Defect, reason: str) -> None:
         super().__init__(reason)
@@ -62,7 +69,10 @@ class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
 
 
 class SimulationError(TunerError):
-    """A kernel without a defined result; ``line`` is 0 where no single instruction is the cause."""
+    """Raised for PTX that has no defined result or cannot be parsed; ``kind`` holds the defect.
+
+    ``line`` is the line of the PTX text, 0 where no single instruction is the cause.
+    """
 
     def __init__(self, kind: Defect, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -76,17 +86,20 @@ class SimulationError(TunerError):
 
 
 class UnsupportedInstruction(SimulationError):  # noqa: N818 - named after what is found
-    """An instruction, or a combination of modifiers, that the simulator does not implement."""
+    """Raised for an instruction, or a combination of modifiers, that the simulator does not implement."""
 
 
 def at(instruction: Instruction, fault: Fault) -> SimulationError:
-    """Returns the SimulationError for a fault at an instruction."""
+    """Returns, without raising, the SimulationError for ``fault``, with ``instruction`` and its line."""
     line = instruction.line
     reason = f"line {line}: {instruction.short_text}: {fault.kind.value}: {fault.reason}"
     return SimulationError(fault.kind, line, reason)
 
 
 def unsupported(instruction: Instruction, construct: str) -> UnsupportedInstruction:
-    """Returns the error for an instruction with a ``construct`` that the simulator does not implement."""
+    """Returns, without raising, the UnsupportedInstruction for ``instruction``.
+
+    ``construct`` is the text for what the simulator does not implement, such as "the instruction tex".
+    """
     reason = f"line {instruction.line}: {instruction.short_text}: the simulator does not know {construct}"
     return UnsupportedInstruction(Defect.UNSUPPORTED, instruction.line, reason)

@@ -33,7 +33,7 @@ FLOAT8: dict[str, "np.dtype[Any]"] = {  # e4m3 has no infinity; its one NaN of e
 
 @dataclass(frozen=True)
 class PtxType:
-    """A fundamental or packed type of PTX."""
+    """A type of PTX, such as f32, or packed such as f16x2, with the numpy type of its elements."""
 
     name: str
     dtype: "np.dtype[Any]"  # of one element
@@ -41,27 +41,30 @@ class PtxType:
 
     @property
     def bytes(self) -> int:
-        """Returns the size of the whole value in bytes, all elements included."""
+        """Returns the size of a value in bytes; all elements of a packed type count."""
         return self.dtype.itemsize * self.elements
 
     @property
     def is_float(self) -> bool:
-        """Returns whether an element is a floating-point number."""
+        """Returns whether an element is a floating-point number.
+
+        False for tf32, whose values are held as bits (uint32).
+        """
         return self.dtype.kind == "f" or self.dtype in (BFLOAT16, *FLOAT8.values())
 
     @property
     def is_signed(self) -> bool:
-        """Returns whether an element is a signed integer."""
+        """Returns whether an element is a signed integer; False for floating-point types."""
         return self.dtype.kind == "i"
 
     @property
     def bits(self) -> int:
-        """Returns the size of an element in bits."""
+        """Returns the size of one element in bits; 16 for f16x2."""
         return 8 * self.dtype.itemsize
 
     @property
     def raw(self) -> "np.dtype[Any]":
-        """Returns the unsigned numpy type of the size of the whole value."""
+        """Returns numpy's unsigned integer type of the size of a value; uint32 for f32 and for f16x2."""
         return UNSIGNED[self.bytes]
 
 
@@ -81,7 +84,11 @@ TYPES = _types()
 
 
 def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
-    """Returns the bits of a register as values of a type; packed elements are adjacent: [lane * elements]."""
+    """Returns ``bits``, a register's unsigned integers per lane, as an array of values of ``type_``.
+
+    Of a wider register the low bits are read. Elements of a packed type are adjacent: [lane * elements].
+    ``bits`` may hold a single value for all ``lanes`` lanes. Predicates stay unchanged.
+    """
     if type_.dtype == BOOL:
         return bits
     if bits.dtype.itemsize > type_.bytes:
@@ -92,7 +99,10 @@ def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
 
 
 def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Array:
-    """Returns values as the bits of a register; sign- or zero-extended where the register is wider."""
+    """Returns ``values`` of ``type_`` as a register's bits, an array of the numpy type ``register``.
+
+    In a wider register, signed values are sign-extended and others zero-extended. Predicates stay unchanged.
+    """
     if register == BOOL:
         return values
     bits = np.ascontiguousarray(values).view(type_.raw) if type_.elements > 1 else values.view(type_.raw)

@@ -17,18 +17,18 @@ STEPS_LIMIT = 20_000_000  # basic blocks that resident thread blocks may execute
 
 @dataclass
 class ExecutionCounts:
-    """Counts of what a launch executed."""
+    """Counts of what a launch executed; an instruction counts once for each warp that executes it."""
 
     instructions: int = 0  # warp-level instructions
 
 
 class Engine:
-    """Schedules the threads of resident thread blocks.
+    """Executes the threads of resident thread blocks, one basic block of some lanes at a time.
 
     Without a random generator, all lanes at the lowest basic block in reverse post-order run together, so
     that diverged lanes reconverge where their paths meet: the thread frontiers of Diamos et al. (MICRO 2011).
-    With a random generator, a random warp runs up to its next branch, and one block of each cluster may run
-    ahead of the others.
+    With a random generator, a random warp (of kernels with wgmma, warpgroup) runs a basic block, and one
+    block of each cluster may run ahead of the others.
     """
 
     def __init__(
@@ -50,9 +50,11 @@ class Engine:
         self._is_ahead = self._blocks_ahead()
 
     def run(self, instructions: int | None = None) -> None:
-        """Executes until all threads have ended. Raises SimulationError where no result is defined.
+        """Executes until all threads have ended, then reports asynchronous operations never waited for.
 
-        With ``instructions``, stops after about this many instructions, each counted once for all its lanes.
+        With ``instructions``, stops after about this many instructions, each counted once for all lanes that
+        run together, and reports nothing. Raises SimulationError for a fault of an instruction, a deadlock or
+        an endless loop.
         """
         for _ in range(STEPS_LIMIT):
             if instructions is not None and self._resident.time >= instructions:

@@ -15,18 +15,21 @@ Index3: TypeAlias = tuple[int, int, int]  # x, y, z
 
 
 def linear(index: Index3, extent: Index3) -> int:
-    """Returns the linear number of an index; x varies fastest."""
+    """Returns the linear number of the index (x, y, z) in a grid of ``extent``; x varies fastest."""
     return index[0] + extent[0] * (index[1] + extent[1] * index[2])
 
 
 def unravel(number: int, extent: Index3) -> Index3:
-    """Returns the index of a linear number, the inverse of ``linear``."""
+    """Returns the index (x, y, z) with a linear number in a grid of ``extent``: the inverse of ``linear``."""
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Resident thread blocks of a grid in sequence, each padded with inactive lanes to whole warps."""
+    """The thread blocks of a grid that are simulated together, and the thread and block of each lane.
+
+    A lane executes a thread. The lanes of a block are adjacent, and inactive lanes pad them to whole warps.
+    """
 
     grid: Index3  # blocks
     block: Index3  # threads
@@ -54,7 +57,7 @@ class Geometry:
 
     @property
     def warps(self) -> int:
-        """Returns the number of warps of one block."""
+        """Returns the number of warps of one thread block, a partial warp included."""
         return self.block_lanes // WARP_LANES
 
     @property
@@ -64,7 +67,7 @@ class Geometry:
 
     @property
     def cluster_lanes(self) -> int:
-        """Returns the number of lanes of one cluster."""
+        """Returns the number of lanes of one cluster, padding lanes included."""
         return self.block_lanes * self.cluster_blocks
 
     @property
@@ -73,24 +76,28 @@ class Geometry:
         return self.cluster_lanes // WARP_LANES
 
     def first_of_cluster(self, block_index: Indices) -> Indices:
-        """Returns per block index the index of the first block of the same cluster."""
+        """Returns, for each index into ``blocks``, the index of the first block of the same cluster."""
         return block_index // self.cluster_blocks * self.cluster_blocks
 
     def lanes_of_cluster(self, number: int) -> slice:
-        """Returns the lanes of a cluster by its number among the resident clusters."""
+        """Returns the lane indices, as a slice, of the cluster ``number`` among the simulated clusters."""
         return slice(number * self.cluster_lanes, (number + 1) * self.cluster_lanes)
 
     def lanes_of(self, block_index: int) -> slice:
-        """Returns the lanes of a block by its index into ``blocks``."""
+        """Returns the lane indices, as a slice, of the thread block at an index into ``blocks``."""
         return slice(block_index * self.block_lanes, (block_index + 1) * self.block_lanes)
 
     def who(self, lane: int) -> str:
-        """Returns the thread and block of a lane as text for messages."""
+        """Returns the thread and block of a lane as text: "thread (3, 0, 0) of block (1, 0, 0)"."""
         block = unravel(self.blocks[int(self.block_index[lane])], self.grid)
         return f"thread {unravel(int(self.thread[lane]), self.block)} of block {block}"
 
     def special_registers(self) -> dict[str, Array]:
-        """Returns the values of the special registers in all lanes, by name. PTX ISA, "Special Registers"."""
+        """Returns the simulated special registers: name, such as "%tid.x" -> value per lane (uint32).
+
+        Included are indices and sizes of threads, warps, blocks, grid and clusters, and the lane masks;
+        clocks, %smid and %gridid are not. PTX ISA, "Special Registers".
+        """
         number = np.asarray(self.blocks)[self.block_index]
         lane = self.thread % WARP_LANES
         found: dict[str, Array] = {"%laneid": lane, "%warpid": self.thread // WARP_LANES}
@@ -117,7 +124,11 @@ class Geometry:
 
 
 def whole_clusters(blocks: Iterable[Index3], cluster: Index3) -> tuple[Index3, ...]:
-    """Returns all blocks of the clusters that contain ``blocks``, cluster by cluster, by rank."""
+    """Returns the indices (x, y, z) of all blocks of the clusters that contain one of ``blocks``.
+
+    ``cluster`` holds the blocks of a cluster along x, y and z. Blocks of one cluster are adjacent, ordered by
+    rank.
+    """
     width, height, depth = cluster
     corners = dict.fromkeys((x - x % width, y - y % height, z - z % depth) for x, y, z in blocks)
     within = [unravel(rank, cluster) for rank in range(math.prod(cluster))]

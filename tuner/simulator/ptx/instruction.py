@@ -8,14 +8,14 @@ TEXT_LIMIT = 120  # characters of an instruction in a message
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register or special register: ``%r1``, ``%tid.x``; the name ``_`` discards a result."""
+    """A register or special register operand: ``%r1``, ``%tid.x``; the name ``_`` discards a result."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A constant; ``bits`` of a floating-point constant are its IEEE 754 encoding."""
+    """A constant operand; ``bits`` is an integer's value, or a floating-point number's IEEE 754 encoding."""
 
     bits: int
     is_f32: bool = False
@@ -24,7 +24,7 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The name of a variable, a parameter or a label."""
+    """An operand that is the name of a variable, a parameter or a label."""
 
     name: str
 
@@ -38,7 +38,7 @@ class Negated:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two destinations: ``%p1|%p2``."""
+    """An operand of two destination registers: ``%p1|%p2``."""
 
     first: Register
     second: Register
@@ -65,7 +65,10 @@ Operand: TypeAlias = Register | Immediate | Symbol | Negated | Pair | Vector | A
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A guard predicate: ``@%p1`` or ``@!%p1``. PTX ISA, "Predicated Execution"."""
+    """A guard predicate, ``@%p1`` or ``@!%p1``: only lanes where it holds execute.
+
+    PTX ISA, "Predicated Execution".
+    """
 
     register: Register
     is_negated: bool
@@ -73,7 +76,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An instruction with its line in the PTX text."""
+    """An instruction of PTX, with its operands and its line in the text."""
 
     opcode: str  # "ld.global.v4.b32"
     operands: tuple[Operand, ...]
@@ -84,19 +87,23 @@ class Instruction:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Returns the opcode and its modifiers: ``("ld", "global", "v4", "b32")``."""
+        """Returns the opcode split at its dots, the modifiers last: ``("ld", "global", "v4", "b32")``."""
         return tuple(self.opcode.split("."))
 
     @property
     def short_text(self) -> str:
-        """Returns the instruction's text, cut to TEXT_LIMIT characters, and its place in the payload."""
+        """Returns the instruction's text, cut to 120 characters, for messages.
+
+        Adds the line and column of the source that the PTX was generated from, where a .loc directive gives
+        them.
+        """
         text = self.text if len(self.text) <= TEXT_LIMIT else f"{self.text[:TEXT_LIMIT]}..."
         return f"{text} (at line {self.place})" if self.place else text
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label: the target of a branch."""
+    """A label in PTX text, a possible target of branches, with its line."""
 
     name: str
     line: int
@@ -113,7 +120,7 @@ class RegisterBank:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable in shared, global, constant or local memory."""
+    """A declared variable in shared, global, constant or local memory, with its size and initial bytes."""
 
     name: str
     space: str  # "shared", "global", "const", "local"
@@ -125,7 +132,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a kernel."""
+    """A declared parameter of a kernel, with its type and its size."""
 
     name: str
     type: str  # of one element
@@ -136,7 +143,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class PtxKernel:
-    """A kernel: one ``.entry``."""
+    """A parsed kernel, one ``.entry`` of a PTX file: parameters, declarations, instructions and labels."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -151,7 +158,7 @@ class PtxKernel:
 
 @dataclass(frozen=True, slots=True)
 class PtxModule:
-    """A module: one file of PTX."""
+    """A parsed PTX file: its kernels and its module-level variables."""
 
     name: str  # of the file, for messages
     version: str

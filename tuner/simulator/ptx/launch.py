@@ -43,14 +43,18 @@ def simulate(
     blocks: tuple[Index3, ...] | None = None,
     schedule_seed: int | None = None,
 ) -> Simulation:
-    """Executes a kernel of PTX text; arrays among the arguments are its buffers, changed in place.
+    """Executes one launch of a kernel on numpy arrays, and returns counts, bank conflicts and hazards.
 
     Args:
-    - arguments: one per parameter. Arrays must be C-contiguous; numbers are converted to the parameter's
-      type; bytes are passed unchanged; a ``TensorMap`` stands for a CUtensorMap.
+    - ptx, kernel: the PTX text, and the name of one of its kernels.
+    - grid, block: thread blocks of the grid, and threads of a block, along x, y and z.
+    - arguments: one per parameter. Arrays must be C-contiguous, and the kernel changes them in place; numbers
+      are converted to the parameter's type; bytes are passed unchanged; a ``TensorMap`` stands for a
+      CUtensorMap.
+    - dynamic_shared_bytes: dynamic shared memory of each block.
     - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
-    - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. The reported races do not
-      depend on the schedule.
+    - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. Vector clocks find
+      races that this schedule does not show.
 
     Raises SimulationError for a fault (``kind`` holds the defect) and for text that is not PTX,
     UnsupportedInstruction for an instruction that is not simulated, UsageError for a launch that does not fit
@@ -73,10 +77,11 @@ def simulate_module(
     schedule_seed: int | None = None,
     variables: ModuleVariables | None = None,
 ) -> Simulation:
-    """Same as ``simulate`` for a PTX module that is already parsed.
+    """Executes one launch of a kernel, as ``simulate`` does, of a PTX module that is already parsed.
 
-    ``variables`` holds the module's global and constant variables, which keep their content between launches;
-    None: the initial content.
+    ``variables`` holds the bytes of the module's global and constant variables by name, as ``first_content``
+    returns them; the kernel changes them in place, so that they keep their content between launches. None:
+    the initial content.
     """
     entry = kernel_of(module, kernel)
     check_launch(entry, grid, block, arguments)
@@ -86,7 +91,7 @@ def simulate_module(
 
 @dataclass(frozen=True, eq=False)
 class PreparedKernel:
-    """A kernel that is laid out and decoded once, for any number of launches."""
+    """A kernel of PTX, laid out in memory and decoded once, for any number of simulated launches."""
 
     module: PtxModule
     layout: Layout
@@ -102,7 +107,12 @@ class PreparedKernel:
         schedule_seed: int | None = None,
         variables: ModuleVariables | None = None,
     ) -> Simulation:
-        """Executes a launch that ``check_launch`` accepts; the arguments are those of ``simulate_module``."""
+        """Executes one launch, whose arguments are those of ``simulate_module``; changes arrays in place.
+
+        The launch must be one that ``check_launch`` accepts, which is not checked again. Raises
+        SimulationError for a fault, UsageError for an argument that does not fit its parameter or a block
+        outside of the grid.
+        """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         numbers = block_numbers(grid, blocks, cluster)
         launch = self._launch(arguments, dynamic_shared_bytes, variables)
@@ -128,9 +138,12 @@ class PreparedKernel:
         dynamic_shared_bytes: int = 0,
         instructions: int = 4000,
     ) -> tuple[Access, ...]:
-        """Returns the memory accesses of block (0, 0, 0) and its cluster in the first ``instructions``.
+        """Simulates the beginning of a launch; returns a sample of its memory accesses, by PTX instruction.
 
-        Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
+        Only block (0, 0, 0) and its cluster run, for about ``instructions`` instructions; arrays are changed
+        in place. The sample holds up to 16 accesses of warps per instruction: loads of global memory, and
+        loads, stores and cp.async of shared memory. Raises SimulationError for a fault, UsageError for a
+        launch that does not fit.
         """
         entry, cluster = self.layout.kernel, cluster_of(self.layout.kernel)
         check_launch(entry, grid, block, arguments)
@@ -157,10 +170,10 @@ class PreparedKernel:
 
 
 def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
-    """Lays out and decodes a kernel.
+    """Lays out and decodes ``kernel``, a kernel of ``module``, for any number of launches.
 
-    Raises UnsupportedInstruction for an instruction that is not simulated, SimulationError for an invalid
-    branch.
+    Raises UnsupportedInstruction for an instruction that is not simulated, SimulationError for a branch to an
+    unknown label or registers of a type that is not simulated.
     """
     layout = layout_of(module, kernel)
     symbols = {name: slot.address for name, slot in layout.slots.items()}
@@ -170,11 +183,11 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
 
 
 def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
-    """Returns, per launch, a sample of the memory accesses of block (0, 0, 0) and its cluster.
+    """Returns, for each launch of a program, the sample of accesses that ``PreparedKernel.accesses`` takes.
 
-    Simulates the first ``instructions`` instructions, and keeps the first few warp accesses of each PTX
-    instruction (SAMPLES). All buffers initially hold zeros. Raises SimulationError, UnsupportedInstruction
-    and UsageError as ``simulate`` does.
+    Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster. All buffers
+    initially hold zeros; launches that come later see what earlier ones wrote. Raises SimulationError,
+    UnsupportedInstruction and UsageError as ``simulate`` does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
     module = parse(program.ptx)
@@ -193,7 +206,7 @@ def _arguments(launch: Launch, arrays: dict[str, Array]) -> tuple[Argument, ...]
 
 
 def kernel_of(module: PtxModule, name: str) -> PtxKernel:
-    """Returns a kernel of a module by name. Raises UsageError for an unknown name."""
+    """Returns the kernel of ``module`` with this name. Raises UsageError for an unknown name."""
     names = [kernel.name for kernel in module.kernels]
     if name not in names:
         raise UsageError(f"{module.name}: found no kernel {name!r}, allowed {', '.join(names) or 'none'}")

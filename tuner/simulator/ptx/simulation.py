@@ -14,7 +14,7 @@ from tuner.simulator.ptx.races.bank_conflicts import BankConflict
 
 @dataclass(frozen=True)
 class Simulation:
-    """The result of one launch that ran to its end."""
+    """The result of one simulated launch that ran to its end: counts, bank conflicts, hazards and output."""
 
     kernel: str
     blocks: int  # simulated thread blocks
@@ -27,22 +27,36 @@ class Simulation:
 
     @property
     def races(self) -> tuple[Hazard, ...]:
-        """Returns the hazards that make a result depend on the schedule; a correct kernel has none."""
+        """Returns all hazards but the benign ones: races, and others that can change the result.
+
+        Others are uninitialised shared memory, missing fences and asynchronous operations that are not waited
+        for. A correct kernel has none.
+        """
         return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
 
     @property
     def benign(self) -> tuple[Hazard, ...]:
-        """Returns the hazards that change no result, such as unordered writes of the same value."""
+        """Returns the hazards that change no result: unordered writes of one value, and late accumulators.
+
+        A late accumulator is written after wgmma.fence, which ptxas repairs.
+        """
         return tuple(hazard for hazard in self.hazards if hazard.kind in BENIGN)
 
     @property
     def conflict_ratio(self) -> float:
-        """Returns the shared-memory wavefronts divided by those without bank conflicts; 1.0: no conflicts."""
+        """Returns the launch's shared-memory wavefronts divided by those needed without bank conflicts.
+
+        1.0: no bank conflicts, or no access to shared memory.
+        """
         ideal = sum(conflict.ideal_wavefronts for conflict in self.conflicts)
         return sum(conflict.wavefronts for conflict in self.conflicts) / ideal if ideal else 1.0
 
     def written(self, array: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Returns which elements of an array the launch wrote."""
+        """Returns, in the shape of ``array``, which of its elements the launch wrote.
+
+        ``array`` must be an argument of the launch: the same memory, not a copy. For another array, all are
+        False.
+        """
         flags = np.zeros(array.size, bool)
         for each in self.touched:
             if each.address == array.ctypes.data:

@@ -108,8 +108,8 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
 def set_value(operands: Operands) -> Step:
     """Decodes PTX ``set``: returns the step that compares two operands and writes a number.
 
-    Where the comparison holds, after .and, .or or .xor with a third operand, the number is all ones (u32, s32)
-    or 1.0 (f32), else 0.
+    The number is all ones (u32, s32) or 1.0 (f32) where the comparison holds, else 0. With .and, .or or .xor
+    the comparison is combined with a third operand.
     """
     type_, result = operands.modifiers.type(), operands.modifiers.type("u32", "s32", "f32")
     compare = _comparison(operands, type_)

@@ -132,8 +132,8 @@ class Operands:
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
         """Returns a function that reads ``operand`` as values of ``type_`` in the lanes of resident blocks.
 
-        Raises UnsupportedInstruction for a vector, an address, an undeclared name, or a register of another
-        width.
+        Raises UnsupportedInstruction for a vector, an address, an undeclared name, or a register that is
+        too narrow.
         """
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:

@@ -21,12 +21,15 @@ RESULTS = {"s32": np.dtype("i4"), "f32": np.dtype("f4")}  # types of C with one 
 
 
 def partners(left: str) -> tuple[str, ...]:
-    """Returns the types of B that are allowed for a type of A."""
+    """Returns the types that matrix B may have in mma where matrix A has the type ``left``, such as "f16"."""
     return next((kinds for kinds in (INTEGERS, FLOAT8S) if left in kinds), (left,))
 
 
 def operand_values(bits: Array, kind: str) -> Array:
-    """Returns the elements in registers [..., register] as float64 [..., element]."""
+    """Returns elements of A or B as float64 [..., element], unpacked from 32-bit registers [..., register].
+
+    ``kind`` is the elements' PTX type, such as "f16"; a register holds 1, 2 or 4 elements.
+    """
     if kind == "tf32":
         return read_tf32(bits).astype(np.float64)
     return np.ascontiguousarray(bits).view(TYPES[kind].dtype).astype(np.float64)
@@ -39,7 +42,10 @@ def _block(register: Array, kind: str) -> Array:
 
 
 def matrix_a(registers: list[Array], kind: str) -> Array:
-    """Returns A [warp, 16, k] as float64 from its fragments [register][warp * 32]."""
+    """Returns matrix A of each warp, as float64 [warp, 16, k], from the registers of mma.sync.
+
+    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is the elements' PTX type.
+    """
     pairs = [
         np.concatenate([_block(registers[r], kind), _block(registers[r + 1], kind)], axis=1)
         for r in range(0, len(registers), 2)
@@ -48,13 +54,19 @@ def matrix_a(registers: list[Array], kind: str) -> Array:
 
 
 def matrix_b(registers: list[Array], kind: str) -> Array:
-    """Returns B [warp, k, 8] as float64 from its fragments [register][warp * 32]."""
+    """Returns matrix B of each warp, as float64 [warp, k, 8], from the registers of mma.sync.
+
+    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is the elements' PTX type.
+    """
     columns = np.concatenate([_block(register, kind) for register in registers], axis=2)
     return columns.transpose(0, 2, 1)
 
 
 def matrix_c(registers: list[Array], kind: str) -> Array:
-    """Returns C [warp, 16, 8] as float64 from its fragments [register][warp * 32]."""
+    """Returns matrix C of each warp, as float64 [warp, 16, 8], from the registers of mma.sync.
+
+    ``registers`` holds an array [warp * 32] of bits per register; ``kind`` is "f16", "f32" or "s32".
+    """
     if kind == "f16":
         return np.concatenate([_block(register, "f16") for register in registers], axis=1)
     values = np.stack([register.view(RESULTS[kind]).reshape(-1, 8, 4) for register in registers], axis=-1)
@@ -64,7 +76,10 @@ def matrix_c(registers: list[Array], kind: str) -> Array:
 
 
 def fragments_c(numbers: Array) -> list[Array]:
-    """Returns the fragments [register][warp * 32] of D [warp, 16, 8], in the element type of ``numbers``."""
+    """Returns the registers in which mma.sync holds matrix D: per register an array [warp * 32] of bits.
+
+    ``numbers`` is D [warp, 16, 8], of 16-bit or 32-bit elements. The inverse of ``matrix_c``.
+    """
     warps = len(numbers)
     if numbers.itemsize == 2:
         halves = np.ascontiguousarray(numbers).view(np.uint32).reshape(warps, 2, WARP_LANES)
@@ -75,7 +90,10 @@ def fragments_c(numbers: Array) -> list[Array]:
 
 
 def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
-    """Returns sums rounded once to a type; s32 wraps around, or saturates with ``is_saturating``."""
+    """Returns float64 sums rounded once to ``kind``: "f16", "f32" or "s32".
+
+    s32 wraps around, or saturates with ``is_saturating``.
+    """
     if kind == "s32":
         limited = np.clip(matrix, S32.min, S32.max) if is_saturating else matrix
         return limited.astype(np.int64).astype(np.int32)
@@ -85,23 +103,30 @@ def rounded(matrix: Array, kind: str, *, is_saturating: bool = False) -> Array:
 def product(
     a: list[Array], b: list[Array], c: list[Array], kinds: tuple[str, str], result: str, is_saturating: bool
 ) -> list[Array]:
-    """Returns the fragments of A B + C: exact products, summed in float64, rounded once.
+    """Returns the registers of D = A B + C of mma.sync: per register an array [warp * 32] of bits.
 
-    ``kinds`` are the types of A and B. Integer sums are exact, and saturate at the limits of s32 with
-    ``is_saturating``. A device sums floating-point numbers in a different order and truncates, so that the
-    last bits differ.
+    ``a``, ``b`` and ``c`` are registers of the same form; ``kinds`` are the types of A and B, ``result`` that
+    of C and D. Exact products are summed in float64 and rounded once; integer sums are exact, and saturate at
+    the limits of s32 with ``is_saturating``. A device sums floating-point numbers in a different order and
+    truncates, so that the last bits differ.
     """
     total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
     return fragments_c(rounded(total, result, is_saturating=is_saturating))
 
 
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
-    """Returns the registers [warp, matrix, lane] that ldmatrix loads from rows [warp, matrix, 8, 8]."""
+    """Returns the registers that ldmatrix loads, as uint32 [warp, matrix, lane].
+
+    ``rows`` holds 16-bit elements [warp, matrix, 8 rows, 8 columns]; each register holds two of them.
+    """
     matrices = rows.swapaxes(2, 3) if is_transposed else rows
     return np.ascontiguousarray(matrices).view(np.uint32).reshape(*rows.shape[:2], WARP_LANES)
 
 
 def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
-    """Returns the rows [warp, matrix, 8, 8] that stmatrix stores; the inverse of ``rows_to_registers``."""
+    """Returns the 16-bit elements that stmatrix stores, as uint16 [warp, matrix, 8 rows, 8 columns].
+
+    ``registers`` holds uint32 [warp, matrix, lane]. The inverse of ``rows_to_registers``.
+    """
     matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape[:2], 8, 8)
     return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)

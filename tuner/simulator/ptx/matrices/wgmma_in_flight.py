@@ -22,22 +22,22 @@ REGISTERS_LIMIT = 65536  # of a multiprocessor; CUDA C programming guide, comput
 
 
 class Registers(Protocol):
-    """Interface to the registers of resident blocks, see ``ResidentBlocks``."""
+    """Interface to the registers of resident blocks; ``ResidentBlocks`` implements it."""
 
     mask: Bools
     time: int
     written_at: dict[str, int]
 
     def read(self, name: str) -> Array:
-        """Returns the bits of a register in all lanes."""
+        """Returns the bits of the register ``name`` in all lanes."""
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register in some lanes without changing ``written_at``, see ``ResidentBlocks.put``."""
+        """Writes a register in ``lanes``, without recording the write in ``written_at``."""
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A shared-memory operand of a wgmma in flight, copied at issue and compared at completion."""
+    """A shared-memory operand of a wgmma in flight: copied at issue, compared at completion."""
 
     content: Array  # [row, k] raw
     elements: Indices  # [row, k], indices into the shared memory of all resident blocks
@@ -45,7 +45,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Operation:
-    """A wgmma.mma_async in flight."""
+    """A wgmma.mma_async that is issued and not yet waited for: operands, result registers and flags."""
 
     targets: tuple[str, ...]
     left: Array  # [row, k] raw
@@ -61,7 +61,7 @@ class Operation:
 
 @dataclass
 class Warpgroup:
-    """A warpgroup with its wgmma-groups and its accumulators in flight."""
+    """A warpgroup (128 lanes), with its wgmma-groups and its accumulators in flight."""
 
     lanes: Indices
     column: int  # component of the vector clocks for the warpgroup's reads
@@ -73,7 +73,7 @@ class Warpgroup:
 
 
 class Warpgroups:
-    """The warpgroups of resident blocks."""
+    """The warpgroups of resident blocks, with their wgmma operations in flight."""
 
     def __init__(self, watch: Watch, shared: SharedMemory, first_column: int) -> None:
         self._watch = watch
@@ -83,7 +83,10 @@ class Warpgroups:
         self._groups: dict[int, Warpgroup] = {}
 
     def executing(self, mask: Bools) -> list[Warpgroup]:
-        """Returns the active warpgroups. Raises Fault for a partially active warpgroup."""
+        """Returns the warpgroups that are active in ``mask``.
+
+        Raises Fault for a partially active warpgroup.
+        """
         lanes = np.flatnonzero(mask)
         geometry = self._watch.geometry
         of_block = geometry.thread[lanes] // WARPGROUP_LANES
@@ -99,9 +102,10 @@ class Warpgroups:
         return found
 
     def issue(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
-        """Issues an operation; its accumulators are NaN until a wait for its wgmma-group.
+        """Issues a wgmma.mma_async of a warpgroup; its accumulators are NaN until a wait for its wgmma-group.
 
-        Reports a missing wgmma.fence and accumulators that were written after the fence or in flight.
+        Reports, as hazards, a missing wgmma.fence, and accumulators that were written after the fence or in
+        flight.
         """
         fresh = [name for name in operation.targets if name not in group.live]
         if group.fenced_at < 0:
@@ -117,18 +121,22 @@ class Warpgroups:
         group.open.append(operation)
 
     def commit(self, mask: Bools) -> None:
-        """Commits the open wgmma-group: wgmma.commit_group."""
+        """Commits the open wgmma-group of each warpgroup that is active in ``mask``: wgmma.commit_group."""
         for group in self.executing(mask):
             group.groups.append(group.open)
             group.open = []
 
     def fence(self, resident: Registers) -> None:
-        """Orders register accesses before later wgmma operations: wgmma.fence."""
+        """Records a wgmma.fence of the active warpgroups; ``issue`` checks accumulator writes against it."""
         for group in self.executing(resident.mask):
             group.fenced_at = resident.time
 
     def wait(self, resident: Registers, newest: int) -> None:
-        """Completes all operations except those in the ``newest`` latest wgmma-groups: wgmma.wait_group."""
+        """Completes wgmma operations of active warpgroups, and writes their accumulators: wgmma.wait_group.
+
+        The ``newest`` latest wgmma-groups of each warpgroup stay in flight. Reports operands that changed in
+        flight.
+        """
         for group in self.executing(resident.mask):
             while len(group.groups) > newest:
                 for operation in group.groups.pop(0):
@@ -154,7 +162,7 @@ class Warpgroups:
         self._watch.clocks.learn_agent(group.lanes, group.column, operation.clock)
 
     def set_registers(self, mask: Bools, count: int) -> None:
-        """Sets the registers per thread of the active warpgroups: setmaxnreg.
+        """Sets the registers per thread of the warpgroups active in ``mask`` to ``count``: setmaxnreg.
 
         Raises Fault where a block then needs more registers than a multiprocessor has.
         """
@@ -171,7 +179,7 @@ class Warpgroups:
         self._watch.log.report(kind, self._watch.instruction, lambda: f"warpgroup of {who}: {what}")
 
     def report_unfinished(self, watch: Watch) -> None:
-        """Reports wgmma operations that no thread waited for."""
+        """Reports wgmma operations that no thread waited for, as one hazard at the end of the kernel."""
         if any(group.open or any(group.groups) for group in self._groups.values()):
             example = "a wgmma is not waited for before the end"
             watch.log.report(Defect.UNFINISHED, None, lambda: example)

@@ -16,7 +16,10 @@ SPANS_BYTES = {0: 0, 1: 128, 2: 64, 3: 32}  # swizzle field of a matrix descript
 
 
 def accumulator(registers: list[Array], result: str) -> Array:
-    """Returns the accumulator [64, n] as float64 from the registers of a warpgroup."""
+    """Returns the accumulator of a warpgroup, as float64 [64, n], from its registers.
+
+    ``registers`` holds an array of 128 lanes' bits per register; ``result`` is "f32", "f16" or "s32".
+    """
     bits = np.ascontiguousarray(np.stack(registers, axis=-1))  # [128, register]
     grid = (
         bits.view(TYPES[result].dtype).reshape(4, 8, 4, -1, 2, 2).transpose(0, 4, 1, 3, 2, 5)
@@ -27,8 +30,8 @@ def accumulator(registers: list[Array], result: str) -> Array:
 def accumulator_registers(numbers: Array) -> list[Array]:
     """Returns the registers in which a warpgroup holds an accumulator: per register 128 lanes' bits (uint32).
 
-    ``numbers`` is [64, n] in the accumulator's element type: of 4 bytes, or f16 with two columns in a
-    register. The inverse of ``accumulator``.
+    ``numbers`` is [64, n], of f32, s32, or f16, two columns of which share a register. The inverse of
+    ``accumulator``.
     """
     grid = numbers.reshape(4, 2, 8, -1, 4, 2).transpose(0, 2, 4, 3, 1, 5)
     bits = np.ascontiguousarray(grid).view(np.uint32).reshape(WARPGROUP_LANES, -1)
@@ -36,7 +39,10 @@ def accumulator_registers(numbers: Array) -> list[Array]:
 
 
 def register_operand(registers: list[Array], item_bytes: int) -> Array:
-    """Returns A [64, k] as raw bits from a warpgroup's fragments [register][128] in mma.sync's layout."""
+    """Returns matrix A of wgmma [64, k] as unsigned integers of ``item_bytes`` bytes, from four registers.
+
+    ``registers`` holds an array of 128 lanes' bits per register, in mma.sync's layout.
+    """
     dtype = UNSIGNED[item_bytes]
     blocks = [np.ascontiguousarray(register).view(dtype).reshape(4, 8, -1) for register in registers]
     pairs = [np.concatenate(blocks[r : r + 2], axis=1) for r in range(0, len(blocks), 2)]
@@ -46,12 +52,15 @@ def register_operand(registers: list[Array], item_bytes: int) -> Array:
 def operand_addresses(
     descriptor: int, rows: int, depth: int, item_bytes: int, is_transposed: bool
 ) -> Indices:
-    """Returns the shared address of each element [row, k] of the operand of a matrix descriptor.
+    """Returns the shared address of each element [row, k] of the wgmma operand that ``descriptor`` describes.
+
+    ``rows`` and ``depth`` are the operand's elements along M or N and along K, of ``item_bytes`` bytes.
 
     The canonical layouts of the PTX ISA, "Matrix Descriptor Format". K-major (not ``is_transposed``): groups
     of 8 rows are the stride offset apart, and the rows of a group the swizzle span; without swizzle rows are
     16 bytes apart, and chunks of 16 bytes along k the leading offset. MN-major: runs of one span of rows are
-    the leading offset apart, and groups of 8 k the stride offset.
+    the leading offset apart, and groups of 8 k the stride offset; without swizzle, groups of 8 rows the
+    stride offset, and groups of 8 k the leading offset.
 
     Raises Fault for a descriptor with a base offset.
     """
