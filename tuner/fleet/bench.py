@@ -1,4 +1,4 @@
-"""The bench of a fleet: nodes compile and evaluate; outcomes of any order are returned in order."""
+"""The bench of a fleet: nodes compile and evaluate in any order; records come in the order of trials."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -25,10 +25,11 @@ class _Flight:
 
 
 class FleetBench(AbstractBench):
-    """Queues each script when its trial starts, and each artifact as soon as it is compiled.
+    """A bench (compiles, verifies and times a run's candidates) whose work is done by the nodes of a fleet.
 
-    A trial gets the outcome that it would get on one machine: earlier trials of equal code are looked up in
-    the order of trials. Work that an earlier process of the run has queued is not queued again.
+    Queues each script when its trial starts, and each artifact as soon as it is compiled. A trial gets the
+    outcome that it would get on one machine: earlier trials of equal code are looked up in the order of
+    trials. Work that an earlier process of the run has queued is not queued again.
     """
 
     def __init__(self, order: BenchOrder, driver: Driver, plain: FleetWork) -> None:
@@ -40,7 +41,11 @@ class FleetBench(AbstractBench):
         self._flights: deque[_Flight] = deque()
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        """Binds the candidate; queues its script unless the outcome is known or an equal script is queued."""
+        """Binds a candidate to its script and queues the script for compilation; does not wait.
+
+        ``number`` is that of the trial. Nothing is queued where the outcome is known already, or an equal
+        script of an unfinished trial is queued.
+        """
         flight = _Flight(number, Ticket(self._order, candidate), effort)
         is_repeated = any(other.ticket.script == flight.ticket.script for other in self._flights)
         if flight.ticket.record is None and not is_repeated:
@@ -48,7 +53,10 @@ class FleetBench(AbstractBench):
         self._flights.append(flight)
 
     def finish(self) -> BoundRecord:
-        """Waits for the oldest candidate and returns its record; later candidates continue meanwhile."""
+        """Waits for the earliest started candidate that is not finished; returns its record and script.
+
+        Nodes continue with later candidates meanwhile.
+        """
         flight = self._flights[0]
         ticket = flight.ticket
         if (flight.number, COMPILE) not in self._driver.known:
@@ -67,14 +75,14 @@ class FleetBench(AbstractBench):
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        """Times the top-k candidates interleaved on one device.
+        """Times the top trials again, interleaved, on one device of the run; returns their final times.
 
-        Compiles scripts that have no artifact first.
+        Scripts without an artifact are compiled first. The time of a trial that fails is None.
         """
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
-        """Closes the connection to the fleet; queued work continues, for the process that resumes the run."""
+        """Closes the connection to the fleet; queued work continues, for a process that resumes the run."""
         self._driver.close()
         self._flights.clear()
 

@@ -40,10 +40,10 @@ KINDS: Final[dict[str, type[Any]]] = {
 
 
 def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math.inf) -> Outcome:
-    """Returns the outcome that a node reported of a piece of work.
+    """Returns the outcome of a piece of work from a node's JSON report, once the report is found possible.
 
-    ``report`` is JSON; None stands for a report above the limit of bytes. Raises UsageError for a report of
-    another form, for a value that belongs to another stage of work, and for impossible numbers, such as a
+    ``report`` is None where it was longer than the limit of bytes. Raises UsageError for None, for a report
+    of another form, for a value that belongs to another stage of work, and for impossible numbers, such as a
     kernel faster than ``limit_flop_per_s``.
     """
     if report is None:
@@ -59,9 +59,10 @@ def admitted(work: FleetWork, report: str | None, limit_flop_per_s: float = math
 
 
 def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
-    """Returns the artifact of a compilation from its blob, None where the database has no such blob.
+    """Returns the compiled artifact that a node stored as ``blob``, once it is found to be the reported one.
 
-    Raises UsageError for bytes that are not the artifact that was reported.
+    Raises UsageError for bytes that are another artifact or none, and for None: the database has no such
+    blob.
     """
     if blob is None:
         raise UsageError(f"found no blob {compiled.blob[:12]}, allowed the artifact that was reported")

@@ -1,4 +1,4 @@
-"""A driver's connection to its fleet: queues work and waits for the outcomes."""
+"""A driver's connection to its fleet: queues the work of one run and waits for the outcomes."""
 
 import math
 import time
@@ -25,7 +25,10 @@ TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's 
 
 @dataclass(frozen=True)
 class FleetRequest:
-    """What a run asks of a fleet: the value of ``--fleet`` and of the options that go with it."""
+    """What a run asks of a fleet: database URL, number of devices, priority, and class of machine.
+
+    These are the values of ``--fleet`` and of the options that go with it.
+    """
 
     url: str
     devices: int = 1  # that a run measures on at once
@@ -50,7 +53,10 @@ class _Begun:
 
 @final
 class Driver:
-    """The state of one run in the fleet: known outcomes and work under way. Used by one thread."""
+    """The state of one run in a fleet: the outcomes known so far, and the work that is queued or being done.
+
+    Used by one thread of the process that drives the run.
+    """
 
     def __init__(
         self,
@@ -62,7 +68,7 @@ class Driver:
     ) -> None:
         """Reads all stored outcomes of the run. Raises UsageError while another process drives the run.
 
-        ``tell`` is called with the reason why the run waits, after a lease without an outcome, and with the
+        ``notify`` is called with the reason why the run waits, after a lease without an outcome, and with the
         reason why an outcome was refused. An outcome that is faster than ``limit_flop_per_s`` is refused.
         """
         self._run = run
@@ -92,7 +98,11 @@ class Driver:
         self._asked = time.time_ns()
 
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
-        """Queues work with its blobs, unless it has an outcome or is queued, also by an earlier driver."""
+        """Queues a piece of work for the nodes, and stores ``blobs``, the scripts or artifacts that it needs.
+
+        Queues nothing where the work has an outcome or is queued already, also by an earlier process of the
+        run.
+        """
         key = (work.number, work.stage)
         if key in self.known:
             return
@@ -103,9 +113,9 @@ class Driver:
             self._defer(key, begun)
 
     def wait(self) -> None:
-        """Waits for a notification or LISTEN_S, and reads new outcomes.
+        """Waits for a notification, LISTEN_S at most, then adds new outcomes to ``known``.
 
-        Raises TunerError if the run was cancelled.
+        At intervals it also requeues the work of lost nodes. Raises TunerError if the run was cancelled.
         """
         with plain_errors():
             is_woken = bool(list(self._connection.notifies(timeout=LISTEN_S, stop_after=1)))
@@ -193,14 +203,20 @@ class Driver:
         self._under_way[key] = job
 
     def ask(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> FleetWork:
-        """Begins a piece of work outside of trials; returns the work with a unique negative number."""
+        """Queues work that belongs to no trial, such as a baseline, with the ``blobs`` that it needs.
+
+        Returns the work with a unique negative number, by which ``selected`` waits for its outcome.
+        """
         self._asked += 1
         numbered = replace(work, number=-self._asked)
         self.begin(numbered, blobs)
         return numbered
 
     def selected(self, work: FleetWork) -> Outcome:
-        """Waits for work that ``ask`` has begun; deletes its outcome in the database and returns it."""
+        """Waits for work that ``ask`` has begun; returns its outcome and deletes it from the database.
+
+        Raises TunerError if the run was cancelled.
+        """
         key = (work.number, work.stage)
         while key not in self.known:
             self.wait()
@@ -209,11 +225,18 @@ class Driver:
         return found
 
     def outcome(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> Outcome:
-        """Begins a piece of work outside of trials, and waits for its outcome."""
+        """Queues work that belongs to no trial, waits for its outcome, and returns the outcome.
+
+        ``blobs`` are the scripts or artifacts that the work needs. Raises TunerError if the run was
+        cancelled.
+        """
         return self.selected(self.ask(work, blobs))
 
     def drop(self, number: int, stage: str) -> None:
-        """Withdraws work of a trial that is no longer needed, if no node has begun it."""
+        """Withdraws a piece of work of trial ``number`` whose outcome is not needed any more.
+
+        Work that a node has begun continues, but its outcome is not waited for.
+        """
         self._begun.pop((number, stage), None)
         job = self._under_way.pop((number, stage), None)
         if job is not None:
@@ -221,7 +244,7 @@ class Driver:
                 queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
-        """Deletes an outcome, here and in the database, so that its work can be begun again."""
+        """Deletes the outcome of a piece of work, here and in the database; then it can be begun again."""
         with plain_errors():
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)
@@ -229,7 +252,7 @@ class Driver:
         self._under_way.pop((number, stage), None)
 
     def close(self) -> None:
-        """Closes the connection; queued work continues."""
+        """Closes the connection to the database; queued work continues."""
         self._connection.close()
 
     def _report_why_waiting(self, *, has_news: bool) -> None:
@@ -273,9 +296,9 @@ class Driver:
 
 
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
-    """Returns the nodes that take jobs: neither lost nor asked to end.
+    """Returns the nodes of a fleet that take jobs: neither lost nor asked to end.
 
-    Raises UsageError where there is no fleet.
+    Raises UsageError where the database has no fleet, TunerError where the server fails.
     """
     with session(request.url) as connection:
         lease_s = read_settings(connection).lease_s
@@ -284,7 +307,10 @@ def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
 
 
 def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:
-    """Returns by device how many jobs wait for it or run on it, for devices of one class of machines."""
+    """Returns, for each of some devices, how many jobs wait for it or run on it.
+
+    ``machine`` is the name of the class of machines that the devices belong to.
+    """
     with session(request.url) as connection:
         jobs = {each.queue: each.todo + each.doing_count for each in queues.waiting(connection)}
     return {device: jobs.get(measure_queue(machine, device), 0) for device in devices}

@@ -28,8 +28,8 @@ GRANTS = (
 def install(url: str, settings: FleetSettings, role: str | None = None) -> None:
     """Creates or updates the tables of a fleet, stores its settings, and grants a role the rights of nodes.
 
-    ``role`` is created where the server has none of that name; None: no role is granted anything. Raises
-    UsageError for a malformed role, and where tables or role cannot be made.
+    ``url`` is the PostgreSQL database. ``role`` is created where the server has none of that name; None: no
+    role is granted anything. Raises UsageError for a malformed role, and where tables or role cannot be made.
     """
     from tuner.db.store import Store
 

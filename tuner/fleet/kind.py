@@ -30,15 +30,18 @@ PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there a
 
 
 def pending_limit(devices: int) -> int:
-    """Returns how many proposals of a run are in flight.
+    """Returns how many candidates of a run on ``devices`` devices may be proposed and without an outcome.
 
-    More proposals know fewer outcomes; fewer proposals leave devices idle.
+    With more of them, each proposal is based on fewer outcomes; with fewer, devices are idle.
     """
     return PENDING_OF_ONE if devices == 1 else PENDING_PER_DEVICE * (devices + 1)
 
 
 def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composition:
-    """Returns the composition of a run in which nodes of a fleet compile and measure."""
+    """Returns a run's parts with every target kind and recording replaced by one whose work nodes do.
+
+    The size of this machine's memory becomes 0, unknown: nodes check whether a problem fits.
+    """
     here = composition.recordings
     return replace(
         composition,
@@ -50,7 +53,7 @@ def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composit
 
 
 def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
-    """Returns a target kind whose candidates run on nodes of a fleet."""
+    """Returns a target kind whose candidates are compiled and timed by the nodes of a fleet."""
     outcomes = replace(
         fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
     )
@@ -58,7 +61,10 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
 
 
 def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
-    """Returns an outcome source whose machine is that of a node, and whose bench is the fleet."""
+    """Returns an outcome source whose machine, bench, baseline and roofline are those of fleet nodes.
+
+    Everything else, such as the plan of the search, is taken from ``own``.
+    """
     run = FleetRun(own, fleet)
     return replace(
         own,
@@ -71,7 +77,10 @@ def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
 
 
 def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
-    """Returns what nodes of the fleet can do for a target kind, independently of this machine."""
+    """Returns whether nodes of a fleet measure for a target kind, and on which chip.
+
+    Whether this machine can compile for the kind stays as it is.
+    """
     own = kind.status()
     nodes = [node for node in alive_nodes(fleet) if TargetName.parse(node.target).is_of(kind.name)]
     chips = {node.machine.chip for node in nodes if node.device}
@@ -86,9 +95,9 @@ def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
 
 
 def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
-    """Returns the entry whose name is ``words``, else the entries whose name contains ``words``, in any case.
+    """Returns the entry whose name is ``phrase``, else all entries whose name contains ``phrase``.
 
-    Every name contains an empty text.
+    The second search ignores upper and lower case; every name contains an empty phrase.
     """
     if phrase in machines:
         return {phrase: machines[phrase]}
@@ -96,9 +105,10 @@ def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
 
 
 def target_on(fleet: FleetRequest, given: str, kind: str) -> TargetName:
-    """Returns the target of one class of machines, named by a part of its name, of one target kind.
+    """Returns the target of the class of machines that ``given`` names, among those that fleet nodes measure.
 
-    ``kind`` "auto" allows every kind. Raises UsageError where no class, or more than one, matches.
+    ``given`` is a part of "CLASS (TARGET)"; ``kind`` is a target kind, or "auto" for every kind. Raises
+    UsageError where no class, or more than one, matches.
     """
     measuring = [node for node in alive_nodes(fleet) if node.device]
     targets = [(node.machine.name, TargetName.parse(node.target)) for node in measuring]
@@ -111,7 +121,10 @@ def target_on(fleet: FleetRequest, given: str, kind: str) -> TargetName:
 
 
 class FleetRun:
-    """The parts of a run that a fleet provides. One process drives the run, from one thread."""
+    """The parts of a run that a fleet provides: machine, compiler, bench, baseline and roofline.
+
+    One process drives the run, from one thread.
+    """
 
     def __init__(self, own: OutcomeSource, fleet: FleetRequest) -> None:
         self._own = own
@@ -120,7 +133,7 @@ class FleetRun:
         self._plain: FleetWork | None = None
 
     def machine(self, target: TargetName) -> Machine:
-        """Returns the class of machine to measure on.
+        """Returns the class of machine on which the run measures, from the nodes that measure ``target``.
 
         Raises UsageError where no node measures the target, where several classes match, and for too few
         devices.
@@ -140,9 +153,9 @@ class FleetRun:
         return machine
 
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns this installation's compiler.
+        """Returns the compiler of this installation, which describes the code that nodes generate.
 
-        Raises UsageError unless a node has the same compiler build.
+        Raises UsageError unless a node that compiles for ``target`` has the same compiler build.
         """
         compiler = self._own.compiler(target)
         compiler_build = compiler_build_of(compiler)
@@ -159,7 +172,10 @@ class FleetRun:
         return compiler
 
     def bench(self, order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
-        """Returns the bench of a run. Raises UsageError while another process drives the run."""
+        """Returns a bench whose candidates are compiled and timed by nodes, for one run.
+
+        Raises UsageError while another process drives the run, and where ``machine`` does.
+        """
         from tuner.fleet.bench import FleetBench
 
         machine = self.machine(order.target)
@@ -181,13 +197,19 @@ class FleetRun:
         return FleetBench(order, self._driver, self._plain)
 
     def baseline(self, _problem: Problem, _threads: int, _seed: int) -> Baseline:
-        """Times the baseline on the first device of the run. Raises TunerError where that fails."""
+        """Times the baseline library on a device of the run, for the problem and seed of ``bench``.
+
+        ``bench`` has to be called before; the arguments are ignored. Raises TunerError where timing fails.
+        """
         found = self._asked(BASELINE)
         assert isinstance(found, Baseline)
         return found
 
     def roofline(self, _problem: Problem, _threads: int) -> Roofline:
-        """Measures the peak rates of the run's machine. Raises TunerError where that fails."""
+        """Measures the roofline (peak arithmetic rate and bandwidth) of the run's machine.
+
+        ``bench`` has to be called before; the arguments are ignored. Raises TunerError where measuring fails.
+        """
         found = self._asked(ROOFLINE)
         assert isinstance(found, Roofline)
         return found

@@ -27,9 +27,10 @@ GIVE_UP_S: Final = 20.0  # of ending processes that do not end
 
 @contextlib.contextmanager
 def cleared(mark: str, folder: Path | None = None) -> Iterator[None]:
-    """Ends all processes with a mark and deletes the folder after the block, unless the block ends normally.
+    """Cleans up after a ``with`` block that ends by an exception or a kill of this process.
 
-    A second process does this, so that an exception and a kill of this process have the same effect.
+    A second process then kills all processes whose environment has ``mark`` and deletes ``folder``, with the
+    PostgreSQL server in it. After a normal end of the block nothing is done.
     """
     options = (
         sys.executable,
@@ -48,12 +49,15 @@ def cleared(mark: str, folder: Path | None = None) -> Iterator[None]:
 
 
 def marked(mark: str) -> tuple[int, ...]:
-    """Returns the process ids of the processes that have a mark in their environment."""
+    """Returns the ids of the processes whose environment variable TUNER_LOCAL_FLEET is ``mark``."""
     return tuple(number for number in processes() if variable_of(number, MARK) == mark)
 
 
 def clear(mark: str, folder: Path | None) -> None:
-    """Ends the processes with a mark, and the PostgreSQL server of a folder; deletes the folder."""
+    """Kills the processes that have ``mark`` in their environment; deletes ``folder``.
+
+    A PostgreSQL server that runs in the folder is stopped first. Gives up after GIVE_UP_S.
+    """
     give_up_s = time.monotonic() + GIVE_UP_S
     while _is_something_left(mark, folder) and time.monotonic() < give_up_s:
         time.sleep(LOOK_S)
@@ -89,7 +93,10 @@ def _send(process: int, number: signal.Signals) -> None:
 
 
 def main(mark: str, folder: str = "") -> None:
-    """Waits for the end of standard input, and cleans up unless a byte came first."""
+    """Waits until standard input ends; if no byte was read, cleans up as ``clear`` does.
+
+    Run as a second process, which notices the end of the first one. ``folder``: "" for none.
+    """
     if not sys.stdin.buffer.read():
         clear(mark, Path(folder) if folder else None)
 

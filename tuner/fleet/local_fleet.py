@@ -22,10 +22,11 @@ NODES: Final = (
 
 @contextmanager
 def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]:
-    """Gives the nodes of a running fleet: two compile, one measures. Ends fleet and server after the block.
+    """Runs a fleet on this machine for a ``with`` block: a PostgreSQL server and three nodes for ``target``.
 
-    ``say`` is called with a line of progress. Raises TunerError where a package or program is missing, or
-    where a process outlives the fleet.
+    Two nodes compile, one measures; the block gets their processes. All end after the block. ``say`` is
+    called with lines of progress. Raises TunerError where a package or program is missing, or where a process
+    outlives the fleet.
     """
     require_packages()
     with server() as url:

@@ -25,7 +25,10 @@ LOOK_S: Final = 0.05
 
 @final
 class LocalNodes:
-    """Child processes by their names; each has a log file with its output."""
+    """Nodes and drivers of a fleet as child processes of this process, each with a name and a log file.
+
+    Used in a ``with`` block, at whose end all of them are killed.
+    """
 
     def __init__(self, url: str, target: str, folder: Path) -> None:
         self.url = url
@@ -49,30 +52,38 @@ class LocalNodes:
         self._leftovers.__exit__(kind, error, trace)
 
     def start(self, name: str, *options: str, target: str = "", before: tuple[str, ...] = ()) -> None:
-        """Starts a node with options such as ``--compile 2``; it takes work some seconds later.
+        """Starts a node process with options such as ``--compile 2``; it takes work some seconds later.
 
-        ``before`` is a command that executes the node's, such as env or unshare with their arguments.
+        ``target`` "" is the target of the constructor. ``before`` is a command that executes the node's
+        command, such as env or unshare with their arguments.
         """
         of_all = ("--target", target or self._target, "--name", name, "--db", self.url)
         self.start_command(name, ("fleet", "worker", *of_all, *options), before)
 
     def start_command(self, name: str, options: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
-        """Starts any command of tuner, such as a driver, as a process called ``name``."""
+        """Starts ``tuner`` with command-line options as a child process called ``name``, with a log file.
+
+        ``before`` is a command that executes it, such as env with its arguments.
+        """
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
                 self.command(*options, before=before), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
     def command(self, *options: str, before: tuple[str, ...] = ()) -> list[str]:
-        """Returns the arguments of a tuner command that carries the mark of these processes."""
+        """Returns the command line that runs ``tuner`` with options, marked as a child of this object.
+
+        The mark is an environment variable, by which processes that are left over are found. ``before`` is a
+        command that executes tuner, such as unshare with its arguments.
+        """
         # killed processes leave temporary files
         variables = (f"{MARK}={self._mark}", f"TMPDIR={self.folder}")
         return ["env", *variables, *before, sys.executable, "-m", "tuner", *options]
 
     def wait_until_ready(self, *names: str) -> None:
-        """Returns when all named nodes take work.
+        """Waits until all named nodes take work.
 
-        Raises TunerError for a node that ends, or after READY_LIMIT_S.
+        Raises TunerError for a node whose process ends, and after READY_LIMIT_S.
         """
         give_up_s = time.monotonic() + READY_LIMIT_S
         with session(self.url) as connection:
@@ -90,7 +101,10 @@ class LocalNodes:
         return self._processes[name].poll() is not None
 
     def wait(self, name: str, limit_s: float) -> int:
-        """Returns the exit status of a process. Raises TunerError if it does not end within ``limit_s``."""
+        """Waits for the end of the process called ``name``; returns its exit status.
+
+        Raises TunerError if it does not end within ``limit_s`` seconds.
+        """
         try:
             return self._processes[name].wait(limit_s)
         except subprocess.TimeoutExpired as error:
@@ -101,24 +115,27 @@ class LocalNodes:
         return self._processes[name].pid
 
     def ask_to_end(self, name: str) -> None:
-        """Sends SIGTERM to a node: it ends after its current work."""
+        """Sends SIGTERM to the node called ``name``: it ends after its current work."""
         self._processes[name].send_signal(signal.SIGTERM)
 
     def kill(self, name: str) -> None:
-        """Kills a process by SIGKILL and waits for its end."""
+        """Kills the process called ``name`` by SIGKILL and waits for its end."""
         self._processes[name].kill()
         self._processes[name].wait()
 
     def said(self, name: str) -> str:
-        """Returns the output of a process."""
+        """Returns all that the process called ``name`` has printed so far, on stdout and stderr."""
         return self._log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """Returns the last line of a process's output."""
+        """Returns the last line that the process called ``name`` has printed, hints left out."""
         return last_line(self.said(name))
 
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
-        """Returns the process ids that are left after ``within_s`` of what these processes have started."""
+        """Waits until all processes that these nodes and drivers have started are gone, ``within_s`` at most.
+
+        Returns the process ids of those that are left; () for none.
+        """
         give_up_s = time.monotonic() + within_s
         while (found := marked(self._mark)) and time.monotonic() < give_up_s:
             time.sleep(LOOK_S)

@@ -19,14 +19,15 @@ LIMIT_S = 180  # of initdb and pg_ctl, which take a second on a quiet machine
 
 
 class NoServerError(TunerError):
-    """No PostgreSQL server can be started here; the message says why."""
+    """An error: no PostgreSQL server can be started on this machine; the message says why."""
 
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Gives the URL of a running server's database, and stops the server after the block.
+    """Runs a temporary PostgreSQL server for a ``with`` block, which gets the URL of its database.
 
-    Raises NoServerError where a program or package is missing or the server does not start.
+    The server is stopped and its folder deleted after the block. Raises NoServerError where a program or
+    package is missing or the server does not start.
     """
     if importlib.util.find_spec("psycopg") is None:
         raise NoServerError("PostgreSQL needs psycopg, found none: pip install 'psycopg[binary]'")
@@ -46,12 +47,15 @@ def server() -> Iterator[str]:
 
 
 def folder_of(url: str) -> Path:
-    """Returns the folder of a server from its URL, for servers that ``server`` started."""
+    """Returns the folder of a PostgreSQL server from its URL, for servers that ``server`` has started."""
     return Path(url.rpartition("?host=")[2])
 
 
 def start(folder: Path) -> None:
-    """Starts the server whose data lie in a folder. Raises NoServerError where it does not start."""
+    """Starts the PostgreSQL server whose data lie in ``folder``, where ``server`` has created them.
+
+    Raises NoServerError where it does not start.
+    """
     _run(folder, _programs() / "pg_ctl", "start", "-w", "-l", f"{folder}/log", "-o", "-F")
 
 

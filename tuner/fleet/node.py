@@ -38,7 +38,10 @@ KEEP_FREE_BYTES: Final = 64 * MIB  # in the folder for temporary files, where ch
 
 @dataclass(frozen=True)
 class NodeRequest:
-    """The options with which a node is started."""
+    """The options with which a node is started: target, name, what it does, and the least free disk space.
+
+    A node compiles ``slots`` candidates at once, or measures on a device, or both.
+    """
 
     target: TargetName
     name: str = ""  # "": host and process
@@ -56,9 +59,9 @@ class NodeRequest:
 
 
 def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
-    """Returns the description that a node stores of itself.
+    """Returns the description of this process as a node, which the fleet's database stores.
 
-    Raises UsageError for a target without child processes.
+    Raises UsageError for a target whose candidates are not evaluated in child processes, such as a replay.
     """
     if source.children is None:
         raise UsageError(
@@ -79,11 +82,12 @@ def node_of(request: NodeRequest, source: OutcomeSource) -> tables.FleetNode:
 
 
 def run_node(url: str, request: NodeRequest, source: OutcomeSource, say: Callable[[str], None]) -> bool:
-    """Works until SIGTERM or a drain; returns whether the node ended without trouble.
+    """Works as a node of the fleet at ``url`` until SIGTERM or a request to end.
 
-    ``say`` is called with lines on what happens. Raises TunerError where the disk is too full to begin: a
-    node that is restarted again and again would take jobs in vain, and a job is given up after a few
-    attempts.
+    Returns False if a problem of this machine, such as a full disk, ended the node early, else True.
+    ``source`` compiles and measures; ``say`` is called with lines on what happens. Raises UsageError where
+    there is no fleet, TunerError where the disk is too full to begin: a node that is restarted again and
+    again would take jobs in vain, and a job is given up after a few attempts.
     """
     require_disk_space(request.keep_free_bytes)
     for name in ("procrastinate", "psycopg"):  # this process prints their errors itself, in one line each
@@ -97,7 +101,10 @@ def run_node(url: str, request: NodeRequest, source: OutcomeSource, say: Callabl
 
 @final
 class NodeProcess:
-    """The loop of a node: the job queue in the main thread, children and database in one thread each."""
+    """The loop of a node, which does jobs of the fleet's queues.
+
+    The job queue is in the main thread, child processes and database are in one thread each.
+    """
 
     def __init__(
         self,
@@ -123,9 +130,10 @@ class NodeProcess:
         }  # compiler builds for which it was printed that this node has another
 
     async def run(self) -> bool:
-        """Serves the node's queues until it is to end; waits for a server that is away.
+        """Does jobs of the node's queues until SIGTERM, Ctrl-C or a request to end; finishes begun jobs.
 
-        Returns as ``run_node``.
+        While the database server is away, waits for it. Returns False if a problem of this machine, such as a
+        full disk, ended the node early, else True.
         """
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._ending.set)

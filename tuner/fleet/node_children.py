@@ -40,7 +40,10 @@ Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a piece of work, before it is stored."""
+    """The result of a piece of work, before it is stored: a value or a Failure, and the seconds it took.
+
+    ``timed`` is the interval in which nothing else ran on the device.
+    """
 
     value: Result
     seconds: float
@@ -49,7 +52,10 @@ class Done:
 
 @dataclass(eq=False)
 class Order:
-    """A piece of work that was given to the thread of the child processes."""
+    """A piece of work that was given to the thread of the child processes, with the bytes that it needs.
+
+    The future ``done`` gets the result.
+    """
 
     work: FleetWork
     blobs: tuple[bytes, ...]  # of the work's hashes
@@ -59,14 +65,14 @@ class Order:
 
 
 class DroppedError(Exception):
-    """The work was withdrawn while a child process was working on it."""
+    """An error raised where a piece of work is withdrawn while a child process is working on it."""
 
 
 @final
 class NodeChildren:
-    """Compiles in several child processes and measures in one at a time, for one target.
+    """The child processes of a node: several that compile, and one at a time that measures.
 
-    Any thread may submit and drop orders.
+    They are owned by one thread; any thread may submit and drop orders.
     """
 
     def __init__(self, source: OutcomeSource, slots: int) -> None:
@@ -89,7 +95,11 @@ class NodeChildren:
         self._thread.start()
 
     def submit(self, work: FleetWork, blobs: tuple[bytes, ...]) -> Order:
-        """Takes a piece of work; the future ``done`` of the returned order gets the result."""
+        """Hands a piece of work to the child processes and returns its order, without waiting.
+
+        ``blobs`` are the script or artifacts that the work needs. The order's future ``done`` gets the
+        result, or the error that prevented it.
+        """
         order = Order(work, blobs)
         self._orders.put(order)
         self._wake.ring()
@@ -98,12 +108,15 @@ class NodeChildren:
         return order
 
     def drop(self, order: Order) -> None:
-        """Withdraws an order, whatever a child process is doing for it."""
+        """Withdraws an order, whatever a child process is doing for it.
+
+        A measurement that has begun is killed; the order's future may never get a result.
+        """
         order.is_dropped = True
         self._wake.ring()
 
     def close(self) -> None:
-        """Ends the child processes and the thread."""
+        """Ends the child processes and their thread."""
         self._is_closing = True
         self._wake.ring()
         self._thread.join()
@@ -295,7 +308,7 @@ class NodeChildren:
 
 
 def began() -> Callable[[], Interval]:
-    """Returns a function that returns the interval from this call of ``began`` until its own call.
+    """Returns a function that gives the interval from now, the call of ``began``, until that function's call.
 
     The begin is read from the machine's clock, the length from the monotonic clock: the machine's clock may
     be set in between.
@@ -309,5 +322,5 @@ def began() -> Callable[[], Interval]:
 
 
 def now() -> datetime.datetime:
-    """Returns the current time by this machine's clock, in UTC."""
+    """Returns the current time in UTC, by this machine's clock."""
     return datetime.datetime.now(datetime.UTC)

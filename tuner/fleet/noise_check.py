@@ -31,7 +31,7 @@ TURNS: Final = ("stopped", "stopped again", "alongside")
 
 @dataclass(frozen=True)
 class NoiseCheck:
-    """The result of a noise check of one node."""
+    """The result of measuring how much longer single-threaded work takes while a node's process runs."""
 
     node: str
     rounds: int
@@ -55,9 +55,10 @@ class NoiseCheck:
 
 
 def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
-    """Returns the nodes of a host that measure.
+    """Returns the nodes on ``host`` that measure on a device, in order to check how much they disturb it.
 
-    Raises UsageError for none, and while one of them has work.
+    Raises UsageError where there is none, where one of them has work, and where one has no process on this
+    machine.
     """
     seen = [each for each in status.nodes if each.node.device and not each.is_lost(status.lease_s)]
     here = tuple(each.node for each in seen if each.node.host == host)
@@ -77,10 +78,11 @@ def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
 def check_noise(
     node: FleetNode, rounds: int, lease_s: float, rng: "np.random.Generator", slice_s: float = SLICE_S
 ) -> NoiseCheck:
-    """Times the same work interleaved: while the node's process is stopped, twice, and while it runs.
+    """Measures how much a node slows down equal work on its machine: with its process stopped, and running.
 
-    ``rng`` permutes the order of each of the ``rounds``; ``slice_s`` is the length of one timing, at most a
-    part of the lease. Raises TunerError for a node that ends meanwhile.
+    ``rounds`` times, in an order that ``rng`` permutes: stopped, stopped once more, running. One timing takes
+    ``slice_s`` seconds, at most a quarter of the lease ``lease_s``. Raises TunerError for a node that ends
+    meanwhile.
     """
     slice_s = min(slice_s, lease_s / SLICES_OF_LEASE)
     work = _work(rng)

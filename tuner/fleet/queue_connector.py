@@ -18,7 +18,7 @@ OPEN_S: Final = 5.0  # that a connection may take
 
 @final
 class QueueConnector(PsycopgConnector):
-    """A pool of connections in which a connection lost during a statement leaves no job without an end.
+    """A pool of connections to the job queue that does not lose the end of a job with a connection.
 
     Procrastinate replaces broken connections silently. A job whose end was lost with a connection would stay
     "doing" for ever: its node sends heartbeats, and no other node gets the job.
@@ -37,10 +37,10 @@ class QueueConnector(PsycopgConnector):
         self._ending = ending
 
     async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
-        """Executes a statement without a result; repeats a statement about a job if the connection was lost.
+        """Executes an SQL statement without a result; repeats one about a job if the connection was lost.
 
-        Raises ConnectorException where the server refuses the statement, such as an end that it has stored
-        already.
+        Raises ConnectorException where the connection is lost for too long, and where the server refuses the
+        statement, such as the end of a job that has ended already.
         """
         retry_limit = RetryLimit(self._ending)
         while True:
@@ -60,6 +60,9 @@ async def _commit_each(connection: "psycopg.AsyncConnection[Any]") -> None:
 
 
 async def require_server(url: str) -> None:
-    """Raises what psycopg raises where no server answers: Procrastinate's pool would wait for a server."""
+    """Raises psycopg's error where no server answers at ``url``; a connection that works is closed again.
+
+    Procrastinate's pool would wait for a server.
+    """
     connection = await psycopg.AsyncConnection.connect(server_of(url), connect_timeout=round(OPEN_S))
     await connection.close()

@@ -19,7 +19,7 @@ class _Reading:
 
 @final
 class QueueMeter:
-    """Measures the load of this process on its machine since the previous measurement.
+    """A meter of how much this process loads its machine, from one reading to the next.
 
     The load is processor time, as a share of one processor, and voluntary context switches per second. Child
     processes do not count.
@@ -29,7 +29,7 @@ class QueueMeter:
         self._last = _read()
 
     def load(self) -> QueueLoad:
-        """Returns the load since the previous call, or since the construction of the meter."""
+        """Returns this process's load since the previous call, or since the meter was constructed."""
         before, self._last = self._last, _read()
         passed_s = max(self._last.moment_s - before.moment_s, 1e-9)
         return QueueLoad(
@@ -38,8 +38,9 @@ class QueueMeter:
 
 
 def keep_off_timed_processors() -> None:
-    """Moves this thread, and threads that it starts later, off the processor on which one thread is timed.
+    """Restricts this thread to the processors on which no single-threaded kernel is timed.
 
+    Threads that it starts later are restricted as well. Does nothing where there is only one processor.
     Threads that start child processes must exist before: child processes choose their processors themselves.
     """
     allowed = os.sched_getaffinity(0)

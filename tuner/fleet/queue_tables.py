@@ -15,7 +15,10 @@ GRANTS: Final = (
 
 
 def seconds_since_start(connection: "Connection", jobs: list[int]) -> dict[int, float]:
-    """Returns by job how many seconds ago its latest attempt began."""
+    """Returns, by job id, how many seconds ago the latest attempt at the job began.
+
+    Jobs that no node has begun are left out.
+    """
     rows = connection.execute(
         "SELECT job_id, extract(epoch FROM now() - max(at))::float8 FROM procrastinate_events "
         "WHERE type = 'started' AND job_id = ANY(%s) GROUP BY job_id",

@@ -41,7 +41,7 @@ AT_ONCE: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)  # whatever th
 
 @dataclass(frozen=True)
 class Job:
-    """A piece of work in a queue."""
+    """A job of a queue: its id, its piece of work, the attempts that failed, and whether it was given up."""
 
     id: int
     work: FleetWork
@@ -51,7 +51,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Waiting:
-    """The jobs of one queue."""
+    """The jobs of one queue: how many wait and are being done, of which runs, and examples of their work."""
 
     queue: str
     todo: int
@@ -63,7 +63,7 @@ class Waiting:
 
 
 def install_queue(connection: "Connection") -> None:
-    """Creates Procrastinate's tables and functions where they are missing."""
+    """Creates the tables and functions of the job queue (Procrastinate) where they are missing."""
     from procrastinate.schema import SchemaManager
 
     with plain_errors(), connection.transaction():
@@ -73,9 +73,10 @@ def install_queue(connection: "Connection") -> None:
 
 
 def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, *, alone: bool) -> int:
-    """Puts work into a queue; returns the id of its job.
+    """Puts a piece of work into a queue; returns the id of its job.
 
-    Of jobs queued with ``alone`` the whole fleet does one at a time per queue. Larger priorities go first.
+    Larger priorities go first. Of the jobs of a queue that have ``alone``, the whole fleet does one at a
+    time.
     """
     from procrastinate.jobs import Job as QueueJob
 
@@ -91,13 +92,16 @@ def defer(connection: "Connection", queue: str, work: FleetWork, priority: int, 
 
 
 def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
-    """Returns the ids of the jobs of a run that wait or are being done, by trial number and stage."""
+    """Returns {(trial number, stage): job id} of the jobs of a run that wait or are being done."""
     found: Any = ((_id(job), job.task_kwargs) for job in _under_way(connection) if _run(job) == run)
     return {(args["number"], args["stage"]): number for number, args in found}
 
 
 def take_back(connection: "Connection", run: str) -> int:
-    """Cancels all jobs of a run, those that nodes have begun included; returns how many."""
+    """Cancels all jobs of a run; returns how many. ``run`` is the run's uuid.
+
+    Waiting jobs are deleted; nodes stop jobs that they have begun.
+    """
     manager = _manager(connection)
     with connection.transaction():
         jobs = under_way(connection, run).values()
@@ -105,29 +109,35 @@ def take_back(connection: "Connection", run: str) -> int:
 
 
 def drop_waiting(connection: "Connection", job: int) -> None:
-    """Cancels a job that no node has begun; leaves a job that a node has begun."""
+    """Deletes the job with id ``job`` if no node has begun it; else leaves it as it is."""
     _manager(connection).cancel_job_by_id(job, delete_job=True)
 
 
 def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
-    """Returns the jobs whose node has sent no heartbeat for longer than a lease, or is gone."""
+    """Returns the jobs that a node has begun and that it lost: the node is gone, or sends no heartbeats.
+
+    A node is lost after more than ``lease_s`` seconds without a heartbeat.
+    """
     from tuner.fleet.session_connector import completed
 
     return _jobs(completed(_manager(connection).get_stalled_jobs(seconds_since_heartbeat=lease_s)))
 
 
 def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
-    """Returns the jobs that failed on ATTEMPTS nodes."""
+    """Returns the jobs that are not tried again, since they failed on several nodes."""
     return _jobs(_manager(connection).list_jobs(status=FAILED))
 
 
 def give_back(connection: "Connection", job: Job) -> None:
-    """Returns a job to its queue for another node. Nodes find it within POLL_S: no notification is sent."""
+    """Puts a job back into its queue, for any node, which counts as an attempt that failed.
+
+    Nodes find it within POLL_S: no notification is sent.
+    """
     _manager(connection).retry_job_by_id(job.id, AT_ONCE)
 
 
 def delete(connection: "Connection", job: Job) -> None:
-    """Deletes a job that no node is to do any more."""
+    """Deletes a job that no node is to do any more, whether it waits, is being done or was given up."""
     from procrastinate.jobs import Status
 
     from tuner.fleet.session_connector import completed
@@ -138,14 +148,17 @@ def delete(connection: "Connection", job: Job) -> None:
 
 
 def delete_ended(connection: "Connection") -> None:
-    """Deletes the jobs that were cancelled while a node was doing them."""
+    """Deletes the jobs that have ended: those done and those cancelled, but no job that was given up."""
     from tuner.fleet.session_connector import completed
 
     completed(_manager(connection).delete_old_jobs(nb_hours=0, include_cancelled=True, include_aborted=True))
 
 
 def waiting(connection: "Connection") -> tuple[Waiting, ...]:
-    """Returns the jobs of each queue, by name; without queues of other versions of the tuner."""
+    """Returns the jobs of each queue, by the queue's name: those that wait and those being done.
+
+    Queues of other versions of the tuner, whose jobs cannot be read, are left out.
+    """
     queues = collections.defaultdict(list)
     for job in _under_way(connection):
         queues[job.queue].append(job)
@@ -173,12 +186,15 @@ def _waiting(queue: str, jobs: "list[engine.Job]", begun_s: dict[int, float]) ->
 
 
 def runs(connection: "Connection") -> list[str]:
-    """Returns the uuids of the runs that have jobs."""
+    """Returns the uuids of the runs that have jobs in any queue, sorted."""
     return sorted(set(map(_run, _manager(connection).list_jobs())))
 
 
 def compiler_builds(connection: "Connection", target: TargetName) -> tuple[tuple[str, int], ...]:
-    """Returns the compiler builds that the jobs for a target require, with the number of jobs of each."""
+    """Returns (compiler build, number of jobs) for the waiting or begun jobs of a target, sorted by build.
+
+    A node does only jobs of its compiler build: version of tuner and fingerprint of the compiler.
+    """
     found = (job.task_kwargs for job in _under_way(connection))
     wanted = [str(args.get("compiler_build")) for args in found if args.get("target") == encode(target)]
     return tuple(sorted(collections.Counter(wanted).items()))
@@ -191,10 +207,10 @@ async def serve(
     beat_s: float,
     ending: asyncio.Event,  # no further job is begun
 ) -> None:
-    """Does jobs until ``ending`` is set, then finishes the jobs that were begun.
+    """Does jobs of some queues until ``ending`` is set, then finishes the jobs that were begun.
 
-    ``do`` does a piece of work; its CancelledError means that the job was cancelled. Raises OSError where no
-    server answers.
+    ``do`` does a piece of work; its CancelledError means that the job was cancelled. ``beat_s`` is the time
+    between two heartbeats in seconds. Raises OSError where no server answers.
     """
     import procrastinate
     import psycopg

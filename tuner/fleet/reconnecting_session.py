@@ -21,7 +21,7 @@ ENDING_RETRY_LIMIT_S: Final = 5.0  # for a node that is to end
 
 @final
 class RetryLimit:
-    """The timeout of one query, counted from the construction."""
+    """A timeout for repeating one query while the database server is away, from its construction on."""
 
     def __init__(self, ending: asyncio.Event) -> None:
         """Takes the event that the node is to end, which shortens the timeout."""
@@ -30,14 +30,20 @@ class RetryLimit:
 
     @property
     def is_over(self) -> bool:
-        """True if the server was away for longer than the timeout."""
+        """True if more time has passed since the construction than a query may be repeated.
+
+        That is RETRY_LIMIT_S, or ENDING_RETRY_LIMIT_S for a node that is to end.
+        """
         retry_limit_s = ENDING_RETRY_LIMIT_S if self._ending.is_set() else RETRY_LIMIT_S
         return time.monotonic() - self._since_s > retry_limit_s
 
 
 @final
 class ReconnectingSession:
-    """Queries in a thread of its own, so that heartbeats and work continue meanwhile."""
+    """A database session that repeats a query, over a new connection, while the server is away.
+
+    Queries run in another thread, one at a time, so that heartbeats and work continue meanwhile.
+    """
 
     def __init__(self, url: str, ending: asyncio.Event) -> None:
         self._url = url
@@ -51,16 +57,16 @@ class ReconnectingSession:
         *args: P.args,
         **named: P.kwargs,
     ) -> Reply:
-        """Returns ``question(connection, *args, **named)``.
+        """Returns ``question(connection, *args, **named)``, called in the thread of the session.
 
-        Raises TunerError where the server stays away too long.
+        While the server is away, the call is repeated; raises TunerError where it stays away too long.
         """
         work: Any = lambda: self._asked(lambda: question(self._connected(), *args, **named))  # noqa: E731
         selected: Reply = await asyncio.get_running_loop().run_in_executor(self._thread, work)
         return selected
 
     def close(self) -> None:
-        """Ends the thread and closes the connection."""
+        """Ends the session's thread and closes its connection."""
         self._thread.shutdown()
         self._disconnect()
 

@@ -30,11 +30,11 @@ KEEP_ALIVE_THERE: Final = (
 
 
 class NoReplyError(UsageError):
-    """No server answers at an address at present."""
+    """An error: no PostgreSQL server answers at the address of a fleet's database at present."""
 
 
 def require_packages() -> None:
-    """Raises UsageError where the packages of the extra ``fleet`` are missing."""
+    """Raises UsageError where procrastinate or psycopg is missing, which a fleet needs."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
@@ -44,7 +44,7 @@ def require_packages() -> None:
 
 
 def server_of(url: str) -> str:
-    """Returns the address in the form of PostgreSQL's library.
+    """Returns a PostgreSQL URL with the scheme that PostgreSQL's library reads: ``postgresql://...``.
 
     Raises UsageError for an address of another kind.
     """
@@ -60,14 +60,20 @@ def server_of(url: str) -> str:
 
 
 def as_role(url: str, role: str | None) -> str:
-    """Returns the address for another role, without a password; the address itself for None."""
+    """Returns a PostgreSQL URL with ``role`` in place of the user and password before the host.
+
+    Returns ``url`` unchanged where ``role`` is None or empty.
+    """
     scheme, _, rest = url.partition("://")
     place, slash, database = rest.partition("/")
     return f"{scheme}://{role}@{place.rpartition('@')[2]}{slash}{database}" if role else url
 
 
 def connected(url: str) -> "Connection":
-    """Returns a connection that commits each statement. Raises NoReplyError where no server answers."""
+    """Returns a connection to a PostgreSQL server that commits each statement.
+
+    Raises NoReplyError where no server answers, UsageError for another kind of URL or a missing package.
+    """
     require_packages()
     import psycopg
 
@@ -89,14 +95,18 @@ def connected(url: str) -> "Connection":
 
 @contextlib.contextmanager
 def session(url: str) -> "Iterator[Connection]":
-    """Gives a connection for a few queries; an error of the server becomes a TunerError of one line."""
+    """Opens a connection to a PostgreSQL server for a ``with`` block; each statement is committed.
+
+    An error of the server in the block becomes a TunerError of one line. Raises NoReplyError where no server
+    answers.
+    """
     with contextlib.closing(connected(url)) as connection, plain_errors():
         yield connection
 
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turns errors of the server into a TunerError of one line."""
+    """Turns errors of the PostgreSQL server in a ``with`` block into a TunerError of one line."""
     import psycopg
 
     try:

@@ -20,32 +20,38 @@ Result = TypeVar("Result")
 
 @final
 class SessionConnector(BaseConnector):
-    """A connector that raises psycopg's errors, as the tuner's own statements do.
+    """A connector of Procrastinate that uses an open connection of the tuner, within its transactions.
 
-    Its coroutines never suspend.
+    It raises psycopg's errors, as the tuner's statements do. Its coroutines never suspend.
     """
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
 
     def get_sync_connector(self) -> BaseConnector:
+        """Returns this connector, which is synchronous."""
         return self
 
     def execute_query(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement with named arguments, without a result."""
         self._executed(query, arguments)
 
     def execute_query_one(self, query: "LiteralString", **arguments: Any) -> Row:
+        """Executes an SQL query with named arguments; returns its only row as {column: value}."""
         row = self._executed(query, arguments).fetchone()
         assert row is not None
         return row
 
     def execute_query_all(self, query: "LiteralString", **arguments: Any) -> list[Row]:
+        """Executes an SQL query with named arguments; returns its rows, each as {column: value}."""
         return self._executed(query, arguments).fetchall()
 
     async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
+        """Executes an SQL statement without a result, as ``execute_query`` does, before it returns."""
         self.execute_query(query, **arguments)
 
     async def execute_query_all_async(self, query: "LiteralString", **arguments: Any) -> list[Row]:
+        """Returns the rows of an SQL query, as ``execute_query_all`` does."""
         return self.execute_query_all(query, **arguments)
 
     def _executed(self, query: "LiteralString", arguments: dict[str, Any]) -> "psycopg.Cursor[Row]":

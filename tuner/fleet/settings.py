@@ -16,7 +16,10 @@ NAME: Final = "lease_s"
 
 @dataclass(frozen=True)
 class FleetSettings:
-    """Settings of one fleet."""
+    """The settings that all drivers and nodes of a fleet share: ``lease_s``.
+
+    A node without a heartbeat for that many seconds counts as lost, and its work is given to other nodes.
+    """
 
     lease_s: float = LEASE_S
 
@@ -27,12 +30,15 @@ class FleetSettings:
 
     @property
     def beat_s(self) -> float:
-        """Returns the time between two heartbeats."""
+        """Returns the seconds between two heartbeats of a node: a third of the lease."""
         return self.lease_s / BEATS
 
 
 def write_settings(connection: "Connection", settings: FleetSettings) -> None:
-    """Stores the settings; running nodes and drivers keep the settings that they have read."""
+    """Stores the settings of a fleet in its database, in place of earlier settings.
+
+    Running nodes and drivers keep the settings that they have read.
+    """
     connection.execute(
         "INSERT INTO fleet_setting (name, value) VALUES (%s, %s) "
         "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -41,7 +47,7 @@ def write_settings(connection: "Connection", settings: FleetSettings) -> None:
 
 
 def read_settings(connection: "Connection") -> FleetSettings:
-    """Returns the settings. Raises UsageError for a database without a fleet."""
+    """Returns the settings of the fleet in a database. Raises UsageError for a database without a fleet."""
     import psycopg
 
     try:

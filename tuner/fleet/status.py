@@ -18,7 +18,7 @@ BEATS_MISSED: Final = 2  # after which a node counts as silent
 
 @dataclass(frozen=True)
 class DeviceStatus:
-    """A device on which runs measure."""
+    """A device on which a node measures: its machine and node, how idle it is, and what it is doing."""
 
     device: str
     machine: str
@@ -29,7 +29,10 @@ class DeviceStatus:
 
 @dataclass(frozen=True)
 class QueueStatus:
-    """The jobs of one queue, which the same nodes can do."""
+    """The jobs of one queue of a fleet: how many wait and are being done, of which runs, and why they wait.
+
+    The same nodes can do all of them.
+    """
 
     stage: str  # "compile" or "measure"
     compiler_build: str  # of the code
@@ -42,7 +45,7 @@ class QueueStatus:
 
 @dataclass(frozen=True)
 class FleetStatus:
-    """The state of a fleet at one moment."""
+    """The state of a fleet at one moment: its nodes, devices and queues, and the runs that have jobs."""
 
     lease_s: float
     nodes: tuple[SeenNode, ...]
@@ -51,21 +54,28 @@ class FleetStatus:
     run_ids: tuple[tuple[str, int], ...]  # of the runs that have jobs: uuid, number in the history
 
     def run_text(self, uuid: str) -> str:
-        """Returns "run N" for the uuid of a run.
+        """Returns "run N" for the uuid of a run, where N is the run's id in the results database.
 
-        "run" and the beginning of the uuid where the history has no such run.
+        For a run that the database does not have: "run" and the first 8 characters of the uuid.
         """
         return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
 
     def state_of(self, seen: SeenNode) -> str:
-        """Returns the state of a node in a word: "works", "drains" or "lost"."""
+        """Returns the state of a node in a word: "works", "drains" or "lost".
+
+        It drains when it was asked to end after its current work, and is lost without a heartbeat for a
+        lease.
+        """
         if seen.is_lost(self.lease_s):
             return "lost"
         return "drains" if seen.drains else "works"
 
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
-    """Reads the state of the fleet from its database."""
+    """Reads the state of the fleet from its database.
+
+    ``lease_s`` are the seconds without a heartbeat after which a node counts as lost.
+    """
     nodes = tables.nodes(connection)
     waiting = {each.queue: each for each in queues.waiting(connection)}
     busy_s = tables.busy_seconds(connection, IDLE_WINDOW_S)
@@ -76,7 +86,10 @@ def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
 
 
 def why_waiting(connection: "Connection", run: str, lease_s: float) -> str:
-    """Returns why the jobs of a run wait; "" where none waits."""
+    """Returns as text why jobs of a run wait, one reason for each queue; "" where none waits.
+
+    ``run`` is the run's uuid; a node counts as lost after ``lease_s`` seconds without a heartbeat.
+    """
     nodes = tables.nodes(connection)
     found = (_why(each, nodes, lease_s) for each in queues.waiting(connection) if run in each.runs)
     return "; ".join(found)

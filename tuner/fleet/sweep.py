@@ -15,9 +15,10 @@ SWEEPER: Final = "sweep"
 
 
 def sweep(connection: "Connection", lease_s: float) -> int:
-    """Requeues or fails lost jobs, and fails given-up jobs; returns how many there were.
+    """Requeues the jobs of lost nodes and gives up jobs that failed too often; returns how many there were.
 
-    Drivers and nodes call this; while one of them sweeps, the others return 0.
+    A node is lost after ``lease_s`` seconds without a heartbeat. A job that is given up gets a Failure as its
+    outcome. Drivers and nodes call this; while one of them sweeps, the others return 0.
     """
     with connection.transaction():
         row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (LOCK,)).fetchone()
@@ -43,7 +44,10 @@ def _give_up(connection: "Connection", job: queues.Job, why: str) -> None:
 
 
 def delete_old(connection: "Connection") -> None:
-    """Deletes blobs, outcomes and nodes older than KEPT_DAYS, and cancelled jobs that have ended."""
+    """Deletes blobs, outcomes, attempts and nodes that are older than KEPT_DAYS, and jobs that have ended.
+
+    The age of a node counts from its last heartbeat.
+    """
     for statement in (
         "DELETE FROM fleet_blob WHERE stored < now() - make_interval(days => %s)",
         "DELETE FROM fleet_outcome WHERE told < now() - make_interval(days => %s)",

@@ -23,7 +23,7 @@ REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidat
 
 @dataclass(frozen=True)
 class NodeReport:
-    """The outcome of a piece of work as its node stored it, not validated."""
+    """The outcome of a piece of work as its node stored it, as JSON that is not validated yet."""
 
     text: str | None  # JSON; None: longer than REPORT_LIMIT_BYTES
     node: str
@@ -31,7 +31,7 @@ class NodeReport:
 
 @dataclass(frozen=True)
 class FleetNode:
-    """A process that does work for runs of other processes."""
+    """A node: a process that compiles or measures for tuning runs of other processes."""
 
     name: str
     host: str
@@ -40,12 +40,12 @@ class FleetNode:
     slots: int  # candidates compiled at once; 0: it compiles nothing
     device: str  # that it alone measures on; "": it measures nothing
     machine: Machine
-    compiler_build: str  # compiler build: compiler_build_of
+    compiler_build: str  # compiler_build_of(compiler)
     tuner_version: str
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """Returns the queues that the node serves."""
+        """Returns the job queues that the node serves, with the number of jobs that it does at once."""
         compiles = Service(compile_queue(self.compiler_build), self.slots)
         measures = Service(measure_queue(self.machine.name, self.device), 1)
         return (*[compiles] * bool(self.slots), *[measures] * bool(self.device))
@@ -53,7 +53,10 @@ class FleetNode:
 
 @dataclass(frozen=True)
 class QueueLoad:
-    """The load of a machine by a node's own process, child processes not included."""
+    """The load of a machine by the process of a node: processor time and wake-ups per second.
+
+    Child processes are not included.
+    """
 
     cpu_share: float  # of one processor
     wakeups_per_s: float
@@ -61,7 +64,7 @@ class QueueLoad:
 
 @dataclass(frozen=True)
 class SeenNode:
-    """A node as the database describes it."""
+    """A node as the fleet's database describes it, with its age and the seconds since its last heartbeat."""
 
     node: FleetNode
     age_s: float  # since it joined
@@ -70,13 +73,16 @@ class SeenNode:
     load: QueueLoad | None = None  # None: its second heartbeat has not come
 
     def is_lost(self, lease_s: float) -> bool:
-        """Returns whether the node has sent no heartbeat for a lease: its jobs are given to other nodes."""
+        """Returns whether the node has sent no heartbeat for ``lease_s`` seconds.
+
+        The jobs of a lost node are given to other nodes.
+        """
         return self.silent_s >= lease_s
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The begin and end of an activity, by the clock of the node."""
+    """The begin and the end of an activity, by the clock of the node."""
 
     began: datetime.datetime
     ended: datetime.datetime
@@ -84,7 +90,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Execution:
-    """One attempt at a piece of work."""
+    """One attempt at a piece of work: the node, the device, and when the node worked and timed."""
 
     node: str
     device: str
@@ -93,7 +99,10 @@ class Execution:
 
 
 def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores a blob unless there is one under its hash: a node's role may change nothing."""
+    """Stores bytes under their hash, unless there are bytes under that hash.
+
+    Nodes use it: their database role may not change what is stored.
+    """
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) ON CONFLICT DO NOTHING",
         (sha256, zlib.compress(blob)),
@@ -101,7 +110,10 @@ def put_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
-    """Stores a blob in place of any under its hash: a driver does not trust a blob stored by a node."""
+    """Stores bytes under their hash, in place of any bytes that are stored under it.
+
+    Drivers use it: a driver does not trust bytes that a node stored.
+    """
     connection.execute(
         "INSERT INTO fleet_blob (sha256, body, stored) VALUES (%s, %s, now()) "
         "ON CONFLICT (sha256) DO UPDATE SET body = excluded.body, stored = excluded.stored",
@@ -110,12 +122,15 @@ def replace_blob(connection: "Connection", sha256: str, blob: bytes) -> None:
 
 
 def forget_blob(connection: "Connection", sha256: str) -> None:
-    """Deletes a blob whose content does not have its hash."""
+    """Deletes the bytes that are stored under a hash, such as bytes that do not have that hash."""
     connection.execute("DELETE FROM fleet_blob WHERE sha256 = %s", (sha256,))
 
 
 def blob_of(connection: "Connection", sha256: str) -> bytes | None:
-    """Returns a blob; None where it is missing. Raises UsageError for an altered or too large blob."""
+    """Returns the bytes that are stored under a hash; None where there are none.
+
+    Raises UsageError for bytes that do not have the hash, and for too many bytes.
+    """
     row = connection.execute(
         "SELECT CASE WHEN octet_length(body) <= %s THEN body END FROM fleet_blob WHERE sha256 = %s",
         (BLOB_LIMIT_BYTES, sha256),
@@ -130,7 +145,10 @@ def blob_of(connection: "Connection", sha256: str) -> bytes | None:
 
 
 def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
-    """Stores an outcome unless the work has one, and wakes the driver."""
+    """Stores the outcome of a piece of work unless there is one, and notifies the driver of the run.
+
+    ``key`` is (run uuid, trial number, stage), ``node`` the name of the node that reports.
+    """
     connection.execute(
         "INSERT INTO fleet_outcome (run, number, stage, body, node, told) VALUES (%s, %s, %s, %s, %s, now()) "
         "ON CONFLICT DO NOTHING",
@@ -140,17 +158,20 @@ def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> Non
 
 
 def wake(connection: "Connection", run: str) -> None:
-    """Notifies the driver of a run."""
+    """Sends a notification to the driver of a run; ``run`` is the run's uuid."""
     connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
 
 
 def channel_of(run: str) -> str:
-    """Returns the notification channel of the driver of a run."""
+    """Returns the PostgreSQL notification channel on which the driver of a run listens."""
     return f"fleet_{run}"
 
 
 def is_reported(connection: "Connection", key: Key) -> bool:
-    """Returns whether a piece of work has an outcome."""
+    """Returns whether the outcome of a piece of work is stored.
+
+    ``key`` is (run uuid, trial number, stage).
+    """
     found = connection.execute(
         "SELECT 1 FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key
     ).fetchone()
@@ -160,7 +181,10 @@ def is_reported(connection: "Connection", key: Key) -> bool:
 def reports_of(
     connection: "Connection", run: str, numbers: list[int] | None = None
 ) -> dict[tuple[int, str], NodeReport]:
-    """Returns the reports of nodes on some trial numbers of a run, all for None, by number and stage."""
+    """Returns {(trial number, stage): report} of what nodes reported for a run.
+
+    ``numbers`` restricts it to some trial numbers; None: all of the run.
+    """
     rows = connection.execute(
         "SELECT number, stage, CASE WHEN octet_length(body::text) <= %s THEN body::text END, node "
         "FROM fleet_outcome WHERE run = %s AND (%s::bigint[] IS NULL OR number = ANY(%s))",
@@ -170,17 +194,20 @@ def reports_of(
 
 
 def forget(connection: "Connection", key: Key) -> None:
-    """Deletes the outcome of a piece of work."""
+    """Deletes the outcome of a piece of work; ``key`` is (run uuid, trial number, stage)."""
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key)
 
 
 def forget_questions(connection: "Connection", run: str) -> None:
-    """Deletes the outcomes of a run's work outside of trials."""
+    """Deletes the outcomes of a run's work that belongs to no trial, such as a baseline."""
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number < 0", (run,))
 
 
 def note_work(connection: "Connection", work: FleetWork, done: Execution) -> None:
-    """Stores when and on which device a piece of work was done; a repeated call stores nothing more."""
+    """Stores when, by which node and on which device a piece of work was done.
+
+    A repeated call with the same values stores nothing more.
+    """
     timed = done.timed
     connection.execute(
         "INSERT INTO fleet_work (run, number, stage, node, device, began, ended, timed_from, timed_until) "
@@ -203,13 +230,16 @@ def note_work(connection: "Connection", work: FleetWork, done: Execution) -> Non
 
 
 def run_ids(connection: "Connection", uuids: list[str]) -> tuple[tuple[str, int], ...]:
-    """Returns (uuid, number) of the runs among ``uuids`` that are in the history."""
+    """Returns (uuid, id) of those of the given runs that are in the results database, by id."""
     rows = connection.execute("SELECT uuid, id FROM run WHERE uuid = ANY(%s) ORDER BY id", (uuids,))
     return tuple((uuid, number) for uuid, number in rows)
 
 
 def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
-    """Returns by node for how many of the last ``window_s`` seconds work that has ended used its device."""
+    """Returns, by node, for how many of the last ``window_s`` seconds its device was in use.
+
+    Only work that has ended counts; nodes without such work are left out.
+    """
     rows = connection.execute(
         "SELECT node, sum(extract(epoch FROM ended - greatest(began, since)))::float8 FROM fleet_work, "
         "LATERAL (SELECT now() - make_interval(secs => %s) AS since) AS recent "
@@ -220,7 +250,7 @@ def busy_seconds(connection: "Connection", window_s: float) -> dict[str, float]:
 
 
 def join(connection: "Connection", node: FleetNode) -> None:
-    """Stores a node that begins to work, in place of an earlier node of its name."""
+    """Stores a node that begins to work, in place of an earlier node of the same name."""
     connection.execute(
         "INSERT INTO fleet_node (name, host, process, target, seats, device, machine, fingerprint, "
         "tuner_version, started, seen, drains) VALUES (%(name)s, %(host)s, %(process)s, %(target)s, "
@@ -235,7 +265,10 @@ def join(connection: "Connection", node: FleetNode) -> None:
 
 
 def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
-    """Stores a heartbeat with the node's load; returns whether the node is to end after its current work."""
+    """Stores a heartbeat of the node called ``name``, with its load.
+
+    Returns True if the node is to end after its current work: it was asked to, or is not stored any more.
+    """
     row = connection.execute(
         "UPDATE fleet_node SET seen = now(), cpu_share = %s, wakeups_per_s = %s WHERE name = %s "
         "RETURNING drains",
@@ -245,17 +278,20 @@ def beat(connection: "Connection", name: str, load: QueueLoad) -> bool:
 
 
 def leave(connection: "Connection", name: str, process: int) -> None:
-    """Deletes a node that has ended, unless another process has taken its name."""
+    """Deletes the stored node called ``name``, which has ended.
+
+    Leaves it if another process has taken the name: ``process`` is the process id.
+    """
     connection.execute("DELETE FROM fleet_node WHERE name = %s AND process = %s", (name, process))
 
 
 def drain(connection: "Connection", name: str) -> bool:
-    """Asks a node to end after its current work; returns whether there is such a node."""
+    """Asks the node called ``name`` to end after its current work; returns False if there is no such node."""
     return connection.execute("UPDATE fleet_node SET drains = true WHERE name = %s", (name,)).rowcount > 0
 
 
 def nodes(connection: "Connection") -> tuple[SeenNode, ...]:
-    """Returns all nodes, by name."""
+    """Returns all nodes that the fleet's database stores, by name, lost nodes included."""
     rows = connection.execute(
         "SELECT name, host, process, target, seats, device, machine, fingerprint, tuner_version, "
         "extract(epoch FROM now() - started)::float8, extract(epoch FROM now() - seen)::float8, drains, "

@@ -27,7 +27,10 @@ Key = tuple[str, int, str]  # run, number, stage
 
 @dataclass(frozen=True)
 class FleetWork:
-    """The work that a node is to do. Its key names the outcome, whichever node reports it."""
+    """A piece of work for a node: one stage (compile, evaluate, remeasure, ...) of a trial or of a run.
+
+    Its key identifies the outcome, whichever node reports it.
+    """
 
     run: str  # uuid
     number: int  # of the trial; negative: work outside of trials
@@ -45,18 +48,18 @@ class FleetWork:
 
     @property
     def key(self) -> Key:
-        """Returns (run, number, stage), under which the outcome is stored."""
+        """Returns (run uuid, trial number, stage), under which the outcome is stored."""
         return (self.run, self.number, self.stage)
 
     @property
     def words(self) -> str:
-        """Returns a description for messages, such as "compile of trial 3"."""
+        """Returns a description for messages: "compile of trial 3"; the stage alone outside of trials."""
         return f"{self.stage} of trial {self.number}" if self.number >= 0 else self.stage
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """The outcome of a successful compilation: the hash of the artifact."""
+    """The outcome of a compilation without an error: hashes of the artifact, and whether it was refused."""
 
     blob: str  # hash of the packed artifact
     artifact_sha256: str
@@ -65,7 +68,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a piece of work.
+    """The outcome of a piece of work: a value, or a Failure in place of it, and the seconds that it took.
 
     A Failure is the candidate's, or says that no node could do the work.
     """
@@ -75,41 +78,53 @@ class Outcome:
 
 
 def to_json(value: FleetWork | Outcome) -> dict[str, Any]:
-    """Returns work or an outcome as JSON values."""
+    """Returns a piece of work or an outcome as a JSON object."""
     fields: dict[str, Any] = encode(value)
     return fields
 
 
 def work_from_json(found: Any) -> FleetWork:
-    """Reads a piece of work. Raises UsageError for JSON from a driver of another version."""
+    """Returns the piece of work that a JSON object describes.
+
+    Raises UsageError for JSON that a driver of another version wrote.
+    """
     return decode(FleetWork, found, "work")
 
 
 def outcome_from_json(found: Any) -> Outcome:
-    """Reads an outcome. Raises UsageError for JSON from a node of another version."""
+    """Returns the outcome that a JSON object describes.
+
+    Raises UsageError for JSON that a node of another version wrote.
+    """
     return decode(Outcome, found, "outcome")
 
 
 def compiler_build_of(compiler: Compiler) -> str:
-    """Returns the compiler build: tuner version and compiler fingerprint, equal where code is equal."""
+    """Returns a text that names a compiler build: version of the tuner, and fingerprint of the compiler.
+
+    Installations with equal texts generate equal code.
+    """
     return f"tuner {__version__}, {compiler.fingerprint}"
 
 
 @dataclass(frozen=True)
 class Service:
-    """A queue that a node serves."""
+    """A job queue that a node serves, and how many of its jobs the node does at once."""
 
     queue: str
     at_once: int  # jobs
 
 
 def compile_queue(compiler_build: str) -> str:
-    """Returns the queue of all nodes with one compiler build."""
+    """Returns the name of the job queue of all nodes that compile with one compiler build."""
     return f"compile:{_digits(compiler_build)}"
 
 
 def measure_queue(machine: str, device: str) -> str:
-    """Returns the queue of one device; the whole fleet does one of its jobs at a time."""
+    """Returns the name of the job queue of one device of a class of machines.
+
+    The whole fleet does one of its jobs at a time.
+    """
     return f"measure:{_digits(machine)}:{_digits(device)}"
 
 

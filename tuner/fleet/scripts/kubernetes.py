@@ -13,7 +13,16 @@ NOBODY: Final = 65534  # user and group: a node needs no rights
 def kubernetes_manifest(
     command: NodeCommand, name: str, nodes: int, cores: int, image: str, secret: str
 ) -> str:
-    """Returns a manifest for ``kubectl apply``. With an empty ``secret`` the pods have no certificates."""
+    """Returns the YAML manifest of a Deployment whose pods are nodes, for ``kubectl apply``.
+
+    Args:
+        command: The command of each node.
+        name: Name of the Deployment.
+        nodes: Number of pods; UsageError is raised for less than 1.
+        cores: Processors of each pod; UsageError is raised for less than 1.
+        image: Container image that has the tuner.
+        secret: Name of a Secret with certificates for the database; "": the pods have no certificates.
+    """
     import yaml
 
     labels = {"app.kubernetes.io/name": name}

@@ -17,7 +17,10 @@ LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class NodeCommand:
-    """The command of a node. Raises UsageError for options that no node accepts."""
+    """The command that starts a node on another machine, with the environment variables that it needs.
+
+    Raises UsageError for options that no node accepts, and for a database URL with a password.
+    """
 
     url: str  # of the fleet's database, without a password: others read scripts
     target: str = "cpu"
@@ -45,7 +48,7 @@ class NodeCommand:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Returns the command's arguments.
+        """Returns the program and its arguments, such as tuner fleet worker --target cpu --measure.
 
         The database is not among them: other users of a machine see arguments.
         """
@@ -55,7 +58,10 @@ class NodeCommand:
 
     @property
     def environment(self) -> tuple[tuple[str, str], ...]:
-        """Returns names and values of variables; PG... are read by PostgreSQL's library."""
+        """Returns (name, value) of the environment variables of the node: database and certificates.
+
+        Those that begin with PG are read by PostgreSQL's library.
+        """
         if not self.certificates:
             return ((VARIABLE, self.url),)
         return (
@@ -68,7 +74,7 @@ class NodeCommand:
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """Returns the environment as shell assignments."""
+        """Returns the environment variables of the node as shell assignments: ``NAME='value'``."""
         return tuple(f"{name}={shlex.quote(value)}" for name, value in self.environment)
 
     @property
@@ -78,7 +84,10 @@ class NodeCommand:
 
     @property
     def has_address_of_this_machine(self) -> bool:
-        """True if the database's address means another machine on each machine, such as localhost."""
+        """True if the database's URL names a server of this machine only: localhost or a socket's path.
+
+        On another machine such a URL means another server.
+        """
         hosts = self._options.get("host", [self._parts.hostname or ""])
         return all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
 
@@ -92,14 +101,17 @@ class NodeCommand:
 
 
 def one_line(name: str, text: str) -> str:
-    """Returns the text. Raises UsageError for an empty text, and for a text of more than one line."""
+    """Returns ``text``. Raises UsageError for an empty text, and for line breaks or other control characters.
+
+    The message begins with ``name``.
+    """
     if not text or not text.isprintable():
         raise UsageError(f"{name}: found {text!r}, allowed a text of one line")
     return text
 
 
 def at_least_one(name: str, number: int) -> int:
-    """Returns the number. Raises UsageError for less than 1."""
+    """Returns ``number``. Raises UsageError for less than 1; the message begins with ``name``."""
     if number < 1:
         raise UsageError(f"{name}: found {number}, allowed 1 or more")
     return number
