@@ -33,7 +33,7 @@ class _Code:
 
     artifact_sha256: str
     code: bytes
-    partitions: tuple[Partition, ...]
+    panels: tuple[Partition, ...]  # thread partitions; gate files have this key
     program: KernelProgram | None  # its cubin compressed; its PTX is ``code``
 
 
@@ -52,7 +52,7 @@ def _artifact(stored: _Code) -> Artifact:
     program = stored.program
     if program is not None:
         program = replace(program, ptx=code, cubin=_unpacked(program.cubin, "program.cubin"))
-    return Artifact("" if program else code, stored.artifact_sha256, stored.partitions, program=program)
+    return Artifact("" if program else code, stored.artifact_sha256, stored.panels, program=program)
 
 
 @dataclass(frozen=True)

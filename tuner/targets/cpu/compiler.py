@@ -38,5 +38,6 @@ class CpuCompiler(AbstractCompiler):
         code = with_batch_loops(code, partitions, matrix_bytes(problem))
         jit_guards.reject_what_crashes_the_jit(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
-        digest = hashlib.sha256((code + repr(partitions)).encode()).hexdigest()
+        placed = repr(partitions).replace("Partition(", "Panel(")  # as in the hashes that are stored
+        digest = hashlib.sha256((code + placed).encode()).hexdigest()
         return Artifact(code, digest, partitions, stages)
