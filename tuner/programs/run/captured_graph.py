@@ -14,9 +14,10 @@ from tuner.runtime.arrays.stream_handle import stream_handle
 
 
 class ProgramGraph:
-    """A captured call of a program: each launch reads the arguments again and writes the same results.
+    """One call of a program, captured as a CUDA graph.
 
-    The program must stay open as long as the graph is launched.
+    Each launch reads the argument arrays again and writes the same result arrays. The program must stay open
+    as long as the graph is launched.
     """
 
     def __init__(
@@ -50,10 +51,10 @@ class ProgramGraph:
         self._stream = device.create_stream()
 
     def launch(self, stream: object = None) -> tuple[Any, ...]:
-        """Launches the captured call; waits for its end where host memory takes part.
+        """Launches the captured call; waits for its end if there are results or arguments on the host.
 
         Args:
-            stream: handle of a stream, or an object that has one; None: a stream of the graph.
+            stream: handle of a CUDA stream, or an object that has one; None: a stream of the graph.
 
         Returns:
             The results as a tuple: the same arrays after each launch.
@@ -88,7 +89,9 @@ class ProgramGraph:
         return self.results
 
     def close(self) -> None:
-        """Destroys the graph and its stream; ``results`` stay valid as copies. A second call does nothing.
+        """Destroys the graph and its stream, once its work is done. A second call does nothing.
+
+        ``results`` becomes copies of the result arrays; do not use arrays that ``launch`` returned any more.
 
         Returns:
             None.

@@ -26,7 +26,7 @@ WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")
 
 
 class DeviceFunction(LoadedCode):
-    """A Python function that runs a program on a device, one call at a time, from any thread.
+    """A callable that runs a compiled program on a device, one call at a time, from any thread.
 
     Buffers are numpy arrays, or arrays in device memory if the program has device arguments. A program on
     streams keeps its streams from call to call; the caller may provide the first stream.
@@ -112,14 +112,14 @@ class DeviceFunction(LoadedCode):
         """Captures one call as a CUDA graph; each launch of the graph reads the same argument arrays anew.
 
         Args:
-            arguments: as of a call.
+            arguments: those of a call of the program.
 
         Returns:
             The graph; ``graph.launch()`` runs the call again.
 
         Raises:
-            UsageError: the program creates its own streams, or waits for the device in the middle of the
-                call.
+            UsageError: arguments of another number, shape or type, a closed program, a program that
+                creates its own streams, or one that waits for the device in the middle of the call.
             DeviceError: the device or its driver refused.
 
         Example:
@@ -162,6 +162,8 @@ class DeviceFunction(LoadedCode):
     def close(self) -> None:
         """Unloads the kernels and destroys the program's streams, once their work is done.
 
+        A second call does nothing.
+
         Returns:
             None.
 
@@ -195,7 +197,7 @@ class DeviceFunction(LoadedCode):
 
     @property
     def host_allocations(self) -> int:
-        """Returns the number of allocations of the host code that were not freed."""
+        """Returns how many memory blocks the host code has allocated and not freed so far; 0: no leak."""
         return self._heap.in_use
 
     @property

@@ -22,12 +22,15 @@ VERIFICATION = re.compile(
 
 
 def has_assertions(llvm_text: str) -> bool:
-    """Returns whether host code contains assertions."""
+    """Returns whether host code, text in LLVM dialect, contains lowered assertions (``cf.assert``)."""
     return f"@{ABORT}(" in llvm_text
 
 
 class HostAssertions:
-    """The functions that a failing assertion calls; their addresses are valid as long as this object."""
+    """The C functions ``puts`` and ``abort`` that compiled host code calls when an assertion fails.
+
+    Their addresses are valid as long as this object.
+    """
 
     def __init__(self) -> None:
         self._said: list[str] = []
@@ -36,12 +39,15 @@ class HostAssertions:
         self._abort = ctypes.CFUNCTYPE(None)(self._fail)
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each function by its name."""
+        """Returns the address of each C function, by the name that compiled code calls."""
         functions: dict[str, Any] = {PUTS: self._puts, ABORT: self._abort}
         return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in functions.items()}
 
     def call(self, code: Callable[[], None]) -> None:
-        """Runs the code. Raises CandidateError(RUN) with the text of a failing assertion."""
+        """Runs ``code`` in a new thread and waits; raises CandidateError(RUN) for an assertion that fails.
+
+        The thread of a failing assertion never ends. Other exceptions of ``code`` are not passed on.
+        """
         self._said, self._is_over = [], threading.Event()
 
         def run() -> None:

@@ -13,11 +13,13 @@ _nothing = ctypes.CFUNCTYPE(None)(lambda: None)
 
 
 def check_host_code(program: DeviceProgram, *, is_checked: bool) -> None:
-    """Compiles the host code of a program and discards the result. Raises CandidateError(LOAD).
+    """Compiles a program's host code to machine code without running it, to see whether that works.
+
+    Raises CandidateError(LOAD) where it does not compile.
 
     Args:
         program: the program.
-        is_checked: whether the code has the checks for a device that checks host accesses.
+        is_checked: whether checks of host accesses are added first, as for a simulated device.
     """
     llvm = with_checks(program.llvm) if is_checked else program.llvm
     address = ctypes.cast(_nothing, ctypes.c_void_p).value or 0

@@ -47,7 +47,10 @@ FILL = re.compile(rf'"llvm\.intr\.memset"\({VALUE}, %[\w#]+, {VALUE}\)')
 
 
 class HostFaults:
-    """The errors of one program's host code; its C function is valid as long as this object."""
+    """The C function that checked host code calls when it accesses device memory; it stores an error.
+
+    The function's address is valid as long as this object.
+    """
 
     def __init__(self, watch: AbstractHostWatch, note: Callable[[DeviceError], None]) -> None:
         """Takes the watch that finds device memory at an address, and a function that stores each error."""
@@ -57,11 +60,14 @@ class HostFaults:
         self._function = kind(self._fault)
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of the function that checked code calls, by its name."""
+        """Returns the address of the C function, by the name that checked code calls."""
         return {FAULT: ctypes.cast(self._function, ctypes.c_void_p).value or 0}
 
     def is_fault(self, address: int, what: str) -> bool:
-        """Returns whether an address is device memory, and if so stores an error for the access."""
+        """Returns whether an address is in device memory, and if so stores an error.
+
+        ``what`` describes the access in the error: "a print".
+        """
         found = self._watch.device_memory_at(address)
         if found is not None:
             where = f"{found}, which is device memory"
@@ -82,9 +88,9 @@ class HostFaults:
 
 
 def with_checks(llvm: str) -> str:
-    """Returns host code (LLVM dialect) whose loads, stores, copies and fills do not touch device memory.
+    """Returns host code (LLVM dialect) whose loads, stores, copies and fills are checked for device memory.
 
-    A call before each of them checks its addresses. For an address of device memory the call reports an error
+    A call before each access checks its addresses. For an address of device memory the call stores an error
     (``HostFaults``) and returns scratch memory, which the access then uses. Atomic operations are not
     checked.
     """

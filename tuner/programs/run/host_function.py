@@ -16,7 +16,7 @@ from tuner.runtime.loaded_code import LoadedCode
 
 
 class HostFunction(LoadedCode):
-    """A Python function that runs a program on this processor, in the caller's thread, one call at a time."""
+    """A callable that runs a compiled program on this processor, in the caller's thread, call by call."""
 
     load_again = "tuner.compile_program(payload)"
 
@@ -106,7 +106,7 @@ class HostFunction(LoadedCode):
             None.
 
         Raises:
-            Nothing: there is nothing to free.
+            Nothing.
 
         Example:
             >>> import numpy as np
@@ -123,14 +123,14 @@ class HostFunction(LoadedCode):
 
     @property
     def allocations(self) -> int:
-        """Returns the number of allocations of the code that were not freed."""
+        """Returns how many memory blocks the program has allocated and not freed so far; 0: no leak."""
         return self._heap.in_use
 
     def prepare(self, *arguments: object) -> "PreparedHostCall":
         """Checks the arguments of a call and lays them out in memory, for ``repeat``.
 
         Args:
-            arguments: as of a call.
+            arguments: those of a call of the program.
 
         Returns:
             The prepared call, which keeps the arguments alive.
@@ -158,7 +158,7 @@ class HostFunction(LoadedCode):
         """Calls the function several times on the same arguments and drops the results, for timing.
 
         Args:
-            call: of ``prepare``.
+            call: what ``prepare`` returned.
             times: number of calls.
 
         Returns:
@@ -193,7 +193,7 @@ class HostFunction(LoadedCode):
 
 
 class PreparedHostCall:
-    """Checked arguments, and the frame with pointers to them."""
+    """The checked arguments of one call of a ``HostFunction``, laid out in memory for repeated calls."""
 
     def __init__(self, passed: tuple[PassedArgument, ...], frame: CallFrame) -> None:
         self.passed = passed

@@ -11,9 +11,10 @@ STDERR = 2
 
 
 class HostHeap:
-    """``malloc``, ``aligned_alloc`` and ``free`` for a JIT; the addresses are valid as long as this object.
+    """The heap of compiled host code: C functions ``malloc``, ``aligned_alloc`` and ``free``.
 
-    A device that checks host accesses is notified of every free; new memory is then NaN-filled.
+    Their addresses are valid as long as this object. With a watch (of a device that checks host accesses),
+    each free is reported to the watch, and new memory is filled with NaN.
     """
 
     def __init__(self, watch: AbstractHostWatch | None) -> None:
@@ -30,16 +31,19 @@ class HostHeap:
         }
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each function by its name."""
+        """Returns the address of each C function, by its name."""
         return {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in self._functions.items()}
 
     @property
     def in_use(self) -> int:
-        """Returns the number of allocations that were not freed."""
+        """Returns how many memory blocks are allocated and not freed."""
         return len(self._sizes)
 
     def free(self, address: int | None) -> None:
-        """Marks an allocation of this heap as freed; ignores other addresses."""
+        """Marks a memory block of this heap as freed; ignores other addresses.
+
+        The memory is kept until ``give_back``, because device work may still use it.
+        """
         if address not in self._sizes:
             return
         size_bytes = self._sizes.pop(address)
@@ -48,12 +52,15 @@ class HostHeap:
         self._freed.append(address)
 
     def take_freed(self) -> tuple[int, ...]:
-        """Returns the freed allocations that are still kept; the caller passes these to ``give_back``."""
+        """Returns the addresses of freed memory blocks that are still kept, and forgets them.
+
+        The caller passes the addresses to ``give_back``.
+        """
         freed, self._freed = tuple(self._freed), []
         return freed
 
     def give_back(self, addresses: tuple[int, ...]) -> None:
-        """Returns freed allocations to the system; no work may use them any more."""
+        """Returns freed memory blocks to the operating system's allocator; no work may use them any more."""
         for address in addresses:
             self._libc.free(address)
 

@@ -14,9 +14,10 @@ from tuner.runtime.arrays.memref import MemRef
 
 
 class InterpretedKernels:
-    """The C functions of interpreted kernels for a JIT; their addresses are valid as long as this object.
+    """C functions, one per kernel, that JIT-compiled host code calls and that interpret the kernel's MLIR.
 
-    After a call of the compiled code, its caller must call ``error.raise_it``.
+    Their addresses are valid as long as this object. After a call of the compiled code, its caller must call
+    ``error.raise_it``.
     """
 
     def __init__(self, text: str, write: Write) -> None:
@@ -32,7 +33,7 @@ class InterpretedKernels:
         self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each function by its name in the host code."""
+        """Returns the address of each kernel's C function, by the name that the host code calls."""
         return {
             CALLBACK + PREFIX + name: ctypes.cast(function, c_void_p).value or 0
             for name, function in self._functions.items()

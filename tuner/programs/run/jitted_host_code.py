@@ -10,7 +10,10 @@ from tuner.programs.run.host_assertions import HostAssertions, has_assertions
 
 
 class HostCode:
-    """The machine code of a program, whose constructors have run: the kernels' modules are loaded."""
+    """The JIT-compiled machine code of a program's host function, as a callable.
+
+    Unless ``is_run`` is False, its constructors have run, which load the kernels' modules.
+    """
 
     def __init__(
         self,

@@ -10,7 +10,10 @@ DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
 
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
-    """Returns the address of each declared function that the math library has, by its name in the code."""
+    """Returns the addresses of the C math library's functions that host code declares, by name in the code.
+
+    ``llvm_text`` is the host code in LLVM dialect. Functions that the library lacks are left out.
+    """
     names = sorted(set(DECLARED.findall(llvm_text)))
     path = find_library("m") if names else None  # find_library starts a process
     if path is None:

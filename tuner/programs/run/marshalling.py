@@ -22,7 +22,7 @@ HOST_DEVICES = (1, 3)  # kDLCPU, kDLCUDAHost; dlpack.h
 
 @dataclass(frozen=True, eq=False)
 class PassedArgument:
-    """One checked argument in the representation of compiled code."""
+    """One checked argument of a call, in the form in which compiled code takes it."""
 
     content: bytes  # bytes of the memref descriptor, or of the number
     is_buffer: bool
@@ -31,7 +31,7 @@ class PassedArgument:
 
     @property
     def memory(self) -> range:
-        """Returns the range of addresses of an array's bytes; empty for a number."""
+        """Returns the addresses of an array's bytes, in host or device memory; empty for a number."""
         if self.host is not None:
             return range(self.host.ctypes.data, self.host.ctypes.data + self.host.nbytes)
         if isinstance(self.owner, DeviceArray):
@@ -42,7 +42,7 @@ class PassedArgument:
 def pass_value(
     name: str, value: object, expected: ValueType, program: DeviceProgram, stream: int
 ) -> PassedArgument:
-    """Checks an argument and converts it to the representation of compiled code.
+    """Checks an argument and converts it to the form in which compiled code takes it; copies no array.
 
     Args:
         name: of the argument in messages.
@@ -51,7 +51,7 @@ def pass_value(
         program: the program, which determines whether arrays are in device memory.
         stream: handle of the stream on which the array is used.
 
-    Raises UsageError.
+    Raises UsageError for another type, shape, strides or kind of memory.
     """
     if isinstance(expected, ScalarType):
         return PassedArgument(_number(name, value, expected), False, None, None)
@@ -73,7 +73,11 @@ def pass_value(
 def pass_arguments(
     program: DeviceProgram, arguments: tuple[object, ...], stream: int
 ) -> tuple[PassedArgument, ...]:
-    """Checks all arguments of a call, individually and for overlap. Raises UsageError."""
+    """Checks and converts all arguments of a call; ``stream`` is the handle of the stream of the call.
+
+    Raises UsageError for arguments of another number, type or shape, and where an array that the program
+    writes is read-only or overlaps another.
+    """
     entry, expected = program.entry, program.arguments
     if len(arguments) != len(expected):
         raise UsageError(f"{entry}: found {len(arguments)} arguments, allowed {len(expected)}")
@@ -88,14 +92,17 @@ def pass_arguments(
 
 
 def check_writable(name: str, passed: PassedArgument) -> None:
-    """Raises UsageError for a read-only array: compiled code would write to it by address."""
+    """Raises UsageError if an argument is a read-only array; called for arguments that a program writes."""
     is_read_only = passed.host is not None and not passed.host.flags.writeable
     if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
         raise UsageError(f"{name}: is read-only, but is written to")
 
 
 def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -> None:
-    """Raises UsageError where a written argument overlaps another: each has a separate device buffer."""
+    """Raises UsageError where an array that the program writes overlaps the memory of another argument.
+
+    Each argument has a separate device buffer, so overlapping arrays would not see each other's writes.
+    """
     for number, one in enumerate(passed):
         for other, another in enumerate(passed):
             if program.written[number] and number != other and overlap(one.memory, another.memory):
@@ -106,7 +113,10 @@ def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -
 
 
 class CallFrame:
-    """The memory of one call: values, descriptors, streams, and space for the results."""
+    """The memory of one call of compiled code: its array of pointers to arguments, and space for results.
+
+    ``address`` is that of the array of pointers.
+    """
 
     def __init__(
         self, arguments: tuple[PassedArgument, ...], streams: tuple[int, ...], results: tuple[ValueType, ...]
@@ -126,7 +136,7 @@ class CallFrame:
         self.address = ctypes.addressof(self._slots)
 
     def results(self) -> tuple["MemRef | np.generic", ...]:
-        """Returns the results of the call; buffers as descriptors."""
+        """Returns the results that the call has written: numbers, and for buffers memref descriptors."""
         return self._layout.read(self._room.raw)
 
     def _place(self, passed: PassedArgument) -> int:
@@ -139,7 +149,7 @@ class CallFrame:
 
 
 class ResultLayout:
-    """The layout of compiled code's results: a single number by value, everything else in a struct."""
+    """Where compiled code writes its results: a single number by value, everything else in a struct."""
 
     def __init__(self, results: tuple[ValueType, ...]) -> None:
         self._results = results
@@ -153,11 +163,11 @@ class ResultLayout:
 
     @property
     def is_struct(self) -> bool:
-        """Returns whether the results are in a struct, whose address the caller passes."""
+        """Returns whether the results are in a struct, whose address is the first argument of the call."""
         return len(self._results) > 1 or any(isinstance(each, BufferType) for each in self._results)
 
     def read(self, content: bytes) -> tuple["MemRef | np.generic", ...]:
-        """Returns descriptors and numbers from the bytes of the results."""
+        """Returns the results from the bytes that a call has written: numbers and memref descriptors."""
         found: list[MemRef | np.generic] = []
         for result, start in zip(self._results, self._starts, strict=True):
             if isinstance(result, BufferType):
@@ -169,7 +179,10 @@ class ResultLayout:
 
 
 def view_of(view: MemRef, result: BufferType) -> npt.NDArray[Any]:
-    """Returns a buffer in host memory as an array that shares its memory."""
+    """Returns a result buffer, given by its memref descriptor, as a numpy array that shares its memory.
+
+    The buffer is in host memory; ``result`` is its type.
+    """
     return array_of(view, dtype_of(result.element))
 
 
@@ -231,7 +244,11 @@ def _text(view: MemRef) -> bytes:
 
 
 def host_array(name: str, found: Any) -> npt.NDArray[Any]:
-    """Returns an array view of an argument; the caller must keep ``found`` alive. Raises UsageError."""
+    """Returns an argument in host memory as a numpy array that shares its memory.
+
+    ``found`` is a numpy array or supports DLPack; the caller must keep ``found`` alive. ``name`` is its name
+    in messages. Raises UsageError for masked arrays, memory that is not the host's and anything else.
+    """
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
     if isinstance(found, np.ndarray):

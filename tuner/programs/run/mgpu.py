@@ -62,9 +62,10 @@ PASSED_ON = {
 
 
 class MgpuTable:
-    """The ``mgpu*`` functions of one device for a JIT; their addresses are valid as long as this object.
+    """The ``mgpu*`` C functions of MLIR's GPU runtime, for JIT-compiled code, implemented on one device.
 
-    After a call of the compiled code, its caller must call ``error.raise_it``.
+    Their addresses are valid as long as this object. After a call of the compiled code, its caller must call
+    ``error.raise_it``.
     """
 
     def __init__(self, device: AbstractDevice) -> None:
@@ -77,18 +78,21 @@ class MgpuTable:
         self._functions = {name: self._function(name) for name in SIGNATURES}
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each function by its name."""
+        """Returns the address of each C function, by its name."""
         return {name: _address(function) for name, function in self._functions.items()}
 
     def free_shared(self, address: int) -> bool:
-        """Frees memory that the program allocated as ``gpu.alloc host_shared``; returns whether it did."""
+        """Frees memory that the program allocated as ``gpu.alloc host_shared``; ignores other addresses.
+
+        Returns whether the address was such memory.
+        """
         is_shared = address in self._shared
         if is_shared:
             self._MemFree(address, 0)
         return is_shared
 
     def close(self) -> None:
-        """Frees the tensor maps on the device, and the memory kept after errors."""
+        """Frees the tensor maps on the device, and host memory that replaced allocations after an error."""
         for address in self._maps.values():
             self.device.free(address, 0)
         self._maps.clear()

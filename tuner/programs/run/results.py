@@ -15,7 +15,11 @@ Returned = tuple["MemRef | np.generic", ...]
 
 
 def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch | None) -> tuple[Any, ...]:
-    """Returns the results as numbers, and as arrays with copies of the buffers."""
+    """Returns the results of a call as Python values: numbers, and copies of buffers as numpy arrays.
+
+    ``returned`` has numbers and memref descriptors. A ``watch``, of a device that checks host accesses, is
+    notified that the host reads the buffers.
+    """
     for found, type_ in zip(returned, program.results, strict=True):
         if watch is not None and isinstance(found, MemRef):
             item_bytes = dtype_of(type_.element).itemsize
@@ -24,7 +28,10 @@ def copied(returned: Returned, program: DeviceProgram, watch: AbstractHostWatch 
 
 
 def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
-    """Returns the results as numbers, and as arrays that share the buffers' memory."""
+    """Returns the results of a call as Python values: numbers, and numpy arrays that view the buffers.
+
+    ``returned`` has numbers and memref descriptors.
+    """
     values: list[Any] = []
     for found, type_ in zip(returned, program.results, strict=True):
         if isinstance(found, MemRef) and isinstance(type_, BufferType):
@@ -35,7 +42,10 @@ def viewed(returned: Returned, program: DeviceProgram) -> tuple[Any, ...]:
 
 
 def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]) -> set[int]:
-    """Returns the addresses of result buffers that the caller frees, without addresses of arguments."""
+    """Returns the addresses of the result buffers that a call allocated and that its caller frees.
+
+    Results that are arguments of the call (``passed``) or constants of the program are left out.
+    """
     mine = {each.host.ctypes.data for each in passed if each.host is not None}
     found = {each.allocated for each in returned if isinstance(each, MemRef)}
     return found - mine - {NOT_ALLOCATED}
@@ -44,9 +54,10 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
 def note_reads(
     passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
 ) -> None:
-    """Notifies a device that checks host accesses that the caller reads written arguments.
+    """Notifies a device that checks host accesses that the caller continues after a call of the program.
 
-    Other arguments may be overwritten.
+    The caller may read the arguments that the program writes, and overwrite the other arguments. ``watch``
+    None: does nothing.
     """
     for each, is_written in zip(passed, program.written, strict=True):
         if watch is not None and each.host is not None and each.host.nbytes:

@@ -33,13 +33,14 @@ Write = Callable[[str], object]  # receives text, like the ``write`` method of a
 
 
 def discard(_text: str) -> None:
-    """Discards text: for calls that are timed."""
+    """Does nothing with a text: the function that receives printed text in calls that are timed."""
 
 
 class RunnerFunctions:
-    """The C functions for a JIT; their addresses are valid as long as this object.
+    """The C functions of MLIR's runner libraries, which print and read clocks, for JIT-compiled code.
 
-    A device that checks host accesses is notified of the reads.
+    Their addresses are valid as long as this object. A device that checks host accesses is notified of the
+    reads of printed memory.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class RunnerFunctions:
                 self._functions[C_INTERFACE + name] = self._memref_at(element, text_of)
 
     def addresses(self) -> dict[str, int]:
-        """Returns the address of each function by its name."""
+        """Returns the address of each C function, by its name."""
         return {name: ctypes.cast(each, c_void_p).value or 0 for name, each in self._functions.items()}
 
     def _scalar(self, name: str) -> Any:
@@ -98,19 +99,22 @@ class RunnerFunctions:
 
 
 def memref_text(view: MemRef, element: str) -> str:
-    """Returns the runner's text for an unranked memref, with its address."""
+    """Returns what mlir-runner prints of a memref: address, offset, sizes, strides and all elements.
+
+    ``element`` is the MLIR element type.
+    """
     array = array_of(view, dtype_of(element))
     numbers = f"[{number_text(array[()])}]" if array.ndim == 0 else "".join(_nested(array, array.ndim))
     return f"Unranked Memref {_head(view)} data = \n{numbers}\n"
 
 
 def shape_text(view: MemRef, _element: str) -> str:
-    """Returns the runner's text for the shape of a memref, without its elements."""
+    """Returns what mlir-runner prints of a memref's shape: address, offset, sizes, strides, no elements."""
     return f"Unranked Memref {_head(view)}\n"
 
 
 def number_text(number: Any) -> str:
-    """Returns a number in the format of a C++ stream: six significant digits of a float."""
+    """Returns a number as a C++ stream prints it: an integer in full, a float with six significant digits."""
     if isinstance(number, np.integer | np.bool_ | int):
         return str(int(number))
     text = f"{float(number):.{DIGITS}g}"

@@ -8,7 +8,10 @@ from tuner.simulator.ptx.memory.touched import Touched
 
 
 class LaunchCopies:
-    """A copy of each memory region that a parameter of the launch points into, with the region's name."""
+    """Copies of the memory regions that the parameters of a launch point into, and a launch on the copies.
+
+    The launch on the copies (``launch``) leaves the original memory unchanged.
+    """
 
     def __init__(self, launch: PreparedLaunch, near: Near) -> None:
         self._regions = {region.address: region for region in regions_of(launch, near)}
@@ -19,15 +22,15 @@ class LaunchCopies:
         self.launch = replace(launch, parameters=tuple(map(self._moved, launch.parameters)))
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the copy that contains an address; None if no copy does."""
+        """Returns the copied region that contains an address of a copy; None if no copy does."""
         return next((copy for copy in self._copies.values() if copy.holds(address, 1)), None)
 
     def of(self, region: MemoryRegion) -> MemoryRegion:
-        """Returns the copy of a region."""
+        """Returns the copy of an original memory region of the launch."""
         return self._copies[region.address]
 
     def in_place(self, touched: tuple[Touched, ...]) -> tuple[Touched, ...]:
-        """Returns recorded accesses of the copies as accesses of the original regions."""
+        """Returns recorded memory accesses to copies as accesses to the original regions."""
         origins = {copy.address: address for address, copy in self._copies.items()}
         return tuple(Touched(origins.get(one.address, one.address), one.reads, one.writes) for one in touched)
 
@@ -42,7 +45,10 @@ class LaunchCopies:
 
 
 def regions_of(launch: PreparedLaunch, near: Near) -> tuple[MemoryRegion, ...]:
-    """Returns the regions that parameters of a launch point into, each once."""
+    """Returns the memory regions that the parameters of a launch point into, each once.
+
+    ``near`` returns the region at an address; None for a parameter that is no pointer.
+    """
     pointers = (content for content in launch.parameters if len(content) == POINTER_BYTES)
     found = (near(int.from_bytes(content, "little")) for content in pointers)
     return tuple({region.address: region for region in found if region is not None}.values())

@@ -27,7 +27,7 @@ IsTimeUp = Callable[[], bool]  # returns whether the time limit of the reference
 
 @dataclass(frozen=True, eq=False)
 class ComparedElements:
-    """Numbers that sampled blocks wrote, and the reference's numbers at the same addresses."""
+    """Numbers that sampled thread blocks wrote, and a reference's numbers at the same addresses."""
 
     element: str  # MLIR element type; tf32 for a sum of products of tf32 factors
     terms: int  # number of terms that an element may be the sum of
@@ -37,7 +37,7 @@ class ComparedElements:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceOutcome:
-    """How much of a launch a reference computed, and the elements of the sampled blocks to compare."""
+    """How many blocks of a launch a reference computed, and the elements of sampled blocks to compare."""
 
     blocks: int
     compared: tuple[ComparedElements, ...]
@@ -45,7 +45,7 @@ class ReferenceOutcome:
 
 @dataclass(frozen=True, eq=False)
 class PartialLaunch:
-    """A launch of which the simulator has run some blocks, on copies of its memory."""
+    """A kernel launch of which the simulator has run some blocks, on copies of its memory."""
 
     launch: PreparedLaunch
     near: Near
@@ -54,7 +54,10 @@ class PartialLaunch:
     touched: Sequence[Touched]  # accesses of these blocks to the copies
 
     def written(self, region: MemoryRegion, item_bytes: int) -> Array:
-        """Returns which elements of a copy were written."""
+        """Returns per element of ``region``, a copied memory region, whether the simulated blocks wrote it.
+
+        ``item_bytes`` is the size of an element.
+        """
         items = region.bytes.size // item_bytes
         written = np.zeros(items, bool)
         for one in self.touched:
@@ -64,17 +67,19 @@ class PartialLaunch:
 
 
 class AbstractReference(Protocol):
-    """A second implementation of one kernel's launches."""
+    """A second implementation of one kernel, with which the simulator's results are compared."""
 
     @property
     def name(self) -> str:
-        """Returns the name of the reference in a report."""
+        """Returns the name of this reference implementation in reports: "the interpreter"."""
 
     def fits(self, launch: PreparedLaunch) -> bool:
-        """Returns whether a launch has the parameters that the kernel expects."""
+        """Returns whether this reference can execute a launch: its parameters are those that it expects."""
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
         """Executes the launch on its original memory: sampled blocks first, other blocks up to a time limit.
+
+        Returns the number of executed blocks, and the elements of the sampled blocks to compare.
 
         Args:
             sampled: the launch, of which the simulator ran some blocks on copies.
@@ -86,12 +91,13 @@ class AbstractReference(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class InterpretedReference:
-    """The reference that interprets the kernel's IR."""
+    """A reference implementation of a kernel that interprets the kernel's MLIR."""
 
     kernel: LaneKernel
     name: str = "the interpreter"
 
     def fits(self, launch: PreparedLaunch) -> bool:
+        """Returns whether the launch has parameters that the interpreter can read for this kernel."""
         try:
             self.kernel.pointers(launch.parameters)
         except ValueError:
@@ -99,6 +105,11 @@ class InterpretedReference:
         return True
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
+        """Interprets the launch on its original memory: sampled blocks, then others until ``is_late()``.
+
+        Returns the number of interpreted blocks, and the elements that the sampled blocks wrote or changed,
+        as found by the simulator and by the interpreter.
+        """
         launch = sampled.launch
         again = LaunchCopies(launch, sampled.near)
         chosen = tuple(linear(block, launch.grid) for block in sampled.blocks)
@@ -148,15 +159,21 @@ class InterpretedReference:
 
 @dataclass(frozen=True, eq=False)
 class MatmulReference:
-    """The reference that computes a matmul in float64 with numpy."""
+    """A reference implementation of a matmul kernel: numpy computes the product in float64."""
 
     kernel: MatmulKernel
     name: str = "float64 products"
 
     def fits(self, launch: PreparedLaunch) -> bool:
+        """Returns whether the launch has one parameter per buffer of the matmul."""
         return len(launch.parameters) == len(self.kernel.buffers)
 
     def finish(self, sampled: PartialLaunch, is_late: IsTimeUp) -> ReferenceOutcome:
+        """Computes all of C with numpy and writes it to the original memory; ``is_late`` is not used.
+
+        Returns the number of all blocks, and the elements of C that the sampled blocks wrote, to compare.
+        Raises CandidateError(VERIFY) where the sampled blocks did not write whole tiles of C.
+        """
         problem, launch, copies = self.kernel.problem, sampled.launch, sampled.copies
         a, b, c = (self._matrix(launch, sampled.near, name) for name in "abc")
         found = self._matrix(copies.launch, copies.near, "c")
@@ -185,7 +202,7 @@ class MatmulReference:
 
 
 def shape_of(problem: Problem, name: str) -> tuple[int, int]:
-    """Returns the shape of matrix "a", "b" or "c" as it is stored."""
+    """Returns the (rows, columns) of matrix "a", "b" or "c" as stored, transposed as the layout says."""
     m, n, k = problem.sizes
     a = (k, m) if problem.layout[0] == "t" else (m, k)
     b = (n, k) if problem.layout[1] == "t" else (k, n)
@@ -193,7 +210,7 @@ def shape_of(problem: Problem, name: str) -> tuple[int, int]:
 
 
 def product(problem: Problem, a: Array, b: Array) -> Array:
-    """Returns A times B in float64."""
+    """Returns the matrix product in float64 of A and B as stored, transposed as the problem's layout says."""
     wide = [each.astype(np.float64) for each in (a, b)]
     one, other = (
         each.T if letter == "t" else each for each, letter in zip(wide, problem.layout, strict=True)

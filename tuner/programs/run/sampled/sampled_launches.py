@@ -25,7 +25,7 @@ REFERENCES_LIMIT_S = 20.0  # for all references of a run, without the sampled bl
 
 @dataclass(frozen=True, eq=False)
 class LaunchSample:
-    """How much of one launch the simulator ran, and the elements to compare."""
+    """How many blocks of one launch the simulator ran, and the elements to compare with a reference."""
 
     kernel: str
     blocks: int  # blocks of the launch
@@ -36,11 +36,11 @@ class LaunchSample:
 
 
 class SampledLaunches:
-    """Samples launches of kernels with a reference, if a launch has more blocks than a limit.
+    """Simulates only some blocks of large kernel launches; a reference implementation computes the launch.
 
-    The memory after the launch is that of the reference: later launches and the host read it. All other
-    launches run completely. A slow reference computes the sampled blocks, and as many others as a time limit
-    allows.
+    A launch is sampled if its kernel has a reference and it has more blocks than a limit; all other launches
+    run completely. The memory after a sampled launch is that of the reference: later launches and the host
+    read it. A slow reference computes the sampled blocks, and as many others as a time limit allows.
     """
 
     def __init__(
@@ -64,7 +64,11 @@ class SampledLaunches:
         self._references = references_of(program)
 
     def run(self, launch: PreparedLaunch, near: Near, seed: int | None) -> Simulation:
-        """Runs a launch. Raises DeviceError of the simulator, CandidateError of the reference."""
+        """Runs a launch, sampled if it is large; returns the simulation of the blocks that the simulator ran.
+
+        ``near`` returns the memory region at an address; ``seed`` selects a random schedule, None a fixed
+        one. Raises DeviceError of the simulator, CandidateError of the reference.
+        """
         count, reference = math.prod(launch.grid), self._references.get(launch.name)
         blocks = self._blocks(launch)
         if reference is None or len(blocks) >= count or not reference.fits(launch):
@@ -89,7 +93,7 @@ class SampledLaunches:
 
 
 def references_of(program: DeviceProgram) -> Mapping[str, AbstractReference]:
-    """Returns the reference of each kernel that has one, by kernel name."""
+    """Returns the reference implementation of each kernel of a program that has one, by kernel name."""
     interpreted = read_kernels(program.reference) if program.reference else {}
     found: dict[str, AbstractReference] = {}
     found.update({name: InterpretedReference(kernel) for name, kernel in interpreted.items()})
