@@ -21,7 +21,7 @@ SUFFIXES = (".gz", ".json", ".t4")
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """The JSON document of a file."""
+    """A file of recorded tuning results: its name, its hash and its JSON document."""
 
     name: str  # without folder and suffixes
     sha256: str  # of the bytes on disk
@@ -29,7 +29,11 @@ class RecordedFile:
 
 
 def open_recorded(path: Path) -> RecordedFile:
-    """Reads a file, compressed or not. Raises UsageError where it is no JSON object."""
+    """Reads a file of recorded results, JSON that may be compressed by gzip.
+
+    Also reads an unfinished cache of Kernel Tuner, whose closing brackets are missing. Raises UsageError for
+    a file that cannot be read, exceeds 1 GiB or is no JSON object.
+    """
     try:
         with path.open("rb") as file:
             content = _limited(path, file.read(BYTES_LIMIT + 1))  # a device may be endless
@@ -42,7 +46,7 @@ def open_recorded(path: Path) -> RecordedFile:
 
 
 def name_of(path: Path) -> str:
-    """Returns the name of a recording: the file's name without suffixes."""
+    """Returns the name of a recording: the file's name without folder, ``.gz``, ``.json`` and ``.t4``."""
     name = path.name
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
@@ -50,7 +54,10 @@ def name_of(path: Path) -> str:
 
 
 def printable(text: str) -> str:
-    """Returns the text with characters escaped that could control a terminal."""
+    """Returns the text with unprintable characters, which could control a terminal, escaped.
+
+    Line breaks are kept.
+    """
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 

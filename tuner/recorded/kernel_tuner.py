@@ -24,12 +24,16 @@ SMALLEST = 1e-12  # in any unit: below the resolution of clocks; keeps speeds fi
 
 
 def is_kernel_tuner(document: dict[str, Any]) -> bool:
-    """Returns whether a document is a cache of Kernel Tuner."""
+    """Returns whether a JSON document has the form of a Kernel Tuner cache: an object under "cache"."""
     return isinstance(document.get("cache"), dict)
 
 
 def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
-    """Reads a cache. Raises UsageError, KeyError, TypeError or ValueError for another document."""
+    """Returns the recorded space of a Kernel Tuner cache; times are converted from milliseconds to seconds.
+
+    Raises UsageError where no configuration was tried or times do not fit their samples. A document of
+    another form raises what reading it gives: KeyError, TypeError, ValueError or AttributeError.
+    """
     document = file.document
     tried = [entry for entry in document["cache"].values() if entry.get("time") != FORBIDDEN]
     if not tried:
@@ -57,7 +61,7 @@ def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
 
 
 def foreign_machine(device: str) -> Machine:
-    """Returns a machine of which only the name is known."""
+    """Returns a machine of which only the name is known: all its sizes are 0."""
     name = printable(device)
     return Machine(name, name, "none", False, 0, 0, 0, 0, 0, 0)
 
@@ -72,14 +76,17 @@ def _outcome(entry: dict[str, Any]) -> RecordedTime | Failure:
 
 
 def is_time(value: object) -> TypeGuard[int | float]:
-    """Returns whether a value is a number that can be a time, in any unit."""
+    """Returns whether a JSON value is a valid time in any unit: a number of at least 1e-12 and below 1e20."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return SMALLEST <= value < FAILED_VALUE
 
 
 def samples_of(values: list[float], unit_s: float) -> tuple[float, ...]:
-    """Returns samples in seconds; () where one of the values is no time."""
+    """Returns times converted to seconds; () where one of them is no valid time.
+
+    ``unit_s`` is the length of the times' unit in seconds.
+    """
     try:
         # three passes in C: a file may hold millions
         are_times = (

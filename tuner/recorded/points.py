@@ -18,7 +18,7 @@ Raw = int | float | bool | str  # a knob's value in JSON
 
 @dataclass(frozen=True)
 class Points:
-    """The configurations of one strategy, in the order of the file; a configuration may occur twice."""
+    """The configurations of one strategy that a file lists, in its order; one may occur twice."""
 
     strategy: str
     names: tuple[str, ...]  # of the knobs
@@ -28,10 +28,10 @@ class Points:
 
 
 def arranged(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
-    """Returns the feasible set of all configurations, and by row the index of the entry in the file.
+    """Returns (feasible set of all configurations, index of each configuration's entry in the file).
 
-    Of equal configurations the last entry counts. Raises UsageError for no configurations, and for a value
-    that no knob can have.
+    The indices are in the order of the feasible set. Of equal configurations the last entry counts. Raises
+    UsageError for a strategy or knob without a printable name, and for a value that no knob can have.
     """
     spaces, rows, entries = zip(*(_strategy(points) for points in groups), strict=True)
     return FeasibleSet(spaces, rows), tuple(np.concatenate(entries).tolist())

@@ -13,7 +13,10 @@ ALLOWED = "allowed T4 or a Kernel Tuner cache"
 
 
 def read_recorded(path: Path) -> RecordedSpace:
-    """Reads a T4 file or a Kernel Tuner cache, compressed or not. Raises UsageError for any other file."""
+    """Reads a file of recorded results: T4 or a Kernel Tuner cache, compressed by gzip or not.
+
+    Raises UsageError for any other file.
+    """
     file = open_recorded(path)
     try:
         if is_kernel_tuner(file.document):

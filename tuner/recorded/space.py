@@ -19,7 +19,7 @@ UNLIKE = 10.0  # factor: no mean, median or minimum of samples differs from all 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTime:
-    """The time of a configuration that worked."""
+    """The recorded time of a configuration that worked, with samples and verdict where there are any."""
 
     time_s: float  # the recording's statistic: the median in this tuner's records, the mean in Kernel Tuner's
     samples_s: tuple[float, ...] = ()  # () where the recording keeps none
@@ -40,7 +40,7 @@ class RecordedTime:
 
 @dataclass(frozen=True, eq=False)
 class RecordedSpace:
-    """The configurations that were tried, as rows of a feasible set, and their outcomes."""
+    """The configurations that a recording tried, as a feasible set, with their outcomes and the machine."""
 
     name: str  # of the file, without its suffixes
     sha256: str  # of the file
@@ -57,15 +57,15 @@ class RecordedSpace:
 
     @property
     def rows(self) -> int:
-        """Returns the number of configurations that were tried."""
+        """Returns the number of different configurations that were tried."""
         return len(self.outcomes)
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        """Returns the knobs of all strategies, in the order of the strategies."""
+        """Returns the knobs of all strategies, one strategy after another."""
         return tuple(knob for space in self.feasible.spaces for knob in space.knobs)
 
     @cached_property
     def times_s(self) -> npt.NDArray[np.float64]:
-        """Returns the seconds by row; NaN for a failure."""
+        """Returns the seconds of each configuration, in the order of ``feasible``; NaN for a failure."""
         return np.array([one.time_s if isinstance(one, RecordedTime) else np.nan for one in self.outcomes])

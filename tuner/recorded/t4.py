@@ -65,7 +65,10 @@ Interval = Annotated[tuple[float, float], Only("two times, the lower first", _is
 
 @dataclass(frozen=True)
 class TunerTime:
-    """The part of a measurement that T4 cannot express."""
+    """What a T4 file cannot express of a measurement, stored under the key ``tuner``.
+
+    ``interval_s`` is the 95 % interval of the median, ``cold_median_s`` the median with a flushed cache.
+    """
 
     interval_s: Interval
     inner_calls: AtLeastOne
@@ -75,7 +78,7 @@ class TunerTime:
 
 @dataclass(frozen=True, kw_only=True)
 class TunerBaseline:
-    """The baseline of the runs."""
+    """The baseline library and its time, as a T4 file stores it under the key ``tuner``."""
 
     name: str
     threads: int
@@ -88,7 +91,7 @@ class TunerBaseline:
 
 @dataclass(frozen=True, kw_only=True)
 class TunerMetadata:
-    """The part of a file's metadata that T4 cannot express."""
+    """What T4 cannot express of a file's metadata, stored under the key ``tuner``."""
 
     version: int
     problem: Problem = field(metadata=PROBLEM)
@@ -102,5 +105,5 @@ class TunerMetadata:
 
 
 def invalidity_of(failure: Failure) -> str:
-    """Returns T4's term for a failure."""
+    """Returns T4's term for a failure: "compile", "runtime", "correctness" or "timeout"."""
     return TIMEOUT if failure.reason.startswith("timed out") else INVALIDITY[failure.stage]

@@ -32,12 +32,16 @@ Result = dict[str, Any]
 
 
 def is_t4(document: dict[str, Any]) -> bool:
-    """Returns whether a document is a T4 file."""
+    """Returns whether a JSON document has the form of a T4 file: a list under "results"."""
     return isinstance(document.get("results"), list)
 
 
 def t4_space(file: RecordedFile) -> RecordedSpace:
-    """Reads a T4 file. Raises UsageError, KeyError, TypeError or ValueError for another document."""
+    """Returns the recorded space of a T4 file; files of this tuner are restored completely.
+
+    Raises UsageError for values that are not allowed, and where no configuration was tried. A document of
+    another form raises what reading it gives: KeyError, TypeError, ValueError or AttributeError.
+    """
     document = file.document
     metadata = document.get("metadata") or {}
     own = _own(metadata[OWN]) if metadata.get(OWN) else None

@@ -31,7 +31,11 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Recording:
-    """The content of a file. Raises UsageError for trials that are not comparable."""
+    """What is written to a T4 file: comparable trials with their runs and search spaces.
+
+    Raises UsageError without runs, for replays, and for runs of different problems, targets, threads,
+    machines or compilers.
+    """
 
     runs: tuple[Run, ...]  # of the trials
     trials: tuple[StoredTrial, ...]
@@ -48,14 +52,17 @@ class Recording:
 
 
 def t4_bytes(recording: Recording, is_compressed: bool = False) -> bytes:
-    """Returns the bytes of the file; equal recordings give equal bytes."""
+    """Returns the content of a T4 file, as JSON in UTF-8; ``is_compressed``: by gzip.
+
+    Equal recordings give equal bytes.
+    """
     text = json.dumps(t4_document(recording), indent=None, separators=(",", ":"), allow_nan=False)
     content = text.encode() + b"\n"
     return gzip.compress(content, mtime=0) if is_compressed else content
 
 
 def t4_document(recording: Recording) -> Document:
-    """Returns the document: times in seconds, one result per trial."""
+    """Returns the JSON document of a T4 file: one result per trial, times in seconds."""
     codes: dict[str, int] = {}
     return {
         "schema_version": SCHEMA_VERSION,

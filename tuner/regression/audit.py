@@ -27,7 +27,7 @@ BEST_TRIALS_OF_A_PROBLEM = 8  # as many as the final re-measurement of a run
 
 
 class AuditStatus(enum.Enum):
-    """The outcome of auditing a best trial."""
+    """The outcome of an audit, which recompiles a best trial with today's compiler."""
 
     UNCHANGED = "unchanged"  # the same script, the same compiler: nothing to do
     SAME_CODE = "same code"  # recompiled to equal code: the time holds
@@ -38,18 +38,18 @@ class AuditStatus(enum.Enum):
 
     @property
     def holds(self) -> bool:
-        """True if the recorded time still holds."""
+        """True if the recorded time still holds, because code or time is about the same."""
         return self in (AuditStatus.UNCHANGED, AuditStatus.SAME_CODE, AuditStatus.TIMED_AGAIN)
 
     @property
     def is_of_other_code(self) -> bool:
-        """True if the timed code is known to differ from the code that would run today."""
+        """True if today's compiler is known to give other code than was timed, or fails."""
         return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
 
 
 @dataclass(frozen=True)
 class Audited:
-    """A best trial, and the outcome of its audit."""
+    """A best trial, and the outcome of its audit by today's compiler."""
 
     trial: StoredTrial
     status: AuditStatus
@@ -61,10 +61,18 @@ class Audited:
 def audit(
     composition: Composition, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
 ) -> Iterator[Audited]:
-    """Audits the best trials of this machine one by one; marks the time of changed code as stale.
+    """Audits the best trials of this machine one by one: recompiles them, and evaluates changed code again.
 
-    Where a best trial becomes stale, the next best of its group is audited as well, up to
-    BEST_TRIALS_OF_A_PROBLEM times. ``tolerated`` is the relative slowdown that is not reported.
+    Stores each such evaluation as a new run, and marks the recorded time of changed or failing code as stale.
+    Then the next best trial of the same problem, target and threads is audited as well, up to 8 trials in
+    all.
+
+    Args:
+        composition: provides target kinds, machine and compilers.
+        store: the results database, which is read and changed.
+        query: conditions on the trials.
+        tolerated: relative slowdown that is not reported as slower: 0.05 for 5 %.
+        seed: of the random inputs.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):

@@ -34,7 +34,7 @@ SESSIONS_LIMIT = 30
 
 
 class GateStatus(enum.Enum):
-    """The outcome of an entry of a gate file."""
+    """The outcome of checking one entry of a gate file against today's compiler."""
 
     SAME_CODE = "same code"  # nothing to time
     NOT_SLOWER = "not slower"
@@ -44,13 +44,13 @@ class GateStatus(enum.Enum):
 
     @property
     def passes(self) -> bool:
-        """True if the gate passes: a slowdown that is not shown does not fail."""
+        """True unless the code is slower or failed; an unclear outcome passes."""
         return self not in (GateStatus.SLOWER, GateStatus.FAILED)
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """The outcome of one entry, with its slowdown."""
+    """The outcome of checking one entry of a gate file, with its slowdown and times."""
 
     entry: GateEntry
     status: GateStatus
@@ -62,7 +62,11 @@ class GateResult:
 
 
 def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial) -> GateEntry:
-    """Returns the gate entry of a trial's candidate, compiled and timed today. Raises UsageError."""
+    """Returns a new gate entry of a trial's candidate, which is compiled, verified and timed now.
+
+    Raises UsageError for a replayed trial, a trial of another machine, and a candidate that fails or is not
+    timed.
+    """
     record, run = trial.record, store.run(trial.run)
     if not record.target.has_machine:
         raise UsageError(f"trial {trial.id}: is a replay: nothing was timed")
@@ -95,7 +99,11 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
 
 
 def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
-    """Evaluates an entry's candidate again, and times its code interleaved with the recorded code."""
+    """Checks one entry of a gate file: compiles its candidate again and times it against the recorded code.
+
+    Equal code is not timed; changed code is verified first and then timed interleaved with the recorded code.
+    Raises UsageError for too little memory.
+    """
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
         bind = _bind(composition, case, entry.strategy)
@@ -113,7 +121,11 @@ def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, se
 def compared(
     bench: AbstractBench, entry: GateEntry, current: BoundRecord, limits: SlowdownLimits
 ) -> GateResult:
-    """Times sessions until they show a slowdown or rule one out, at most SESSIONS_LIMIT sessions."""
+    """Times the current code interleaved with an entry's recorded code until the result is clear.
+
+    Sessions are added until they show a slowdown or rule one out by ``limits``, at most 30; otherwise the
+    status is UNCLEAR. FAILED where either code does not run.
+    """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
     taken: list[InterleavedSession] = []
     for session in turns(bench, then, current):
@@ -132,7 +144,11 @@ def compared(
 def turns(
     bench: AbstractBench, then: BoundRecord, current: BoundRecord
 ) -> Iterator[InterleavedSession | None]:
-    """Yields interleaved sessions, each of code loaded anew; then None where the old or new code fails."""
+    """Yields up to 30 sessions, each of which loads old and new code anew and times them interleaved.
+
+    ``then`` is the old code, which is also loaded twice to measure the noise. Yields None and ends where
+    either code fails.
+    """
     for _ in range(SESSIONS_LIMIT):
         first, again, now = bench.remeasure((then, then, current), SESSION_EFFORT).times
         if first is None or again is None or now is None:
@@ -173,7 +189,7 @@ def _chosen(settings: RunSettings, name: str) -> ChosenStrategy:
 
 
 def entry_record(entry: GateEntry) -> Record:
-    """Returns the record of the candidate at the time when the gate file was written."""
+    """Returns the trial record that a gate entry stands for, as it was when the gate file was written."""
     return Record(
         problem=entry.problem,
         candidate=entry.candidate,

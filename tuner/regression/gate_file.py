@@ -57,7 +57,7 @@ def _artifact(stored: _Code) -> Artifact:
 
 @dataclass(frozen=True)
 class GateEntry:
-    """One candidate with its recorded code, time, machine and compiler."""
+    """One candidate of a gate file, with its recorded code, time, machine and compiler."""
 
     problem: Problem
     target: TargetName
@@ -73,27 +73,27 @@ class GateEntry:
 
     @property
     def key(self) -> str:
-        """Returns the key of an entry (problem, target, threads), unique in a file."""
+        """Returns the text that identifies an entry in its file: problem, target, number of threads."""
         threads = f" {self.threads} threads" if self.threads > 1 else ""
         return f"{self.problem.key} {self.target.text}{threads}"
 
 
 @dataclass(frozen=True)
 class GateFile:
-    """The content of a gate file."""
+    """The content of a gate file: candidates whose speed is checked with later compilers."""
 
     created: datetime.datetime
     tuner: str  # version
     entries: tuple[GateEntry, ...]
 
     def with_entries(self, entries: tuple[GateEntry, ...]) -> "GateFile":
-        """Returns the file with entries added; a new entry replaces the earlier entry of the same key."""
+        """Returns a copy of the file with entries added; each replaces an earlier entry of the same key."""
         by_key = {entry.key: entry for entry in (*self.entries, *entries)}
         return replace(self, entries=tuple(by_key.values()))
 
 
 def gate_file_bytes(file: GateFile) -> bytes:
-    """Returns the JSON of a gate file, in UTF-8."""
+    """Returns the content of a gate file as JSON in UTF-8; ``read_gate_file`` reads it."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -105,7 +105,10 @@ def gate_file_bytes(file: GateFile) -> bytes:
 
 
 def read_gate_file(path: Path) -> GateFile:
-    """Reads a gate file. Raises UsageError with the place of the first wrong value."""
+    """Reads a gate file. Raises UsageError for an unreadable file, an empty one and wrong values.
+
+    The message names the place of the first wrong value.
+    """
     head = parsed(read_text(path, "a file of tuner gate", FILE_LIMIT_BYTES), f"{path}")
     require_format(head, FORMAT, VERSION, f"{path}")
     entries = head.get("entries")

@@ -24,7 +24,7 @@ Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256)
 
 @dataclass(frozen=True)
 class EvaluationCase:
-    """The problem, target and threads that a candidate is evaluated for."""
+    """The problem, target, number of threads and random seed with which a candidate is evaluated."""
 
     problem: Problem
     target: TargetName
@@ -33,9 +33,10 @@ class EvaluationCase:
 
 
 def known_code(record: Record) -> Recall:
-    """Returns a function that returns the record for equal code, and None for any script.
+    """Returns a recall function (script_sha256, artifact_sha256) that knows only the code of ``record``.
 
-    The script is never recalled: whether it still compiles to the same code is the question.
+    For an equal ``artifact_sha256`` it returns the record, marked as reused, else None. A script is never
+    known: whether it still compiles to the same code is the question.
     """
 
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
@@ -46,7 +47,7 @@ def known_code(record: Record) -> Recall:
 
 
 def nothing_known(_script_sha256: str, _artifact_sha256: str) -> None:
-    """Returns None: no record is known, so that every candidate is evaluated."""
+    """Returns None for any hashes: the recall function with which every candidate is evaluated."""
 
 
 @contextlib.contextmanager
@@ -56,7 +57,17 @@ def bench_of(
     bind: Callable[[Candidate], Script],
     recall: Recall = nothing_known,
 ) -> "Iterator[AbstractBench]":
-    """Context manager: gives a bench with one compile worker. Raises UsageError for too little memory."""
+    """Context manager: yields a bench, which compiles, verifies and times candidates, and closes it.
+
+    The bench has one compile worker. Raises UsageError where the machine has too little memory for the
+    problem.
+
+    Args:
+        composition: provides the target kinds and the machine.
+        case: problem, target, threads and seed.
+        bind: returns the script of a candidate.
+        recall: returns the record that is known for a script or code, which is then not evaluated.
+    """
     from tuner.workers.in_flight import BenchOrder
 
     require_memory(case.problem, composition.machine())
@@ -69,6 +80,10 @@ def bench_of(
 
 
 def evaluated(bench: "AbstractBench", candidate: Candidate, effort: Effort = FINAL_EFFORT) -> BoundRecord:
-    """Returns a candidate's record, verified and timed, by default as long as in the final re-measurement."""
+    """Compiles, verifies and times a candidate on a bench; returns its record, script and code.
+
+    ``effort`` is the length of the time measurement. A failure of the candidate is an outcome, not an
+    exception.
+    """
     bench.start(0, candidate, effort)
     return bench.finish()

@@ -36,7 +36,7 @@ LEAST_DISTURBED = 6  # disturbed sessions, of half a second each, that show a la
 
 
 class CheckFinding(enum.Enum):
-    """The outcome of a check."""
+    """The outcome of checking an exported script."""
 
     NOT_SLOWER = "not slower"
     VERIFIED = "verified"  # correct; the target times nothing, or the script has no recorded time
@@ -46,13 +46,13 @@ class CheckFinding(enum.Enum):
 
     @property
     def passes(self) -> bool:
-        """True if the command exits with code 0."""
+        """True if the check passed: the command then exits with code 0."""
         return self in (CheckFinding.NOT_SLOWER, CheckFinding.VERIFIED)
 
 
 @dataclass(frozen=True)
 class ScriptCheck:
-    """The result of a check."""
+    """The result of checking an exported script, with its time and slowdown."""
 
     finding: CheckFinding
     reason: str  # one clause, to print
@@ -75,7 +75,7 @@ def limits_of(max_slowdown: float) -> SlowdownLimits:
     """Returns the limits of a check for the largest slowdown that a user accepts (0.05 for 5 %).
 
     ``tolerated`` is ``max_slowdown`` minus 3 percentage points, but at least 2 %: only a slowdown that is
-    surely greater is reported. The 3 points are what the regression gate (2 % against 5 %) can tell apart.
+    surely greater is reported. The 3 points are what the regression gate (2 % against 5 %) can distinguish.
     ``excluded`` is the middle between ``tolerated`` and ``max_slowdown``, but at most ``max_slowdown``: the
     check passes once the interval ends below it.
     """
@@ -92,7 +92,12 @@ def checked(
     limits: SlowdownLimits,
     seed: int = 0,
 ) -> ScriptCheck:
-    """Verifies a script in child processes, and times it if its header has a time of this machine."""
+    """Verifies and times an exported script in child processes, and compares with its recorded time.
+
+    ``provenance`` is what the script's header records. The result is VERIFIED where the target times nothing
+    or the header has no time, and CANNOT_TELL where the time is of another machine or unreliable. Raises
+    UsageError for too little memory.
+    """
     case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
         current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
@@ -124,9 +129,18 @@ def compared(
     limits: SlowdownLimits,
     spare_cores: int,
 ) -> ScriptCheck:
-    """Times sessions, each of code loaded anew, until they rule out a slowdown, at most SESSIONS_LIMIT.
+    """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
 
-    A slowdown is reported only after all sessions: a few in a row may agree on a disturbance of seconds.
+    Each session loads the code anew. Sessions end when they rule out a slowdown, after 15 undisturbed ones,
+    or when too many are disturbed. A slowdown is reported only at the end: some sessions in a row may agree
+    on a disturbance of seconds.
+
+    Args:
+        bench: a bench of the script's problem and target.
+        current: the script's record of today.
+        provenance: what the script's header records, with the recorded time.
+        limits: which slowdown is reported, and which one must be ruled out.
+        spare_cores: number of cores that are idle during the measurement.
     """
     recorded = provenance.round or RecordedRound(provenance.median_s or math.nan, noise=0.0)
     library = None if provenance.baseline is None else provenance.baseline.name
