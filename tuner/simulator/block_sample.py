@@ -8,10 +8,12 @@ BANDS = (4, 8)  # rows of blocks per band of a swizzled block order, see tuner/m
 
 
 def sample(grid: Block, limit: int, least: int = LEAST) -> tuple[Block, ...]:
-    """Returns the sampled blocks (x, y, z) of a grid: about ``limit`` columns, or the whole of a small grid.
+    """Returns the thread blocks (x, y, z) of a matmul's grid to simulate: all of a small grid, else a sample.
 
-    A column is all blocks along z at one (x, y): with split K the blocks of a column share a tile of C, which
-    is complete only when all of them have run. A large grid has at least ``least`` columns in its sample.
+    A column is all blocks along z at one (x, y): with split K the blocks of a column share a tile of the
+    output C, which is complete only when all of them have run. A grid of at most ``limit`` columns is
+    returned whole. Of a larger grid the result has up to ``limit`` columns, or up to ``least`` if that is
+    more, and never more than about 20: first the corners of C, then the middle, edges and interior.
     """
     x_count, y_count, z_count = grid
     if x_count * y_count <= limit:

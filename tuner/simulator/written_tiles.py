@@ -12,7 +12,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Tile:
-    """A rectangle of C: half-open ranges of rows and columns."""
+    """A rectangle of elements of an output matrix C: half-open ranges of rows and columns."""
 
     rows: slice
     columns: slice
@@ -21,17 +21,20 @@ class Tile:
 def written_tiles(
     written: Mask, count: int, grid: tuple[int, int], cluster: tuple[int, int] = (1, 1)
 ) -> tuple[Tile, ...]:
-    """Returns the tiles that ``count`` sampled blocks wrote, of a ``grid`` of (x, y) blocks.
+    """Returns the tiles of the output matrix C that a sample of thread blocks wrote, inferred from a mask.
 
-    Equal tiles cover C; the last ones are cut at its edges. A grid that is rounded up to whole clusters has
-    tiles beyond C, less than a cluster along each axis; each cluster has at least one tile in C.
+    Equal tiles cover C, the last ones cut at its edges, one per block of the grid. A grid that is rounded up
+    to whole clusters has tiles beyond C, less than a cluster along each axis; each cluster has at least one
+    tile in C.
 
     Args:
     - written: mask [row, column] of the elements of C that were written.
+    - count: number of sampled blocks, or of their tiles where a block computes several.
+    - grid: number of blocks (or tiles) along x and y. Columns of C may run along either.
     - cluster: blocks of a cluster along x and y.
 
-    Raises CandidateError(VERIFY) where the written elements are not ``count`` whole tiles: a tile is
-    incomplete, or elements of a block outside of the sample were written.
+    Raises CandidateError(VERIFY) where the written elements are not ``count`` whole tiles (fewer where tiles
+    lie beyond C): a tile is incomplete, or elements of a block outside of the sample were written.
     """
     complaint = None
     turns = ((grid, cluster), (grid[::-1], cluster[::-1]))  # columns usually run along x
@@ -50,7 +53,7 @@ def written_tiles(
 
 
 def corners(tiles: tuple[Tile, ...], shape: tuple[int, ...]) -> int:
-    """Returns the number of corner elements of C that lie in the tiles."""
+    """Returns how many corner elements of an output matrix of ``shape`` (rows, columns) lie in the tiles."""
     ends = [(row, column) for row in {0, shape[0] - 1} for column in {0, shape[1] - 1}]
     held = {
         end

@@ -12,21 +12,21 @@ Addresses: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ByteRanges:
-    """Half-open intervals of addresses [first, end), sorted and disjoint."""
+    """A set of byte addresses: the union of half-open intervals [first, end), sorted by both ends."""
 
     firsts: Addresses
     ends: Addresses
 
     @classmethod
     def one(cls, address: int, size_bytes: int) -> "ByteRanges":
-        """Returns the interval of ``size_bytes`` bytes from ``address``; NO_BYTES for a size of 0."""
+        """Returns the set of ``size_bytes`` bytes from ``address``; the empty set, NO_BYTES, for size 0."""
         if size_bytes <= 0:
             return NO_BYTES
         return cls(np.array([address], np.int64), np.array([address + size_bytes], np.int64))
 
     @classmethod
     def of(cls, pairs: Iterable[Addresses]) -> "ByteRanges":
-        """Returns the set of the bytes in arrays of half-open intervals (first, end), each (intervals, 2).
+        """Returns the union of the half-open intervals (first, end) in arrays of shape (intervals, 2).
 
         The intervals may come in any order and overlap. In the result the ends are sorted too: an end is the
         largest so far, so intervals may still overlap, but the set of bytes is the union.

@@ -12,7 +12,7 @@ from tuner.simulator.device.memory import MemoryRegion
 
 @dataclass(eq=False)
 class Call:
-    """A call of a host program that has begun and has not ended."""
+    """A call of a host program that has begun and has not ended, with the GPU work submitted meanwhile."""
 
     begin: Moment | None  # on the caller's stream; None: a synchronous call, ordered by the host
     before: tuple[MemoryRegion, ...]  # memory allocated before the call
@@ -20,18 +20,29 @@ class Call:
 
 
 class CallRules:
-    """Reports work that is not ordered between the begin and the end of its call, and leaked memory."""
+    """Checks the GPU work of each call of a host program; reports to a log.
+
+    Work must be ordered after the begin and before the end of its call, and the call must free the memory
+    that it allocates. At most one call is current at a time.
+    """
 
     def __init__(self, log: DefectLog) -> None:
         self._log = log
         self._call: Call | None = None
 
     def begin(self, begin: Moment | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call at moment ``begin``; ``live`` is the memory that is allocated before the call."""
+        """Begins a call at moment ``begin``; None: a synchronous call, whose begin orders nothing.
+
+        ``live`` is the memory that is allocated before the call: the call need not free it.
+        """
         self._call = Call(begin, live)
 
     def note(self, work: Work) -> None:
-        """Adds work to the current call; reports work that may run before the call begins: a missing fork."""
+        """Adds work to the current call; reports a missing fork where it may run before the call begins.
+
+        Only the first work of each queue is checked, since a queue runs in order. Without a current call,
+        does nothing.
+        """
         if self._call is None:
             return
         begin = self._call.begin
@@ -43,7 +54,7 @@ class CallRules:
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Context manager: work submitted inside does not belong to the current call."""
+        """Returns a context manager: work that is submitted inside does not belong to the current call."""
         call, self._call = self._call, None
         try:
             yield
@@ -51,14 +62,15 @@ class CallRules:
             self._call = call
 
     def abandon(self) -> tuple[Work, ...]:
-        """Ends a call that failed, without reports; returns the call's work."""
+        """Ends a call that failed, without reports; returns all work of the call, () without a call."""
         call, self._call = self._call, None
         return tuple(call.works) if call else ()
 
     def end(self, end: Moment, live: tuple[MemoryRegion, ...]) -> tuple[Work, ...]:
-        """Ends the call; reports and returns the call's work that is not ordered before moment ``end``.
+        """Ends the current call; returns its work that is not ordered before ``end``, () without a call.
 
-        Also reports memory in ``live`` that the call allocated and did not free, unless it is kept.
+        Reports the last such work of each queue, and each region of ``live``, the memory allocated at the
+        end, that the call allocated and did not free, unless the region is kept on purpose.
         """
         if self._call is None:
             return ()

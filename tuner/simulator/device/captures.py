@@ -8,7 +8,7 @@ from tuner.simulator.device.lazy_streams import StreamOperation
 
 @dataclass(eq=False)
 class CapturedOperation:
-    """A node of a graph: an operation and the nodes that it depends on."""
+    """A node of a CUDA graph: an operation, its stream, and the nodes that must run before it."""
 
     stream: int
     operation: StreamOperation
@@ -17,7 +17,7 @@ class CapturedOperation:
 
 @dataclass(eq=False)
 class Capture:
-    """The operations between ``begin_capture`` and ``end_capture`` on all streams that joined the capture."""
+    """A stream capture in progress: the operations submitted so far to all streams that belong to it."""
 
     origin: int  # the stream that the capture began on
     operations: list[CapturedOperation] = field(default_factory=list)
@@ -27,7 +27,10 @@ class Capture:
     )  # stream -> nodes that its next operation waits for
 
     def add(self, stream: int, operation: StreamOperation) -> None:
-        """Adds a node that depends on the stream's last node and on the events that the stream waits for."""
+        """Adds a node that depends on the stream's last node and on the nodes that the stream waits for.
+
+        The stream must belong to the capture.
+        """
         before = self.last[stream]
         after = (*self.waits.pop(stream, ()), *(() if before is None else (before,)))
         captured = CapturedOperation(stream, operation, after)
@@ -35,7 +38,7 @@ class Capture:
         self.operations.append(captured)
 
     def is_joined(self) -> bool:
-        """Returns whether the end of the origin stream depends on every node, by graph search."""
+        """Returns whether the origin stream, on which the capture began, waits in the end for every node."""
         seen: set[CapturedOperation] = set()
         end = self.last[self.origin]
         open_ = [*self.waits.get(self.origin, ()), *(() if end is None else (end,))]
@@ -49,14 +52,14 @@ class Capture:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The nodes of an ended capture in topological order."""
+    """The nodes of an ended stream capture in topological order: each after the nodes that it depends on."""
 
     operations: tuple[CapturedOperation, ...]
     queues: dict[int, int]  # stream -> queue of the graph; not of the origin stream
 
 
 class Captures:
-    """The captures in progress, by stream."""
+    """The stream captures in progress on a device, by stream."""
 
     def __init__(self) -> None:
         self._by_stream: dict[int, Capture] = {}
@@ -72,9 +75,10 @@ class Captures:
         self._by_stream[stream] = Capture(stream, last={stream: None})
 
     def join(self, stream: int, capture: Capture, operation: CapturedOperation | None) -> None:
-        """Adds a stream to the capture, after a captured operation; None: after the capture's begin.
+        """Adds a stream to a capture; the stream's next operation waits for the node ``operation``.
 
-        Raises DeviceError for a stream of another capture.
+        None: the stream only joins, after the begin of the capture. Raises DeviceError for a stream of
+        another capture.
         """
         mine = self._by_stream.setdefault(stream, capture)
         if mine is not capture:
@@ -84,7 +88,12 @@ class Captures:
             capture.waits.setdefault(stream, []).append(operation)
 
     def end(self, stream: int) -> Capture:
-        """Ends the capture of its origin stream. Raises DeviceError where a forked stream was not joined."""
+        """Ends the capture that began on ``stream``; returns it.
+
+        Raises DeviceError for a stream that is not captured, for a stream that joined the capture later, and,
+        with the capture ended nevertheless, where the origin stream does not wait for all work of a forked
+        stream.
+        """
         capture = self._by_stream.get(stream)
         if capture is None:
             raise refused("ILLEGAL_STATE", "the stream is not captured")
@@ -98,13 +107,13 @@ class Captures:
         return capture
 
     def abandon(self, capture: Capture) -> None:
-        """Ends a capture without a graph: its streams are no longer captured."""
+        """Ends a capture without a graph: none of its streams is captured after that."""
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:
-        """Raises DeviceError where the stream is captured, for a call ``what`` that captures do not allow.
+        """Raises DeviceError if a stream is captured, for a driver call that is not allowed during capture.
 
-        The capture is lost then, as in CUDA.
+        ``what`` names the call in the message. The capture is abandoned then, as in CUDA.
         """
         capture = self._by_stream.get(stream)
         if capture is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 class HostDefect(enum.Enum):
-    """A kind of defect in the host's use of a device."""
+    """A kind of defect in a host program's use of a GPU: a race, a leak, a use after free and others."""
 
     RACE = "race"  # two unordered accesses to the same bytes, at least one a write
     MISSING_FORK = "missing fork"  # work that may run before the call begins
@@ -22,7 +22,7 @@ class HostDefect(enum.Enum):
 
 @dataclass(frozen=True)
 class HostReport:
-    """A defect and the number of times that it was found."""
+    """A defect of a host program: kind, description, and the number of times that it was found."""
 
     kind: HostDefect
     text: str  # the operation and the memory, in plain text
@@ -34,15 +34,15 @@ class HostReport:
 
 
 class DefectLog:
-    """The defects found so far; equal defects are counted."""
+    """A log of the defects of a host program; a defect that is found again is counted, not stored again."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[HostDefect, str], int] = {}
 
     def add(self, kind: HostDefect, text: str) -> None:
-        """Adds a defect, or counts it where an equal one was added before."""
+        """Adds a defect, or counts it if one of the same kind and text was added before."""
         self._found[kind, text] = self._found.get((kind, text), 0) + 1
 
     def reports(self) -> tuple[HostReport, ...]:
-        """Returns the defects in the order in which each was first found."""
+        """Returns the distinct defects with their counts, in the order in which each was first found."""
         return tuple(HostReport(kind, text, count) for (kind, text), count in self._found.items())

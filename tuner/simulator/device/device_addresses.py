@@ -42,9 +42,10 @@ _places = _Places()  # one per process, like the address space
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """Returns new memory in the range of device addresses; it is unmapped when its last view is deleted.
+    """Returns new zeroed memory at addresses reserved for simulated device memory.
 
-    Raises MemoryError where no address range is free.
+    The memory is unmapped when its last view is deleted; its addresses are not used again in this process.
+    Raises MemoryError where no address range is free, and for more than LARGEST_BYTES.
     """
     if size_bytes > LARGEST_BYTES:
         raise MemoryError(f"{size_bytes} bytes")

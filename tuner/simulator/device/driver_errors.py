@@ -4,5 +4,5 @@ from tuner.core.device import DeviceError
 
 
 def refused(name: str, reason: str) -> DeviceError:
-    """Returns the DeviceError of a CUresult; ``name`` is the result's name without CUDA_ERROR_."""
+    """Returns a DeviceError that a CUDA driver would raise; ``name`` is its CUresult without CUDA_ERROR_."""
     return DeviceError(f"CUDA_ERROR_{name}: {reason}", f"CUDA_ERROR_{name}")

@@ -16,7 +16,7 @@ HOST_QUEUE = -1
 
 @dataclass(frozen=True)
 class Moment:
-    """A vector timestamp: a position in the partial order of happens-before."""
+    """A vector timestamp: the position of an operation in the partial order of happens-before."""
 
     queue: int
     time: int  # position in the queue, from 1
@@ -29,9 +29,9 @@ class Moment:
 
 
 def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
-    """Returns the next moment of a queue: joins the clocks of earlier moments and adds 1 to the queue's time.
+    """Returns the next moment of a queue, which happens after all moments ``earlier``.
 
-    ``earlier`` must include the queue's last moment.
+    ``earlier`` must include the queue's last moment. The clocks are joined, and the queue's time is one more.
     """
     clock: dict[int, int] = {}
     for moment in earlier:
@@ -43,7 +43,7 @@ def moment_after(queue: int, earlier: Iterable[Moment]) -> Moment:
 
 @dataclass(frozen=True, eq=False)
 class MemoryAccess:
-    """The bytes that an operation read and wrote, and its moment."""
+    """The bytes that an operation of the GPU or the host read and wrote, and its moment in happens-before."""
 
     what: str  # "copy of 64 bytes", "kernel k", "the host"
     moment: Moment
@@ -52,7 +52,7 @@ class MemoryAccess:
 
 
 class AccessHistory:
-    """The memory accesses so far; checks each new access for races with the earlier ones."""
+    """A history of memory accesses; checks each new access for data races with the earlier ones."""
 
     def __init__(self, log: DefectLog, describe: Callable[[int], str]) -> None:
         """``log`` receives the races; ``describe`` names the memory at an address."""
@@ -61,7 +61,10 @@ class AccessHistory:
         self._accesses: list[MemoryAccess] = []
 
     def add(self, access: MemoryAccess) -> None:
-        """Adds an access; reports a race with each earlier access that overlaps and is not ordered."""
+        """Adds an access; reports a race with each earlier access to the same bytes that nothing orders.
+
+        At least one of the two accesses must be a write of these bytes.
+        """
         for earlier in self._accesses:
             if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):
                 continue
@@ -73,11 +76,14 @@ class AccessHistory:
         self._accesses.append(access)
 
     def forget(self, moment: Moment) -> None:
-        """Drops the access at a moment whose operation was cancelled."""
+        """Removes the access with this ``moment``, since its operation was cancelled."""
         self._accesses = [access for access in self._accesses if access.moment is not moment]
 
     def forget_before(self, moment: Moment) -> None:
-        """Drops accesses before a moment; the caller ensures that every later access is after the moment."""
+        """Removes the accesses that happen before a moment, and that of the moment itself.
+
+        The caller must ensure that every later access happens after the moment.
+        """
         self._accesses = [access for access in self._accesses if not access.moment.is_before(moment)]
 
 

@@ -28,13 +28,16 @@ Near = Callable[[int], MemoryRegion | None]
 
 @dataclass(frozen=True, eq=False)
 class ParsedImage:
-    """Parsed PTX text and its prepared kernels, shared by all devices of this process."""
+    """A parsed PTX module and its prepared kernels, shared by all simulated devices of this process."""
 
     module: PtxModule
     prepared: dict[str, PreparedKernel] = field(default_factory=dict)  # by name
 
     def kernel(self, entry: PtxKernel) -> PreparedKernel:
-        """Returns a kernel laid out and decoded; prepared on first use. Raises SimulationError."""
+        """Returns the kernel ``entry`` of this module, laid out and decoded for execution; cached by name.
+
+        Raises SimulationError for an invalid kernel, and its subclass UnsupportedInstruction.
+        """
         if entry.name not in self.prepared:
             self.prepared[entry.name] = prepare(self.module, entry)
         return self.prepared[entry.name]
@@ -42,7 +45,7 @@ class ParsedImage:
 
 @dataclass(eq=False)
 class SimulatedKernel:
-    """A kernel of a loaded module."""
+    """A kernel of a loaded PTX module, with the module's variables."""
 
     image: ParsedImage
     entry: PtxKernel
@@ -51,7 +54,7 @@ class SimulatedKernel:
 
 @dataclass(frozen=True, eq=False)
 class PreparedLaunch:
-    """A checked launch with a copy of its parameters' bytes, taken at the call."""
+    """A kernel launch that was checked, with a copy of the parameters' bytes at the time of the call."""
 
     kernel: SimulatedKernel
     grid: Extent
@@ -65,9 +68,11 @@ class PreparedLaunch:
         return self.kernel.entry.name
 
     def run(self, near: Near, seed: int | None, blocks: tuple[Index3, ...] | None = None) -> Simulation:
-        """Runs the kernel on the memory that its parameters point to; ``blocks`` None: the whole grid.
+        """Runs the kernel on the memory that its parameters point to; returns what the simulation found.
 
-        ``seed`` selects a random schedule; None: a fixed one. Raises DeviceError for a fault.
+        ``near`` returns the memory region at an address, or None. ``seed`` selects a random schedule of
+        threads; None: a fixed one. ``blocks`` are the thread blocks to run; None: the whole grid. Raises
+        DeviceError for a fault of the kernel, an instruction that is not simulated, or invalid arguments.
         """
         arguments = tuple(
             _argument(parameter, content, near)
@@ -99,7 +104,7 @@ RunLaunch = Callable[[PreparedLaunch, Near, int | None], Simulation]  # the int 
 
 @dataclass(eq=False)
 class SimulatedModule:
-    """A loaded module and the handles of its kernels."""
+    """A loaded PTX module: text, variables, number of loads not yet undone, and handles of its kernels."""
 
     text: bytes
     image: ParsedImage
@@ -109,7 +114,7 @@ class SimulatedModule:
 
 
 class SimulatedKernels:
-    """The loaded modules and their kernels by handle."""
+    """The PTX modules that a simulated device has loaded, and their kernels, by handle."""
 
     def __init__(self, chip: Chip) -> None:
         self._chip = chip
@@ -118,9 +123,10 @@ class SimulatedKernels:
         self._kernels: dict[int, SimulatedKernel] = {}  # by function
 
     def load(self, image: bytes, handle: Callable[[], int]) -> tuple[int, bool]:
-        """Loads an image; returns the module's handle and whether the module is new. Equal images share one.
+        """Loads PTX text; returns the module's handle, and whether the module is new.
 
-        ``handle`` creates a new handle. Raises DeviceError for an image that is not PTX.
+        Equal texts share a module. ``handle`` returns a new handle. Raises DeviceError for machine code and
+        for invalid PTX.
         """
         text = image.rstrip(b"\0")
         if text in self._by_text:
@@ -134,7 +140,10 @@ class SimulatedKernels:
         return module, True
 
     def unload(self, module: int) -> bool:
-        """Undoes one load; returns whether the module is now unloaded. Raises DeviceError."""
+        """Undoes one load of a module; returns whether it was the last one, so that the module is unloaded.
+
+        Raises DeviceError for an unknown handle.
+        """
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -145,7 +154,10 @@ class SimulatedKernels:
         return True
 
     def function(self, module: int, name: str, handle: Callable[[], int]) -> int:
-        """Returns the handle of a kernel by name. Raises DeviceError for an unknown module or name."""
+        """Returns the handle of the kernel ``name`` of a module, the same one each time.
+
+        ``handle`` returns a new handle, for the first time. Raises DeviceError for an unknown module or name.
+        """
         loaded = self._require(module)
         if name not in loaded.functions:
             try:
@@ -158,11 +170,18 @@ class SimulatedKernels:
         return loaded.functions[name]
 
     def kernel(self, function: int) -> PtxKernel:
-        """Returns the syntax tree of a kernel by its handle. Raises DeviceError for an unknown handle."""
+        """Returns the parsed PTX of a kernel by the kernel's handle.
+
+        Raises DeviceError for an unknown handle.
+        """
         return self._known(function).entry
 
     def prepare(self, launch: KernelLaunch) -> PreparedLaunch:
-        """Checks a launch and copies its parameters. Raises DeviceError for an invalid launch."""
+        """Checks a launch and copies the bytes of its parameters; returns the launch ready to run.
+
+        Raises DeviceError for an unknown kernel, and for sizes, dynamic shared memory or a number of
+        parameters that the kernel or the chip does not allow.
+        """
         known = self._known(launch.function)
         kernel = known.entry
         count, expected = launch.parameter_count, len(kernel.parameters)

@@ -18,7 +18,11 @@ ORDERS: tuple[Order, ...] = ("fifo", "lifo", "random")
 
 @dataclass(frozen=True, eq=False)
 class StreamOperation:
-    """An operation enqueued to a stream or a captured graph: a copy, a fill, a launch, an event."""
+    """An operation for a stream or a graph: a copy, fill, kernel, allocation, free or mark without effect.
+
+    It consists of what to do at submission, what to do when it runs, and the bytes that it is known to
+    access.
+    """
 
     what: str  # in reports: "copy of 64 bytes"
     run: Callable[[Moment], None] | None = None
@@ -30,7 +34,7 @@ class StreamOperation:
 
 @dataclass(eq=False)
 class Work:
-    """A submitted operation: its moment in happens-before, and the pending work that it depends on."""
+    """A submitted operation: its moment in happens-before, and the pending work that must run before it."""
 
     number: int  # order of submission
     operation: StreamOperation
@@ -40,7 +44,10 @@ class Work:
 
 
 class LazyStreams:
-    """The submitted work of all queues (see ``happens_before``); a queue is an integer."""
+    """The work submitted to the queues of a device; runs as late as possible, when the host waits for it.
+
+    A queue is an integer: a stream, a branch of a launched graph, or the host (see ``happens_before``).
+    """
 
     def __init__(self, order: Order, seed: int) -> None:
         """``order`` among ready work: "fifo" by submission, "lifo" the reverse, "random" by ``seed``."""
@@ -53,15 +60,19 @@ class LazyStreams:
 
     @property
     def pending(self) -> tuple[Work, ...]:
-        """Returns the work that has not run, in the order of submission."""
+        """Returns the submitted work that has neither run nor been cancelled, in the order of submission."""
         return tuple(self._pending.values())
 
     def last(self, queue: int) -> Work | None:
-        """Returns the last work submitted to a queue; None where there is none."""
+        """Returns the last work submitted to a queue, done or not; None where there is none."""
         return self._last.get(queue)
 
     def submit(self, queue: int, operation: StreamOperation, after: Iterable[Work] = ()) -> Work:
-        """Submits an operation after its queue's last work, ``after`` and all that the host waited for."""
+        """Submits an operation to a queue; returns it as work, which does not run yet.
+
+        It is ordered after the queue's last work, after the work ``after``, and after all that the host has
+        waited for.
+        """
         earlier = [*after]
         if queue in self._last:
             earlier.append(self._last[queue])
@@ -74,22 +85,25 @@ class LazyStreams:
         return work
 
     def host_moment(self) -> Moment:
-        """Advances the host's queue by one moment and returns the moment."""
+        """Returns a new moment of the host, after all work that the host has waited for."""
         self.host = moment_after(HOST_QUEUE, (self.host,))
         return self.host
 
     def wait_for(self, work: Work) -> None:
-        """Runs ``work`` and everything that it depends on; work submitted later is ordered after ``work``."""
+        """Runs ``work`` and all pending work that it depends on, as a wait by the host.
+
+        Work that is submitted later is ordered after ``work``.
+        """
         self._run(_needed(work))
         self.host = moment_after(HOST_QUEUE, (self.host, work.moment))
 
     def wait_for_all(self) -> None:
-        """Runs all submitted work."""
+        """Runs all pending work, as a wait by the host for every queue."""
         for work in tuple(self._last.values()):
             self.wait_for(work)
 
     def drop(self, work: Work) -> None:
-        """Cancels work: marks it as done without running it."""
+        """Cancels work: marks it as done without running it, so that work that depends on it can run."""
         work.is_done = True
         self._pending.pop(work.number, None)
 

@@ -27,7 +27,7 @@ QUARANTINE_BYTES = 128 * 2**20  # of freed memory
 
 
 class MemoryKind(enum.Enum):
-    """Kinds of memory by the driver call that created a region."""
+    """The kind of a memory region, by the driver call that created it: device, pinned or registered."""
 
     DEVICE = "device memory"
     PINNED = "pinned memory"  # host memory allocated by the device: cuMemAllocHost
@@ -36,7 +36,7 @@ class MemoryKind(enum.Enum):
 
 @dataclass(eq=False)
 class MemoryRegion:
-    """A range of memory that kernels can address."""
+    """A range of memory that simulated kernels can address: an allocation, or registered host memory."""
 
     name: str  # "d0"
     kind: MemoryKind
@@ -57,7 +57,7 @@ class MemoryRegion:
         return self.address + self.bytes.size
 
     def holds(self, address: int, size_bytes: int) -> bool:
-        """Returns whether a range of addresses lies inside of the region."""
+        """Returns whether all of the ``size_bytes`` bytes from ``address`` lie in the region."""
         return self.address <= address and address + size_bytes <= self.end
 
     def poison(self) -> None:
@@ -65,7 +65,10 @@ class MemoryRegion:
         self.bytes.fill(POISON)
 
     def stray_bytes(self) -> int:
-        """Returns the number of overwritten bytes in the region's red zones."""
+        """Returns how many bytes of the red zones before and after the region were overwritten.
+
+        0 for registered memory, which has no red zones.
+        """
         if self._slab is None:
             return 0
         first = self.address - int(self._slab.ctypes.data)
@@ -75,7 +78,7 @@ class MemoryRegion:
 
 
 class SimulatedMemory:
-    """All memory regions, searched by address."""
+    """The memory regions of a simulated GPU by address, with freed regions that are in quarantine."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []  # start of each region with its red zone, ascending
@@ -85,7 +88,10 @@ class SimulatedMemory:
         self._count = dict.fromkeys(MemoryKind, 0)
 
     def allocate(self, size_bytes: int, kind: MemoryKind) -> MemoryRegion:
-        """Returns a new region filled with NaN. Raises DeviceError where no memory is available."""
+        """Returns a new region of ``size_bytes`` bytes, all 0xFF (NaN), between red zones.
+
+        Raises DeviceError where no memory is available.
+        """
         try:
             slab = _slab(size_bytes + 2 * RED_ZONE_BYTES + ALIGN_BYTES, kind)
         except (MemoryError, ValueError) as error:  # ValueError: a size above the address space
@@ -100,7 +106,7 @@ class SimulatedMemory:
         return region
 
     def register(self, address: int, size_bytes: int) -> MemoryRegion:
-        """Adds existing host memory as a region; returns the region."""
+        """Adds existing host memory as a region that kernels can address; returns the region."""
         view = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))
         region = MemoryRegion(self._name(MemoryKind.REGISTERED), MemoryKind.REGISTERED, view)
         self._registered[address] = region
@@ -113,7 +119,7 @@ class SimulatedMemory:
     def near(self, address: int) -> MemoryRegion | None:
         """Returns the region whose bytes or red zones contain an address; None where there is none.
 
-        Registered memory has no red zones.
+        A freed region in quarantine is found too. Registered memory has no red zones.
         """
         position = bisect.bisect_right(self._starts, address) - 1
         if position >= 0:
@@ -123,27 +129,36 @@ class SimulatedMemory:
         return next((region for region in self._registered.values() if region.holds(address, 1)), None)
 
     def overlapping(self, address: int, size_bytes: int) -> MemoryRegion | None:
-        """Returns an allocated region that overlaps a range, red zones included; None where there is none."""
+        """Returns a region that overlaps ``size_bytes`` bytes from ``address``; None where there is none.
+
+        Red zones belong to their region. Regions in quarantine are found too, registered memory is not.
+        """
         position = bisect.bisect_left(self._starts, address + max(size_bytes, 1)) - 1
         region = self._regions[self._starts[position]] if position >= 0 else None
         return region if region is not None and address < region.end + RED_ZONE_BYTES else None
 
     def at(self, address: int) -> MemoryRegion | None:
-        """Returns the region that begins at an address; None where there is none."""
+        """Returns the region that begins at an address, also one in quarantine; None where there is none."""
         region = self.near(address)
         return region if region is not None and region.address == address else None
 
     def live(self) -> tuple[MemoryRegion, ...]:
-        """Returns the allocated regions that are not freed, oldest first."""
+        """Returns the allocated regions that are not freed, oldest first; registered memory is left out."""
         return tuple(each for each in self._regions.values() if each.freed is None)
 
     def retire(self, region: MemoryRegion) -> None:
-        """Puts a freed region into quarantine, unless the region is kept: a graph may allocate it again."""
+        """Puts a freed region into quarantine, where its addresses are not used again.
+
+        A region that is kept (``is_kept``) does not go there: a graph may allocate it again.
+        """
         if not region.is_kept and region not in self._freed:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest regions of a full quarantine, which no pending work may use."""
+        """Deletes the oldest regions in quarantine while it has more than QUARANTINE_BYTES.
+
+        The caller must ensure that no pending work uses them.
+        """
         kept = sum(each.bytes.size for each in self._freed)
         while kept > QUARANTINE_BYTES:
             oldest = self._freed.popleft()
@@ -153,7 +168,7 @@ class SimulatedMemory:
             self._starts.remove(start)
 
     def describe(self, address: int) -> str:
-        """Returns a description of the memory at an address, for messages."""
+        """Returns a description of an address for messages: "byte 16 of d0 (64 bytes)", or "host memory"."""
         region = self.near(address)
         if region is None:
             return "host memory"

@@ -15,7 +15,10 @@ FILL_BYTES = (1, 2, 4)  # item sizes of cuMemsetD8, D16, D32
 
 
 class MemoryOperations:
-    """Creates operations on one memory that check their accesses at submission and when they run."""
+    """Creates the stream operations on a simulated memory; they report invalid accesses to a log.
+
+    Accesses are checked when an operation is created, when it is submitted and when it runs.
+    """
 
     def __init__(
         self,
@@ -31,7 +34,7 @@ class MemoryOperations:
         self._run_launch = run_launch or PreparedLaunch.run
 
     def allocation(self, region: MemoryRegion) -> StreamOperation:
-        """Returns the operation that makes a region usable and fills it with NaN."""
+        """Returns the operation that makes a region usable at submission, and fills it with NaN when run."""
 
         def revive(_: Moment) -> None:
             region.freed = None
@@ -43,7 +46,10 @@ class MemoryOperations:
         return StreamOperation(f"allocation of {region.name}", poison, revive, writes=_whole(region))
 
     def free(self, address: int) -> StreamOperation:
-        """Returns the free of an allocation. Raises DeviceError where none begins at ``address``."""
+        """Returns the operation that frees the device memory at ``address``; it reports a second free.
+
+        Raises DeviceError where no device memory begins at ``address``.
+        """
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.DEVICE:
             raise refused("INVALID_VALUE", f"found free of {address:#x}, allowed what was allocated here")
@@ -59,7 +65,10 @@ class MemoryOperations:
         )
 
     def copy(self, target: int, source: int, size_bytes: int) -> StreamOperation | None:
-        """Returns a copy between device or host addresses; None, with a report, for a copy out of bounds."""
+        """Returns the operation that copies bytes from ``source`` to ``target``, device or host addresses.
+
+        Reports a copy out of the bounds of a region, and returns None for it.
+        """
         to, from_ = self._side(target), self._side(source)
         what = f"copy of {size_bytes} bytes to {to} from {from_}"
         if not all(self._is_inside(address, size_bytes, what) for address in (target, source)):
@@ -80,9 +89,10 @@ class MemoryOperations:
         )
 
     def fill(self, address: int, value: int, item_bytes: int, count: int) -> StreamOperation | None:
-        """Returns a fill of ``count`` items; None, with a report, for a fill out of bounds.
+        """Returns the operation that fills ``count`` items at ``address`` with the low bits of ``value``.
 
-        Raises DeviceError for pageable host memory or an item size that is not 1, 2 or 4.
+        Reports a fill out of the bounds of a region, and returns None for it. Raises DeviceError for pageable
+        host memory, and for an item size that is not 1, 2 or 4.
         """
         if item_bytes not in FILL_BYTES:
             raise refused("INVALID_VALUE", f"found items of {item_bytes} bytes, allowed {FILL_BYTES}")
@@ -106,7 +116,10 @@ class MemoryOperations:
     def kernel(
         self, launch: PreparedLaunch, seed: int | None, note: Callable[[MemoryAccess], None]
     ) -> StreamOperation:
-        """Returns a kernel launch; passes the bytes that the kernel accessed to ``note`` after it has run."""
+        """Returns the operation that runs a kernel launch, then passes the bytes accessed to ``note``.
+
+        ``seed`` selects a random schedule of threads; None: a fixed one.
+        """
         what = f"kernel {launch.name}"
 
         def run(moment: Moment) -> None:
@@ -126,7 +139,7 @@ class MemoryOperations:
         return StreamOperation(what, run)
 
     def end(self, region: MemoryRegion) -> None:
-        """Fills a freed region with NaN and puts it into quarantine; reports writes to its red zones."""
+        """Finishes the free of a region: reports writes to red zones, fills it with NaN, quarantines it."""
         stray = region.stray_bytes()
         if stray:
             self._log.add(HostDefect.OUT_OF_BOUNDS, f"{stray} bytes around {region.name} were overwritten")

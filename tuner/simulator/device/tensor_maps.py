@@ -18,7 +18,10 @@ RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 @dataclass(frozen=True)
 class EncodedMap:
-    """The arguments of cuTensorMapEncodeTiled; sizes, strides and box are innermost first."""
+    """A tensor map of the simulated GPU: the arguments of cuTensorMapEncodeTiled that are simulated.
+
+    Sizes, strides and box are innermost first.
+    """
 
     address: int
     sizes: tuple[int, ...]
@@ -28,7 +31,10 @@ class EncodedMap:
     swizzle: int
 
     def encode(self) -> bytes:
-        """Returns the map as 128 bytes. Raises DeviceError for a map that the simulator does not support."""
+        """Returns the map as 128 bytes, the size of a CUtensorMap, in a format of the simulator.
+
+        Raises DeviceError for a rank, an element type or a swizzle that the simulator does not support.
+        """
         rank = len(self.sizes)
         if not 1 <= rank <= RANK_LIMIT or len(self.box) != rank or len(self.strides_bytes) != rank - 1:
             raise DeviceError(
@@ -43,13 +49,17 @@ class EncodedMap:
 
     @classmethod
     def decode(cls, content: bytes) -> "EncodedMap":
-        """Returns the map of bytes that ``encode`` returned."""
+        """Returns the map that ``encode`` returned as ``content``."""
         _, address, *fields, rank, dtype, swizzle, _ = LAYOUT.unpack_from(content)
         sizes, strides, box = fields[:rank], fields[5 : 5 + rank - 1], fields[9 : 9 + rank]
         return cls(address, tuple(sizes), tuple(strides), tuple(box), dtype, swizzle)
 
     def tensor(self, near: Callable[[int], MemoryRegion | None]) -> TensorMap:
-        """Returns the map for the PTX simulator. Raises DeviceError for a tensor outside of a region."""
+        """Returns the map with the memory of its tensor, as the PTX simulator takes it.
+
+        ``near`` returns the memory region at an address, or None. Raises DeviceError for a tensor that is not
+        inside of one region or not contiguous.
+        """
         layout = TensorMapLayout(self.sizes, self.strides_bytes, self.box, self.dtype, swizzle=self.swizzle)
         extent, region = extent_bytes(layout), near(self.address)
         if region is None or not region.holds(self.address, extent):
@@ -63,7 +73,7 @@ class EncodedMap:
 
 
 def is_map(content: bytes) -> bool:
-    """Returns whether bytes begin with the magic number of ``EncodedMap.encode``."""
+    """Returns whether bytes are a tensor map of ``EncodedMap.encode``, by the magic number at their start."""
     return content[: len(MAGIC)] == MAGIC
 
 

@@ -16,7 +16,7 @@ from tuner.simulator.device.memory import MemoryRegion
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """The work or captured operation that a recorded event represents."""
+    """What a recorded event represents: work of a stream, or in a stream capture a captured operation."""
 
     work: Work | None = None  # None: no work to wait for
     capture: Capture | None = None
@@ -24,7 +24,11 @@ class Recorded:
 
 
 class Timeline:
-    """The streams, events and graphs of one device, by handle."""
+    """The streams, events and graphs of one simulated device, by handle, and the order of their work.
+
+    Each method raises DeviceError for an unknown handle. Memory accesses that nothing orders are reported to
+    a log.
+    """
 
     def __init__(
         self,
@@ -53,7 +57,10 @@ class Timeline:
         return stream
 
     def destroy_stream(self, stream: int) -> None:
-        """Destroys a stream; work submitted to the stream still runs. Raises DeviceError."""
+        """Destroys a stream; work submitted to it still runs.
+
+        Raises DeviceError for stream 0 or an unknown stream.
+        """
         if stream == 0:
             raise refused("INVALID_HANDLE", "stream 0 cannot be destroyed")
         self._require_stream(stream)
@@ -66,17 +73,23 @@ class Timeline:
         return event
 
     def destroy_event(self, event: int) -> None:
-        """Destroys an event; streams that already wait for the event still do. Raises DeviceError."""
+        """Destroys an event; streams that wait for it already still do.
+
+        Raises DeviceError for an unknown event.
+        """
         self._require_event(event)
         del self._events[event]
 
     def is_captured(self, stream: int) -> bool:
-        """Returns whether the work of a stream is being captured."""
+        """Returns whether a stream belongs to a stream capture. Raises DeviceError for an unknown stream."""
         self._require_stream(stream)
         return self._captures.of(stream) is not None
 
     def enqueue(self, stream: int, operation: StreamOperation) -> None:
-        """Submits an operation to a stream, or adds it to the stream's capture."""
+        """Submits an operation to a stream, or adds it to the capture that the stream belongs to.
+
+        Raises DeviceError for an unknown stream.
+        """
         self._require_stream(stream)
         capture = self._captures.of(stream)
         if capture is not None:
@@ -85,7 +98,10 @@ class Timeline:
             self._submit(stream, operation)
 
     def record(self, event: int, stream: int) -> None:
-        """Records an event: the event represents all work submitted to the stream so far."""
+        """Makes an event represent all work submitted to a stream so far.
+
+        Raises DeviceError for an unknown handle.
+        """
         self._require_event(event)
         self._require_stream(stream)
         capture = self._captures.of(stream)
@@ -96,7 +112,12 @@ class Timeline:
             self._events[event] = Recorded(None, capture, capture.last[stream])
 
     def wait(self, stream: int, event: int) -> None:
-        """Orders later work of a stream after the work that an event represents now."""
+        """Orders later work of a stream after the work that an event represents at the time of the call.
+
+        An event of a capture adds the stream to the capture. Reports an event that was never recorded. Raises
+        DeviceError for an unknown handle, an event of another capture, and an event from before the capture
+        of the stream.
+        """
         self._require_event(event)
         self._require_stream(stream)
         recorded = self._events[event]
@@ -110,13 +131,20 @@ class Timeline:
             self._queues.submit(stream, StreamOperation("wait"), (recorded.work,))
 
     def synchronize_stream(self, stream: int) -> None:
-        """Runs the work of a stream and everything that this work depends on."""
+        """Runs the work of a stream and everything that this work depends on.
+
+        Raises DeviceError for an unknown stream, and for a captured one, whose capture is lost.
+        """
         self._require_stream(stream)
         self._captures.require_none(stream, "a synchronization")
         self._wait_for(self._queues.last(stream))
 
     def synchronize_event(self, event: int) -> None:
-        """Runs the work that an event represents and everything that this work depends on."""
+        """Runs the work that an event represents and everything that this work depends on.
+
+        Reports an event that was never recorded. Raises DeviceError for an unknown event, and for one
+        recorded in a capture.
+        """
         self._require_event(event)
         recorded = self._events[event]
         if recorded is None:
@@ -128,21 +156,28 @@ class Timeline:
 
     @property
     def is_idle(self) -> bool:
-        """Returns whether all submitted work has run."""
+        """Returns whether no submitted work is pending."""
         return not self._queues.pending
 
     def synchronize(self) -> None:
-        """Runs all submitted work."""
+        """Runs all submitted work of all streams."""
         self._queues.wait_for_all()
         self._history.forget_before(self._queues.host)
 
     def begin_capture(self, stream: int) -> None:
-        """Begins a capture on a stream."""
+        """Begins a capture on a stream.
+
+        Raises DeviceError for an unknown stream or one that is captured already.
+        """
         self._require_stream(stream)
         self._captures.begin(stream)
 
     def end_capture(self, stream: int) -> int:
-        """Ends the capture of a stream; returns the handle of its graph."""
+        """Ends the capture that began on a stream; returns the handle of the graph of its operations.
+
+        Raises DeviceError for a stream on which no capture began, and where work of a forked stream was not
+        joined.
+        """
         capture = self._captures.end(stream)
         queues = {number: self._new_handle() for number in capture.last if number != stream}
         graph = self._new_handle()
@@ -150,7 +185,11 @@ class Timeline:
         return graph
 
     def launch_graph(self, graph: int, stream: int) -> None:
-        """Submits a graph: operations of its origin stream to ``stream``, of forked streams to its queues."""
+        """Submits all operations of a graph, after the earlier work of ``stream`` and before its later work.
+
+        Operations of the captured origin stream go to ``stream``, those of each forked stream to a queue of
+        the graph. A launch also waits for the graph's last launch. Raises DeviceError for an unknown handle.
+        """
         self._require_stream(stream)
         self._require_graph(graph)
         found = self._graphs[graph]
@@ -166,42 +205,47 @@ class Timeline:
         )
 
     def destroy_graph(self, graph: int) -> None:
-        """Destroys a graph; submitted launches of the graph still run."""
+        """Destroys a graph; submitted launches of it still run. Raises DeviceError for an unknown graph."""
         self._require_graph(graph)
         del self._graphs[graph]
         self._launched.pop(graph, None)
 
     def begin_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Begins a call of a host program; ``stream`` None: a synchronous call, which is ordered by the host.
+        """Begins a call of a host program, after the work submitted to ``stream``; None: a synchronous call.
 
-        ``live`` is the memory that is allocated now.
+        ``live`` is the memory that is allocated at this time: the call need not free it.
         """
         begin = None if stream is None else self._submit(stream, StreamOperation("begin of the call")).moment
         self._rules.begin(begin, live)
 
     def end_call(self, stream: int | None, live: tuple[MemoryRegion, ...]) -> None:
-        """Ends the current call and cancels its pending copies of pageable host memory.
+        """Ends the current call after the work on ``stream``; None: a synchronous call, ended by the host.
 
-        The caller may free that memory once the call has returned.
+        Reports work of the call that is not ordered before the end, and memory in ``live``, allocated at this
+        time, that the call allocated and did not free. Cancels pending copies of pageable host memory among
+        that work: the caller may free the memory once the call has returned.
         """
         operation = StreamOperation("end of the call")
         end = self._queues.host_moment() if stream is None else self._queues.submit(stream, operation).moment
         self._drop_host_copies(self._rules.end(end, live))
 
     def abandon_call(self) -> None:
-        """Ends a call that failed and cancels its pending copies of pageable host memory."""
+        """Ends a call that failed, without reports; cancels its pending copies of pageable host memory."""
         self._drop_host_copies(self._rules.abandon())
 
     def outside_of_calls(self) -> AbstractContextManager[None]:
-        """Returns a context manager: work submitted inside does not belong to the current call."""
+        """Returns a context manager: work that is submitted inside does not belong to the current call."""
         return self._rules.suspended()
 
     def note(self, access: MemoryAccess) -> None:
-        """Adds an access that became known only when its operation ran."""
+        """Checks an access for races that became known only when its operation ran; reports them."""
         self._history.add(access)
 
     def note_host(self, what: str, reads: ByteRanges, writes: ByteRanges) -> None:
-        """Adds an access by the host at the host's next moment."""
+        """Checks an access by the host at this time for races with submitted work; reports them.
+
+        ``what`` names the access in a report; ``reads`` and ``writes`` are its bytes.
+        """
         self._history.add(MemoryAccess(what, self._queues.host_moment(), reads, writes))
 
     def _drop_host_copies(self, works: tuple[Work, ...]) -> None:
