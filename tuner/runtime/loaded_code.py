@@ -4,7 +4,10 @@ from typing import ClassVar, Never
 
 
 class LoadedCode:
-    """Base class of callables that hold machine code of this process. pickle and copy raise TypeError."""
+    """Base class of callables that hold machine code loaded into this process.
+
+    To pickle or copy an instance raises TypeError, which says how to load the code in another process.
+    """
 
     load_again: ClassVar[str]  # expression that loads the code in another process
 

@@ -27,7 +27,10 @@ Stopwatch = Callable[[int], float]  # runs the action so many times in a row; re
 def measure(
     repeat: Repeat, effort: Effort, rng: np.random.Generator, clock: Clock = time.perf_counter
 ) -> Measurement:
-    """Returns the measurement of an action, timed by a clock of this process; see ``measure_by``."""
+    """Times an action by a clock of this process; returns samples, median and interval, see ``measure_by``.
+
+    ``repeat(n)`` runs the action n times; ``rng`` is for the bootstrap of the interval.
+    """
     return measure_by(stopwatch_of(repeat, clock), effort, rng)
 
 
@@ -37,22 +40,26 @@ def measure_together(
     rng: np.random.Generator,
     clock: Clock = time.perf_counter,
 ) -> tuple[Measurement, ...]:
-    """Returns interleaved measurements of actions, timed by a clock of this process.
+    """Times actions interleaved, by a clock of this process; returns one measurement per action, in order.
 
-    See ``measure_together_by``.
+    ``repeats`` has for each action a function that runs the action n times. See ``measure_together_by``.
     """
     return measure_together_by(tuple(stopwatch_of(repeat, clock) for repeat in repeats), effort, rng)
 
 
 def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
-    """Returns a stopwatch of an action that uses a clock of this process."""
+    """Returns a function that runs an action n times and returns the seconds per call.
+
+    ``repeat(n)`` runs the action n times; ``clock`` returns seconds.
+    """
     return lambda inner: sample(repeat, inner, clock)
 
 
 def led_by_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
-    """Returns a stopwatch that runs ``calls`` untimed calls before each sample of short calls.
+    """Returns the stopwatch ``take`` with ``calls`` untimed calls before each sample of short calls.
 
-    Interleaved with other actions, an action would otherwise find their arrays in the CPU's caches.
+    A stopwatch runs an action n times and returns the seconds per call; calls of COLD_S or longer are not
+    short. Interleaved with other actions, an action would otherwise find their arrays in the CPU's caches.
     """
     last_s: list[float] = []
 
@@ -66,9 +73,12 @@ def led_by_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
 
 
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
-    """Times an action until the budget is spent; stops early if all samples are above ``stop_above_s``.
+    """Times an action until the budget of ``effort`` is spent; returns samples, median and 95 % interval.
 
-    A pause of the process within a sample makes one sample long, which does not stop the timing.
+    ``take(n)`` runs the action n times and returns the seconds per call. Timing stops early where the first
+    samples are all above ``effort.stop_above_s``; then ``is_complete`` is False. A pause of the process
+    within a sample makes one sample long, which does not stop the timing. ``rng`` is for the bootstrap of the
+    interval.
     """
     inner, calibrating_s = _calibrated(take, effort)
     samples: list[float] = []
@@ -91,8 +101,10 @@ def measure_together_by(
 ) -> tuple[Measurement, ...]:
     """Times several actions interleaved: one sample of each per round, in a random order.
 
-    So drift of the machine affects all actions alike. Long calls get fewer samples: FEW_SAMPLES, or as many
-    as fit into LIMIT_S. ``after_round`` is called, untimed, after each round.
+    So drift of the machine affects all actions alike. Each stopwatch runs its action n times and returns the
+    seconds per call; the result has one measurement per stopwatch, in order. Long calls get fewer samples:
+    FEW_SAMPLES, or as many as fit into LIMIT_S. ``after_round`` is called, untimed, after each round. Nothing
+    is early-stopped.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
@@ -112,7 +124,11 @@ def measure_together_by(
 
 
 def calibrate(take: Stopwatch, effort: Effort) -> int:
-    """Warms up; returns the calls per sample with which a sample lasts at least ``SAMPLE_S``."""
+    """Warms up an action; returns how many calls a sample needs to last at least SAMPLE_S seconds.
+
+    Fewer calls are enough where they last as long as the budget of ``effort``. ``take(n)`` runs the action n
+    times and returns the seconds per call.
+    """
     return _calibrated(take, effort)[0]
 
 
@@ -127,7 +143,7 @@ def _calibrated(take: Stopwatch, effort: Effort) -> tuple[int, float]:
 
 
 def sample(repeat: Repeat, inner: int, clock: Clock = time.perf_counter) -> float:
-    """Returns the seconds per call of ``inner`` calls in a row."""
+    """Returns the seconds per call of an action that ``repeat`` runs ``inner`` times in a row."""
     start = clock()
     repeat(inner)
     return (clock() - start) / inner
@@ -136,7 +152,11 @@ def sample(repeat: Repeat, inner: int, clock: Clock = time.perf_counter) -> floa
 def summarize(
     samples: list[float], inner: int, rng: np.random.Generator, is_complete: bool = True
 ) -> Measurement:
-    """Returns the median and its 95 % confidence interval by the percentile bootstrap (Efron 1979)."""
+    """Returns samples as a measurement: their median, and its 95 % interval by the percentile bootstrap.
+
+    ``samples`` are seconds per call, each of ``inner`` calls; ``is_complete`` False: early-stopped. Efron
+    1979.
+    """
     taken = np.array(samples)
     medians = np.median(rng.choice(taken, size=(RESAMPLES, len(taken))), axis=1)
     low, high = np.percentile(medians, (2.5, 97.5))

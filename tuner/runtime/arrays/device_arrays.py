@@ -18,7 +18,10 @@ ALIGN_BYTES = 16  # of the widest load, and required by tensor maps: PTX ISA, ld
 
 @dataclass(frozen=True, eq=False)
 class DeviceArray:
-    """A view of an array in device memory; ``owner`` keeps the memory alive."""
+    """A view of another package's array in device memory: address, shape, strides, dtype.
+
+    ``owner`` keeps the memory alive; ``stream`` is the one on which the contents may still be computed.
+    """
 
     address: int
     shape: tuple[int, ...]
@@ -30,17 +33,20 @@ class DeviceArray:
 
     @property
     def memory(self) -> range:
-        """Returns the range of byte addresses, as if the array had no gaps."""
+        """Returns the byte addresses that the array occupies if it has no gaps between its elements.
+
+        For an array with gaps (strides) the range is too short.
+        """
         return range(self.address, self.address + math.prod(self.shape) * self.dtype.itemsize)
 
     @property
     def row_major(self) -> tuple[int, ...]:
-        """Returns the row-major strides, in elements, of an array of this shape without gaps."""
+        """Returns the strides, in elements, that a row-major array of this shape without gaps has."""
         return MemRef.of(0, self.shape).strides
 
     @property
     def is_row_major(self) -> bool:
-        """Returns whether the array is row-major without gaps.
+        """Returns whether the array is row-major without gaps between its elements.
 
         Strides of dimensions of size 1, and of empty arrays, do not matter.
         """
@@ -51,11 +57,12 @@ class DeviceArray:
 
 
 def device_array(name: str, found: Any, stream: int) -> DeviceArray:
-    """Returns a view of an argument, through DLPack or ``__cuda_array_interface__``.
+    """Returns a view of ``found``, an array of another package in CUDA memory.
 
-    A DLPack producer makes work on ``stream`` wait for the contents; for the other protocol see
-    ``wait_for_producers``. Raises UsageError for an object with neither protocol, and for memory that is not
-    CUDA memory or not aligned to ALIGN_BYTES.
+    It is read through DLPack or ``__cuda_array_interface__``; ``name`` is the argument's, for messages. A
+    DLPack producer makes work on ``stream`` wait for the contents; for the other protocol see
+    ``wait_for_producers``. Raises UsageError for an object with neither protocol, a numpy array, memory that
+    is not CUDA memory or not aligned to ALIGN_BYTES, and a masked array.
     """
     if isinstance(found, DeviceArray):
         return _require_aligned(name, found)
@@ -67,7 +74,10 @@ def device_array(name: str, found: Any, stream: int) -> DeviceArray:
 
 
 def wait_for_producers(device: AbstractDevice, arrays: Iterable[DeviceArray], stream: int | None) -> None:
-    """Makes ``stream`` (None: the host) wait for the streams on which arrays may still be computed."""
+    """Makes later work on ``stream`` wait for the streams on which ``arrays`` may still be computed.
+
+    ``stream`` None: the host waits, before this function returns.
+    """
     for producer in {array.stream for array in arrays} - {None, stream}:
         assert producer is not None
         if stream is None:
@@ -113,5 +123,5 @@ def _require_aligned(name: str, array: DeviceArray) -> DeviceArray:
 
 
 def overlap(one: range, other: range) -> bool:
-    """Returns whether two ranges of addresses share a byte."""
+    """Returns whether two ranges of byte addresses have an address in common."""
     return max(one.start, other.start) < min(one.stop, other.stop)

@@ -20,7 +20,10 @@ READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
 @dataclass(frozen=True, eq=False)
 class DlpackView:
-    """A view of an array in memory; ``owner`` keeps the memory alive."""
+    """A view of an array that another package exports through DLPack: address, shape, strides, dtype.
+
+    ``owner`` keeps the memory alive.
+    """
 
     address: int
     shape: tuple[int, ...]
@@ -61,15 +64,20 @@ class _Versioned(ctypes.Structure):
 
 
 def dlpack_device(name: str, found: Any) -> int:
-    """Returns the DLDeviceType of a producer's memory. Raises UsageError where the producer fails."""
+    """Returns the DLDeviceType of the memory of ``found``, an array with DLPack: 1 CPU, 2 CUDA, ...
+
+    ``name`` is the argument's, for messages. Raises UsageError where the array does not export its memory.
+    """
     with _reported(name, found):
         return int(found.__dlpack_device__()[0])
 
 
 def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
-    """Returns a view of the memory that ``found.__dlpack__`` exports; ``words``: its keyword arguments.
+    """Returns a view of the memory that ``found.__dlpack__`` exports.
 
-    Raises UsageError where the producer does not export its memory, or for an element type without MLIR name.
+    ``name`` is the argument's, for messages; ``options`` are further keyword arguments of ``__dlpack__``,
+    such as ``stream``. Raises UsageError where ``found`` does not export its memory, and for an element type
+    that tuner does not know.
     """
     with _reported(name, found):
         try:

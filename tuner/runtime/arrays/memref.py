@@ -16,7 +16,10 @@ HEADER_WORDS = 3  # allocated, aligned, offset
 
 @dataclass(frozen=True)
 class MemRef:
-    """A ranked memref descriptor: {allocated, aligned, offset, sizes, strides}, each word of 8 bytes."""
+    """MLIR's descriptor of a ranked memref: allocated and aligned address, offset, sizes and strides.
+
+    Each word has 8 bytes; offset and strides are in elements.
+    """
 
     allocated: int
     aligned: int
@@ -26,18 +29,18 @@ class MemRef:
 
     @classmethod
     def at(cls, descriptor: int, rank: int) -> "MemRef":
-        """Returns the descriptor of rank ``rank`` that is stored at address ``descriptor``."""
+        """Returns the memref descriptor of rank ``rank`` that host memory has at address ``descriptor``."""
         return cls.of_words(tuple((ctypes.c_int64 * word_count(rank)).from_address(descriptor)))
 
     @classmethod
     def of_words(cls, words: tuple[int, ...]) -> "MemRef":
-        """Returns the descriptor that consists of these 64-bit words: the inverse of ``MemRef.words``."""
+        """Returns the memref descriptor made of these 64-bit words: the inverse of ``MemRef.words``."""
         after_sizes = (HEADER_WORDS + len(words)) // 2
         return cls(words[0], words[1], words[2], words[HEADER_WORDS:after_sizes], words[after_sizes:])
 
     @classmethod
     def of(cls, address: int, shape: tuple[int, ...]) -> "MemRef":
-        """Returns the descriptor of row-major memory at ``address``."""
+        """Returns the memref descriptor of a row-major array of ``shape``, without gaps, at ``address``."""
         strides, step = [], 1
         for size in reversed(shape):
             strides.append(step)
@@ -46,15 +49,18 @@ class MemRef:
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Returns the 64-bit words of the descriptor, in order."""
+        """Returns the descriptor as 64-bit words: allocated, aligned, offset, sizes, strides."""
         return (self.allocated, self.aligned, self.offset, *self.sizes, *self.strides)
 
     def address(self, item_bytes: int) -> int:
-        """Returns the address of the first element, given the bytes of an element."""
+        """Returns the byte address of the first element; ``item_bytes``: bytes of an element."""
         return self.aligned + self.offset * item_bytes
 
     def extent_bytes(self, item_bytes: int) -> int:
-        """Returns the bytes from the start of the first element to the end of the last element."""
+        """Returns the bytes from the first element's start to the last element's end; 0 for an empty array.
+
+        ``item_bytes``: bytes of an element. Gaps between elements count.
+        """
         if 0 in self.sizes:
             return 0
         last = sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
@@ -62,12 +68,15 @@ class MemRef:
 
 
 def word_count(rank: int) -> int:
-    """Returns the number of 64-bit words of a descriptor."""
+    """Returns the number of 64-bit words of a memref descriptor of rank ``rank``."""
     return HEADER_WORDS + 2 * rank
 
 
 def array_of(view: MemRef, dtype: "np.dtype[np.generic]") -> npt.NDArray[Any]:
-    """Returns a numpy view of a buffer in host memory; the array does not own the memory."""
+    """Returns a numpy array that shares the host memory which a memref descriptor points to.
+
+    The memory has to outlive the array; an empty array has new memory.
+    """
     size_bytes = view.extent_bytes(dtype.itemsize)
     if size_bytes == 0:
         return np.empty(view.sizes, dtype)

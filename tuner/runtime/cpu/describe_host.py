@@ -15,7 +15,10 @@ VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four
 
 
 def describe_machine() -> Machine:
-    """Returns the machine of this process; a cache of unknown size has 0 bytes."""
+    """Returns the description of the machine that this process runs on: processor, vector ISA, cores, memory.
+
+    Only cores that the process may use count. A cache of unknown size has 0 bytes.
+    """
     cpuinfo = _cpuinfo()
     flags = _flags(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
@@ -39,17 +42,20 @@ def describe_machine() -> Machine:
 
 
 def has_vnni() -> bool:
-    """Returns whether the processor has dot products of four bytes: AVX512-VNNI or AVX-VNNI."""
+    """Returns whether the processor can multiply and add four bytes at once: AVX512-VNNI or AVX-VNNI."""
     return bool(_flags(_cpuinfo()) & VNNI)
 
 
 def load_average() -> float:
-    """Returns the load average over the last minute."""
+    """Returns the machine's load average over the last minute: threads that run or are ready to run."""
     return os.getloadavg()[0]
 
 
 def processors(count: int) -> tuple[int, ...]:
-    """Returns ``count`` processors that this process may use: one per core first, repeated if too few."""
+    """Returns the numbers of ``count`` processors to pin threads to, of those that this process may use.
+
+    First one hardware thread of each core, then the others; repeated from the start if there are too few.
+    """
     allowed = sorted(os.sched_getaffinity(0))
     seconds = {sibling for cpu in allowed for sibling in _siblings(cpu)[1:]}
     ordered = [cpu for cpu in allowed if cpu not in seconds] + [cpu for cpu in allowed if cpu in seconds]

@@ -16,21 +16,24 @@ KEEP_BYTES = 32 * 2**20  # the largest mmap threshold that glibc accepts
 
 
 def keep_freed_memory() -> None:
-    """Makes malloc keep freed memory, so that no call has page faults in its packing buffers again."""
+    """Makes malloc keep memory that this process frees, so that later allocations have no page faults.
+
+    Without this, each call of a kernel has page faults in the packing buffers that it allocates.
+    """
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
     libc.mallopt(M_TRIM_THRESHOLD, 2**30)
 
 
 def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Returns a C-contiguous copy of an array, aligned to a cache line."""
+    """Returns a C-contiguous copy of an array, aligned to a cache line of ALIGNMENT_BYTES."""
     copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Returns an uninitialized C-contiguous array, aligned to a cache line."""
+    """Returns an uninitialized C-contiguous array, aligned to a cache line of ALIGNMENT_BYTES."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.empty(size + ALIGNMENT_BYTES, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT_BYTES
@@ -38,7 +41,10 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[A
 
 
 class GuardedArray:
-    """An aligned array between two guard bands; filled with NaN, so that unwritten elements show."""
+    """An aligned array between two guard bands, to detect elements not written and writes out of bounds.
+
+    ``array`` is filled with NaN at first, of integers with the least number.
+    """
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
         """Allocates the array and fills it with NaN."""
@@ -49,11 +55,11 @@ class GuardedArray:
 
     @property
     def memory(self) -> npt.NDArray[np.uint8]:
-        """Returns the bytes of the array and of both guard bands, GUARD_BYTES each."""
+        """Returns the bytes of the array with the guard band before and after it, GUARD_BYTES each."""
         return self._memory
 
     def poison(self) -> None:
-        """Fills the array with NaN and the guard bands with GUARD_BYTE."""
+        """Fills the array with NaN (integers: with the least number) and the guard bands with GUARD_BYTE."""
         self._memory[:] = GUARD_BYTE
         fill_with_nan(self.array)
 
@@ -63,6 +69,6 @@ class GuardedArray:
         fill_with_one(self.array)
 
     def stray_bytes(self) -> int:
-        """Returns the number of bytes of the guard bands that were overwritten."""
+        """Returns how many bytes of the guard bands differ from GUARD_BYTE: writes outside of the array."""
         before, after = self._memory[:GUARD_BYTES], self._memory[-GUARD_BYTES:]
         return int(np.count_nonzero(before != GUARD_BYTE) + np.count_nonzero(after != GUARD_BYTE))

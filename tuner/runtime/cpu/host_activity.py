@@ -19,7 +19,10 @@ USER_TICKS, SYSTEM_TICKS = 11, 12  # fields of /proc/PID/stat after the name, pr
 
 @dataclass(frozen=True)
 class HostActivity:
-    """Cumulative counters at one moment, of which only differences are meaningful; 0: no such counter."""
+    """Counters of processor time at one moment, of the machine and of given processes; 0: no such counter.
+
+    The counters are cumulative: only the difference of two readings has a meaning.
+    """
 
     clock_s: float
     busy_s: float  # of all processors
@@ -30,7 +33,10 @@ class HostActivity:
 
 
 def read_activity(processes: tuple[int, ...]) -> HostActivity:
-    """Reads the counters now; ``processes``: ids of the processes that do the tuner's work."""
+    """Reads the machine's counters of processor time now, and those of the processes with the given ids.
+
+    ``processes`` are those that do the tuner's work.
+    """
     fields = _text(PROC / "stat")[1:9]
     ticks = [int(field) for field in fields] or [0] * (STOLEN + 1)
     return HostActivity(
@@ -44,7 +50,10 @@ def read_activity(processes: tuple[int, ...]) -> HostActivity:
 
 
 def thread_waited_s() -> float:
-    """Returns the seconds since its start that the calling thread was ready to run and did not run."""
+    """Returns how many seconds since its start the calling thread was ready to run and did not run.
+
+    0.0 where Linux does not count them.
+    """
     options = _text(PROC / "thread-self" / "schedstat")
     return int(options[1]) * 1e-9 if options else 0.0
 

@@ -22,10 +22,10 @@ SETTLING_REPEATS = 50
 
 @final
 class HostWatch:
-    """Observes timings of one thread team by two fixed kernels, run on all threads of the team.
+    """Records the conditions under which a thread team is timed: processor counters, and two fixed kernels.
 
-    ``reference_kernel`` is a loop of multiply-adds in registers; ``panel_product`` multiplies
-    small packed panels.
+    ``reference_kernel`` is a loop of multiply-adds in registers; ``panel_product`` multiplies small packed
+    panels. Both run on all threads of the team, so their times show when the host is slower.
     """
 
     def __init__(self, team: ThreadTeam) -> None:
@@ -38,20 +38,24 @@ class HostWatch:
 
     @functools.cached_property
     def panel_product(self) -> Stopwatch:
-        """Returns the stopwatch of a fixed f32 product of small packed panels, on every thread of the team.
+        """Returns a function that runs a fixed f32 product of small panels n times: seconds per call.
 
-        It uses a core as a matmul does, so its time shows when the host is slower. Compiled at first use.
+        The product runs on every thread of the team. It uses a core as a matmul does, so its time shows when
+        the host is slower. Compiled at first use.
         """
         return stopwatch_of(PanelProduct(self._team, self._machine).repeat)
 
     def read(self, *helpers: int) -> HostActivity:
-        """Reads the counters of the host; ``helpers``: ids of other processes whose work is timed too."""
+        """Reads the counters of processor time: of the host, this process and the processes ``helpers``.
+
+        ``helpers``: ids of other processes whose work is timed too.
+        """
         return read_activity((os.getpid(), *helpers))
 
     def sample_reference(self) -> list[float]:
-        """Returns samples (seconds per call) of the reference kernel, once the processor's clock has settled.
+        """Times the fixed reference kernel a few times; returns the seconds per call of each sample.
 
-        Called before and after a timing.
+        First runs it untimed until the processor's clock has settled. Called before and after a timing.
         """
         self._loops.repeat(SETTLING_REPEATS)
         return [sample(self._loops.repeat, SURROUNDING_REPEATS) for _ in range(SURROUNDING_SAMPLES)]
@@ -65,11 +69,15 @@ class HostWatch:
         *,
         turns_s: tuple[float, ...] = (),
     ) -> HostConditions:
-        """Returns the host conditions between two readings, given samples of both kernels in time order.
+        """Returns the host conditions of a timing, from counters and from samples of both fixed kernels.
 
-        ``anchor_s``: samples of the reference kernel before and after the timing. ``turns_s``: its samples
-        interleaved with the timing; used for the drift only, since their level depends on what ran before
-        each sample.
+        Args:
+            before: Counters read before the timing.
+            after: Counters read after the timing.
+            anchor_s: Seconds per call of the reference kernel before and after the timing, in time order.
+            panel_product_s: Seconds per call of the panel product; (): not timed.
+            turns_s: Seconds per call of the reference kernel, interleaved with the timing; used for the drift
+                only, since their level depends on what ran before each sample.
         """
         elapsed_s = max(after.clock_s - before.clock_s, 1e-9)
         own_s = after.own_s - before.own_s

@@ -25,7 +25,10 @@ VALUE = 0.5  # of each element of A and B
 
 @final
 class PanelProduct:
-    """The panel product on each thread of a team; each thread has separate arrays. The work never varies."""
+    """A fixed product of small packed panels on each thread of a team, which shows when the host is slower.
+
+    Each thread has separate arrays. The work is the same in every version of the tuner.
+    """
 
     def __init__(self, team: ThreadTeam, machine: Machine) -> None:
         """Compiles the product for f32 vectors as wide as the machine's registers; fills the arrays."""
@@ -45,14 +48,15 @@ class PanelProduct:
         self._calls = tuple((address, one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
-        """Computes the product ``times`` times on each thread."""
+        """Computes the product ``times`` times on each thread of the team, in parallel."""
         self._team.repeat(self._calls, times)
 
 
 def product_text(lanes: int) -> str:
-    """Returns LLVM dialect that multiplies each panel of A by each panel of B; C keeps the last product.
+    """Returns a module in LLVM dialect that multiplies each panel of A by each panel of B.
 
-    Per step of the innermost loop a panel of A has ROWS floats and a panel of B has VECTORS vectors.
+    ``lanes``: f32 numbers per vector register. Per step of the innermost loop a panel of A has ROWS floats
+    and a panel of B has VECTORS vectors. C keeps the last product.
     """
     text = loop_text("panel_product").replace("FIRST", str([0] * lanes))  # the mask of a broadcast
     return f"!vector = vector<{lanes}xf32>\n{text}"

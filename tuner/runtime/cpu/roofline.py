@@ -31,7 +31,10 @@ WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pm
 
 @final
 class MultiplyAdds:
-    """A loop of multiply-adds in registers on each thread of a team; the work never varies."""
+    """A fixed loop of multiply-adds in registers on each thread of a team, to measure peak flop/s.
+
+    ``flop`` is that of one ``repeat(1)``, over all threads.
+    """
 
     def __init__(self, team: ThreadTeam, dtype: str, machine: Machine) -> None:
         """Compiles the loop for vectors of ``dtype`` as wide as the machine's registers."""
@@ -48,12 +51,15 @@ class MultiplyAdds:
         self._calls = tuple((address, one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
-        """Runs the loop ``times`` times on each thread."""
+        """Runs the loop of ITERATIONS iterations ``times`` times on each thread of the team, in parallel."""
         self._team.repeat(self._calls, times)
 
 
 def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
-    """Returns flop/s and bytes/s of ``threads`` pinned threads: of each the best of several samples."""
+    """Returns the flop/s in ``dtype`` and the bytes/s of reads that ``threads`` pinned threads reach here.
+
+    Each is the highest of several samples. Pins the calling thread to a processor.
+    """
     team = ThreadTeam(threads)
     team.pin(processors(threads))
     try:
@@ -63,7 +69,7 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
 
 def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SAMPLES) -> float:
-    """Returns the flop/s of a team's multiply-adds in registers: the best of ``samples`` samples."""
+    """Returns the flop/s that a team reaches with multiply-adds in registers, the highest of ``samples``."""
     loops = MultiplyAdds(team, dtype, machine)
     best_s = min(sample(loops.repeat, 1) for _ in range(samples))
     return loops.flop / best_s
@@ -83,7 +89,7 @@ def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
 
 
 def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
-    """Returns LLVM dialect of the i8 loop, and the flop of one dot-product instruction.
+    """Returns a loop of i8 multiply-adds in LLVM dialect, and the flop of one of its vector instructions.
 
     ``is_in_fours``: dot products of four bytes by VNNI; otherwise of two 16-bit integers.
     """

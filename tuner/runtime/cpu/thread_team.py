@@ -24,7 +24,10 @@ SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps
 
 
 class ThreadTeam:
-    """A team of ``size`` threads: the caller's thread, and ``size - 1`` threads that wait for work."""
+    """A team of ``size`` threads that runs compiled functions in parallel, like an OpenMP runtime.
+
+    These are the caller's thread and ``size - 1`` threads that wait for work.
+    """
 
     def __init__(self, size: int) -> None:
         """Compiles the team's code and starts the threads, which end with ``close`` or with the process."""
@@ -51,24 +54,29 @@ class ThreadTeam:
         self._pin_threads()
 
     def forget_threads(self) -> None:
-        """Called in a forked process, which has none of the threads that use slots and lock."""
+        """Makes the team start new threads at its next call, with a new lock: for a forked process.
+
+        A fork copies neither the threads nor a usable lock.
+        """
         self._is_forked = True
         self._threads = []
         self.lock = threading.Lock()
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
-        """Runs calls (function address, argument address) in parallel and joins; ``times`` rounds of this.
+        """Runs compiled functions in parallel, one per thread, and waits for all; ``times`` rounds of this.
 
-        The caller's thread runs the first call. Each function takes one pointer and returns nothing.
+        ``calls`` are (function address, argument address); each function takes that pointer and returns
+        nothing. The caller's thread runs the first. Raises ValueError for no call or more calls than threads.
         """
         self._repeat(PackedArguments(*self._given(calls), times))
 
     def watch(self, calls: tuple[tuple[int, int], ...], times: int, marks: npt.NDArray[np.uint64]) -> int:
-        """Runs calls like ``repeat``, on changed arrays per round; returns the rounds that left C unwritten.
+        """Runs calls like ``repeat`` with other inputs each round; returns how many rounds left C unwritten.
 
-        ``marks`` (count, 2), count a power of two, used cyclically, one row per round: the address of the
-        highest byte of a number of A or B, whose sign is flipped during the round, and the address of the two
-        highest bytes of an element of C, which is set to NaN before the round.
+        ``marks`` has shape (count, 2), count a power of two; the pairs are used cyclically, one per round.
+        The first address is that of the highest byte of a number of A or B, whose sign is flipped during the
+        round. The second is that of the two highest bytes of an element of C, which is set to NaN before the
+        round and has to be different after it. Raises ValueError for another shape.
         """
         count = len(marks)
         if marks.shape != (count, 2) or count & (count - 1) or not count:
@@ -88,7 +96,10 @@ class ThreadTeam:
         return (self._slots.address, len(calls) - 1, *calls[0])
 
     def pin(self, processors: tuple[int, ...]) -> None:
-        """Pins the caller's thread to the first processor and each other thread to one more processor."""
+        """Pins the caller's thread to the first of ``processors`` and each other thread to one of the next.
+
+        Processors are numbers as in /proc/cpuinfo; threads beyond their number are not pinned.
+        """
         os.sched_setaffinity(0, {processors[0]})
         self._processors = processors
         self._pin_threads()
@@ -99,7 +110,7 @@ class ThreadTeam:
                 os.sched_setaffinity(thread.native_id, {processor})
 
     def close(self) -> None:
-        """Ends and joins the team's threads."""
+        """Ends the team's threads and waits for their end; the caller's thread goes on."""
         if self._threads:
             for index in range(len(self._threads)):
                 self._write(index, 0, 0)

@@ -16,13 +16,17 @@ STOLEN = 7
 
 
 def usable_processors() -> Processors:
-    """Returns the machine's processors, those that this process may use, and the control group's quota."""
+    """Returns how many processors the machine has and this process may use, and its control group's quota."""
     quota = min((*_quotas(), *_quota_of_version_1()), default=None)
     return Processors(os.cpu_count() or 1, len(os.sched_getaffinity(0)), quota)
 
 
 def present_load(window_s: float = WINDOW_S, sleep: Callable[[float], None] = time.sleep) -> PresentLoad:
-    """Returns the load of the allowed processors, in processors, while this thread sleeps ``window_s``."""
+    """Measures the load of the processors that this process may use, for ``window_s`` seconds.
+
+    Returns how many of them were busy and how many were given away by the hypervisor, on average, while this
+    thread slept.
+    """
     before_s, started_s = _processor_s(), time.monotonic()
     sleep(window_s)
     elapsed_s = max(time.monotonic() - started_s, TICK_S)

@@ -23,7 +23,7 @@ from tuner.runtime.cuda.launch_config import CLUSTER_DIMENSION, LaunchConfig
 
 @final
 class BindingsDriver(AbstractDriver):
-    """Makes driver calls through ``cuda.bindings.driver``."""
+    """Calls the CUDA driver through NVIDIA's package cuda-bindings."""
 
     def __init__(self) -> None:
         """Imports cuda-bindings. Raises ImportError; a missing driver fails at the first call."""
@@ -34,6 +34,11 @@ class BindingsDriver(AbstractDriver):
         self.origin = f"cuda-bindings {cuda.bindings.__version__}"
 
     def call(self, name: str, *inputs: Any) -> Called:
+        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
+
+        ``inputs`` are the function's inputs in C's order. A CUresult other than 0 comes without outputs.
+        Raises DeviceError where the function or the driver library is missing.
+        """
         kinds = CALLS[name].kinds
         given = iter(inputs)
         # the bindings allocate the buffer for a name; its size is an input

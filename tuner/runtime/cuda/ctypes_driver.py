@@ -24,7 +24,7 @@ LIBRARY = "libcuda.so.1"
 
 @final
 class CtypesDriver(AbstractDriver):
-    """Makes driver calls through the shared library libcuda."""
+    """Calls the CUDA driver through ctypes, in the shared library libcuda."""
 
     def __init__(self, library: str = LIBRARY) -> None:
         """Loads the library. Raises OSError where it is missing."""
@@ -33,6 +33,11 @@ class CtypesDriver(AbstractDriver):
         self.origin = library
 
     def call(self, name: str, *inputs: Any) -> Called:
+        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
+
+        ``inputs`` are the function's inputs in C's order. Raises DeviceError where the library lacks the
+        function: the driver is too old.
+        """
         call = CALLS[name]
         function = self._functions.get(name) or self._function(name, call)
         given, outputs = iter(inputs), []

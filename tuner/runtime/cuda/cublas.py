@@ -46,7 +46,11 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 def find_cublas() -> str:
-    """Returns the path of the cuBLAS that torch and cupy would use. Raises TunerError where it is missing."""
+    """Returns the path of the cuBLAS library that torch and cupy would use.
+
+    The package cuda-pathfinder finds and loads it; without that package it is the one of an installed wheel
+    or of the system. Raises TunerError where there is none.
+    """
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
     except ImportError as error:
@@ -65,7 +69,7 @@ def find_cublas() -> str:
 
 @final
 class Cublas:
-    """A cuBLAS handle on one device, and its workspace."""
+    """A cuBLAS handle on one GPU, with its workspace in device memory; ``name`` has the version."""
 
     def __init__(self, device: AbstractDevice, path: str) -> None:
         """Loads cuBLAS, creates a handle in the device's context and allocates the workspace.
@@ -85,10 +89,12 @@ class Cublas:
         self.name = f"cuBLAS {major}.{minor}.{patch}"
 
     def multiply(self, problem: Problem, a: int, b: int, c: int, stream: int) -> None:
-        """Enqueues C = A B on row-major device memory; accumulates in f32 (f64 for f64; tf32 only for tf32).
+        """Enqueues the matmul C = A B of a problem on ``stream``, without the problem's epilogue.
 
-        cuBLAS is column-major: it takes row-major matrices for their transposes, so C' = B' A' is computed.
-        ``a``, ``b``, ``c``: device addresses. Raises TunerError for a dtype that cuBLAS lacks.
+        ``a``, ``b``, ``c``: device addresses of row-major matrices. Sums are f64 for dtype f64, products tf32
+        for dtype tf32, all else f32. cuBLAS is column-major: it takes row-major matrices for their
+        transposes, so C' = B' A' is computed. Raises TunerError for a dtype that cuBLAS lacks, and where a
+        call fails.
         """
         if problem.stored_dtype not in TYPES:
             raise TunerError(f"cuBLAS: found {problem.dtype}, allowed {', '.join(TYPES)} as baseline")
@@ -130,7 +136,7 @@ class Cublas:
 
 
 def compute_type(problem: Problem) -> int:
-    """Returns cublasComputeType_t for a problem, never narrower than the tuned kernels' compute type."""
+    """Returns the cublasComputeType_t for a problem: f64 for dtype f64, tf32 for dtype tf32, else f32."""
     if problem.dtype == "f64":
         return COMPUTE_64F
     return COMPUTE_32F_FAST_TF32 if problem.dtype == "tf32" else COMPUTE_32F
@@ -142,9 +148,9 @@ def _scalars(problem: Problem) -> tuple[Any, Any]:
 
 
 def cublas_file(system: Iterable[Path] = SYSTEM) -> Path | None:
-    """Returns the newest cuBLAS of a wheel (as torch installs), else of the system; None: not installed.
+    """Returns the newest cuBLAS library of an installed wheel, else of the folders in ``system``.
 
-    Used without cuda-pathfinder.
+    None where there is none. Used where cuda-pathfinder is not installed.
     """
     found = importlib.util.find_spec("nvidia")
     wheels = [] if found is None else [Path(root) for root in found.submodule_search_locations or ()]

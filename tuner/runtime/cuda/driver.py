@@ -10,21 +10,22 @@ Called = tuple[int, tuple[Any, ...]]  # CUresult, and the outputs in C's order
 
 
 class AbstractDriver(abc.ABC):
-    """Makes the driver calls listed in ``driver_calls.CALLS``."""
+    """An interface to call functions of the CUDA driver, those of the table ``driver_calls.CALLS``."""
 
     origin: str  # "cuda-bindings 13.5", "libcuda.so.1"
 
     @abc.abstractmethod
     def call(self, name: str, *inputs: Any) -> Called:
-        """Makes the call ``name`` with its inputs in C's order; returns CUresult and outputs.
+        """Calls the driver function ``name`` of the table CALLS; returns (CUresult, tuple of outputs).
 
-        Raises DeviceError where the driver is too old for the function.
+        ``inputs`` are the function's inputs in C's order. An error of the function raises nothing: see the
+        CUresult. Raises DeviceError where the driver is too old to have the function.
         """
 
 
 @final
 class CheckedDriver:
-    """Makes driver calls; raises DeviceError for a CUresult other than CUDA_SUCCESS."""
+    """Calls functions of the CUDA driver; raises DeviceError for a CUresult other than CUDA_SUCCESS."""
 
     def __init__(self, driver: AbstractDriver) -> None:
         self._driver = driver

@@ -14,7 +14,7 @@ TENSOR_MAP_BYTES = 128  # CUtensorMap
 
 @dataclass(frozen=True)
 class ParameterKind:
-    """The C type of a parameter, and its type in cuda-bindings."""
+    """The kind of a driver function's parameter: its C type, and whether it is an output or an enum."""
 
     ctype: Any
     is_output: bool = False
@@ -23,7 +23,7 @@ class ParameterKind:
 
 @dataclass(frozen=True)
 class DriverCall:
-    """A driver function: its symbol and its parameters in C's order, inputs and outputs."""
+    """A function of the CUDA driver: the symbol in libcuda, and its parameters in C's order."""
 
     symbol: str
     kinds: tuple[ParameterKind, ...]
@@ -59,7 +59,7 @@ OUT_MAP = ParameterKind(ctypes.c_uint8 * TENSOR_MAP_BYTES, True)
 
 
 def enum(name: str) -> ParameterKind:
-    """Returns the kind of a parameter whose type is the enumeration ``name`` of cuda.h."""
+    """Returns the kind of an input parameter whose C type is the enumeration ``name`` of cuda.h."""
     return ParameterKind(ctypes.c_int, enum=name)
 
 

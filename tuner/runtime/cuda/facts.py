@@ -13,7 +13,7 @@ HZ_PER_KHZ = 1e3
 
 @dataclass(frozen=True)
 class CudaFacts:
-    """Properties of a GPU and of its driver."""
+    """Properties of a GPU and of its driver, as the driver reports them: chip, memory, clocks, version."""
 
     name: str  # "NVIDIA H200"
     chip: str  # "sm_90"
@@ -28,7 +28,7 @@ class CudaFacts:
 
 
 def read_facts(driver: CheckedDriver, device: int) -> CudaFacts:
-    """Returns the properties of a device (CUdevice), read without a context. Raises DeviceError."""
+    """Returns the properties of a GPU, given as CUdevice; creates no context. Raises DeviceError."""
 
     def attribute(which: int) -> int:
         return int(driver("cuDeviceGetAttribute", which, device))

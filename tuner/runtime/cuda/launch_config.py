@@ -10,7 +10,7 @@ CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """Grid, block, cluster, dynamic shared memory and stream of a launch."""
+    """The configuration of a kernel launch: grid, block, cluster, bytes of dynamic shared memory, stream."""
 
     grid: Extent
     block: Extent
@@ -20,7 +20,7 @@ class LaunchConfig:
 
 
 class CLaunchAttribute(ctypes.Structure):
-    """CUlaunchAttribute of cuda.h: an id, and 64 bytes; a cluster's sizes are the first three integers."""
+    """CUlaunchAttribute of cuda.h as a ctypes struct: an id and 64 bytes; a cluster's size comes first."""
 
     _fields_ = [
         ("id", ctypes.c_int),
@@ -31,7 +31,7 @@ class CLaunchAttribute(ctypes.Structure):
 
 
 class CLaunchConfig(ctypes.Structure):
-    """CUlaunchConfig of cuda.h."""
+    """CUlaunchConfig of cuda.h as a ctypes struct: grid, block, shared memory, stream, attributes."""
 
     _fields_ = [
         ("grid", ctypes.c_uint * 3),
@@ -44,7 +44,10 @@ class CLaunchConfig(ctypes.Structure):
 
 
 def c_config(config: LaunchConfig) -> CLaunchConfig:
-    """Returns the configuration as CUlaunchConfig; the struct keeps its attributes alive."""
+    """Returns the configuration of a launch as CUlaunchConfig, with the cluster's size as its attribute.
+
+    The struct keeps the attribute's memory alive.
+    """
     attribute = CLaunchAttribute(CLUSTER_DIMENSION, 0, (ctypes.c_uint * 3)(*config.cluster))
     return CLaunchConfig(
         (ctypes.c_uint * 3)(*config.grid),

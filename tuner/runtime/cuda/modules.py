@@ -15,7 +15,7 @@ NO_MODULE = "the module is not loaded"
 
 @dataclass(eq=False)
 class LoadedModule:
-    """A loaded module and the handles of its kernels."""
+    """A module loaded on a GPU: its image, how many times it was loaded, and the handles of its kernels."""
 
     image: bytes
     users: int = 1  # loads without an unload
@@ -24,7 +24,7 @@ class LoadedModule:
 
 @dataclass(eq=False)
 class LoadedFunction:
-    """A kernel, with the function attributes that are set."""
+    """A kernel of a loaded module: its name, and the function attributes that were set for it."""
 
     name: str
     shared_bytes: int = SHARED_DEFAULT_BYTES  # limit of the kernel's dynamic shared memory
@@ -33,7 +33,7 @@ class LoadedFunction:
 
 @final
 class Modules:
-    """The loaded modules and kernels of one context."""
+    """The modules and kernels that are loaded in one CUDA context; each image is loaded once."""
 
     def __init__(self, call: Callable[..., Any], max_shared_bytes: int) -> None:
         """Takes a function that makes driver calls, and the bytes of shared memory that a block may have."""
@@ -44,7 +44,10 @@ class Modules:
         self._functions: dict[int, LoadedFunction] = {}  # by function
 
     def load(self, image: bytes) -> int:
-        """Returns the module of an image (cubin or PTX), loaded unless it is loaded already."""
+        """Returns the CUmodule of an image (cubin, fatbin or PTX); an equal image is loaded once.
+
+        Raises DeviceError where the driver rejects the image.
+        """
         if image in self._by_image:
             module = self._by_image[image]
             self._modules[module].users += 1
@@ -55,7 +58,7 @@ class Modules:
         return module
 
     def unload(self, module: int) -> None:
-        """Undoes one ``load``; unloads the module with the last. Raises DeviceError for an unknown module."""
+        """Undoes one ``load`` of a CUmodule; the last unloads it. Raises DeviceError for an unknown one."""
         loaded = self._require(module)
         loaded.users -= 1
         if loaded.users:
@@ -66,7 +69,10 @@ class Modules:
         del self._modules[module], self._by_image[loaded.image]
 
     def function(self, module: int, name: str) -> int:
-        """Returns the CUfunction of the kernel ``name``. Raises DeviceError."""
+        """Returns the CUfunction of kernel ``name`` in a loaded CUmodule; the kernel is looked up once.
+
+        Raises DeviceError for an unknown module or kernel.
+        """
         functions = self._require(module).functions
         if name not in functions:
             found = int(self._call("cuModuleGetFunction", module, name.encode(), doing=name))
@@ -74,13 +80,14 @@ class Modules:
         return functions[name]
 
     def name_of(self, function: int) -> str:
-        """Returns the name of a kernel for messages; an unknown handle in hexadecimal."""
+        """Returns the name of a kernel, by its CUfunction, for messages; an unknown handle in hexadecimal."""
         return self._functions[function].name if function in self._functions else f"{function:#x}"
 
     def allow_shared(self, function: int, size_bytes: int) -> None:
-        """Sets a kernel's limit of dynamic shared memory to ``size_bytes``, unless it is that high already.
+        """Increases a kernel's limit of dynamic shared memory to ``size_bytes``, if it is lower.
 
-        Raises DeviceError for more than a block of this GPU may have.
+        ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError for more than
+        a block of this GPU may have.
         """
         known = self._functions.get(function)
         if known is None or size_bytes <= known.shared_bytes:
@@ -94,7 +101,10 @@ class Modules:
         known.shared_bytes = size_bytes
 
     def allow_cluster(self, function: int, cluster: Extent) -> None:
-        """Opts a kernel in to clusters of non-portable size if ``cluster`` exceeds PORTABLE_CLUSTER."""
+        """Allows a kernel clusters of more than PORTABLE_CLUSTER blocks, if ``cluster`` is that large.
+
+        ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError.
+        """
         known = self._functions.get(function)
         size = cluster.x * cluster.y * cluster.z
         if known is None or known.allows_large_clusters or size <= PORTABLE_CLUSTER:

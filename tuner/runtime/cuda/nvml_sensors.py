@@ -22,12 +22,12 @@ SLOWDOWNS = (
 
 
 class SensorsError(TunerError):
-    """NVML is not available; the message says why."""
+    """An error: a GPU's sensors cannot be read, since NVML is missing or does not know the GPU."""
 
 
 @final
 class GpuSensors:
-    """The sensors of one GPU, read through NVML."""
+    """The sensors of one GPU, read through NVML: clocks, temperature, power, and what limits the clocks."""
 
     def __init__(self, bus: str) -> None:
         """Takes the GPU's PCI address. Raises SensorsError where NVML is missing or does not know the GPU."""
@@ -42,7 +42,7 @@ class GpuSensors:
             raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
 
     def read(self) -> GpuState:
-        """Returns a reading of the sensors; takes about a millisecond."""
+        """Reads the sensors, in about a millisecond; a value that the GPU does not report is None."""
         nvml, gpu = self._nvml, self._gpu
         reasons = self._value_or_none(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
         return GpuState(
@@ -69,7 +69,10 @@ class GpuSensors:
 
 
 def slowdowns_in(reasons: int) -> tuple[str, ...]:
-    """Returns the names of the bits in nvmlClocksEventReasons that lower the clocks."""
+    """Returns the names of what lowers a GPU's clocks, such as "power cap".
+
+    ``reasons`` are the bits of nvmlClocksEventReasons; those that do not slow the GPU have no name.
+    """
     return tuple(name for bit, name in SLOWDOWNS if reasons & bit)
 
 

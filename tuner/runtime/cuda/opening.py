@@ -10,7 +10,10 @@ SEE = "nvidia-smi shows what is there"
 
 
 def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
-    """Opens GPU ``ordinal``, which creates a context in its memory. Raises DeviceError: what is missing."""
+    """Opens GPU ``ordinal`` (0: the first), which creates a context in its memory.
+
+    ``library``: path of libcuda; None: see ``open_driver``. Raises DeviceError, which says what is missing.
+    """
     driver = CheckedDriver(open_driver(library))
     try:
         driver("cuInit", 0)
@@ -23,9 +26,10 @@ def open_device(ordinal: int = 0, library: str | None = None) -> CudaDevice:
 
 
 def open_driver(library: str | None = None) -> AbstractDriver:
-    """Returns the driver: through the named library, else cuda-bindings where installed, else libcuda.
+    """Returns an interface to the CUDA driver: through cuda-bindings where installed, else through libcuda.
 
-    Raises DeviceError where the library cannot be loaded.
+    ``library``: path of the libcuda to use, without cuda-bindings. Raises DeviceError where libcuda cannot be
+    loaded.
     """
     if library is not None:
         return _by_ctypes(library)

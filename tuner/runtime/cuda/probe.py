@@ -15,14 +15,17 @@ PCI_BUS_ID, PCI_DEVICE_ID, PCI_DOMAIN_ID = 33, 34, 50
 
 @dataclass(frozen=True)
 class GpuHere:
-    """The GPU that this process would open."""
+    """The GPU that this process would open: its properties and its PCI address."""
 
     facts: CudaFacts
     bus: str  # PCI address, as NVML writes it: "00000000:3b:00.0"
 
 
 def describe_gpu(library: str | None = None) -> GpuHere:
-    """Returns the first GPU of this machine. Raises DeviceError, which says what is missing."""
+    """Returns the properties and the PCI address of this machine's first GPU; creates no context.
+
+    ``library``: path of libcuda; None: the installed one. Raises DeviceError, which says what is missing.
+    """
     driver = CheckedDriver(open_driver(library))
     driver("cuInit", 0)
     if driver("cuDeviceGetCount") == 0:
@@ -36,16 +39,13 @@ def describe_gpu(library: str | None = None) -> GpuHere:
 
 
 def require_chip(chip: Chip, facts: CudaFacts) -> None:
-    """Raises DeviceError unless the GPU is the chip that code is compiled for."""
+    """Raises DeviceError unless the GPU with ``facts`` has the compute capability of ``chip``."""
     if facts.chip != f"sm_{chip.capability}":
         raise DeviceError(f"code is for {chip.name}, the GPU here is {facts.name}, {facts.chip}")
 
 
 def machine_for(chip: Chip) -> Machine:
-    """Returns the machine that a chip's code is for: this machine's GPU if it is of the chip.
-
-    Otherwise a machine of which only the chip is known.
-    """
+    """Returns this machine's GPU as a Machine if it is a ``chip``, else one with only the chip known."""
     try:
         facts = describe_gpu().facts
         require_chip(chip, facts)
@@ -55,7 +55,7 @@ def machine_for(chip: Chip) -> Machine:
 
 
 def machine_of(chip: Chip, facts: CudaFacts | None) -> Machine:
-    """Returns the GPU with ``facts`` as a machine; ``facts`` None: only the chip is known."""
+    """Returns a GPU with ``chip`` and properties ``facts`` as a Machine; None: only the chip is known."""
     unknown = gpu_machine("cuda", chip, "NVIDIA GPU")
     if facts is None:
         return unknown

@@ -11,14 +11,20 @@ COPIES = 10
 
 
 def gpu_roofline(device: AbstractDevice, facts: CudaFacts, dtype: str) -> Roofline:
-    """Returns both limits of the roofline. Raises TunerError where NVIDIA documents no peak."""
+    """Returns a GPU's roofline: documented peak flop/s in ``dtype``, and measured bytes/s of copies.
+
+    Raises TunerError where NVIDIA documents no peak for the chip or dtype.
+    """
     flop_per_s = documented_flop_per_s(facts, dtype)
     source = f"documented, at {facts.clock_hz / 1e6:.0f} MHz"
     return Roofline(flop_per_s, copied_bytes_per_s(device, facts.memory_bytes), source)
 
 
 def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
-    """Returns the documented peak at the highest clock. Raises TunerError for a chip or dtype without one."""
+    """Returns the documented peak flop/s of a GPU in ``dtype``, at its highest clock.
+
+    Raises TunerError for a chip or dtype without a documented peak.
+    """
     known = CLOCK_FLOP.get(facts.chip)
     if known is None:
         raise TunerError(f"roofline: found {facts.chip}, allowed {', '.join(CLOCK_FLOP)}: no documented peak")
@@ -28,7 +34,10 @@ def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
 
 
 def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
-    """Returns bytes read and written per second by the fastest of COPIES copies within GPU memory."""
+    """Returns the bytes read plus written per second by the fastest of COPIES copies within GPU memory.
+
+    ``memory_bytes``: the memory of the GPU, which limits the size of a copy.
+    """
     size = min(COPY_BYTES, memory_bytes // 8 // 256 * 256)
     stream = device.create_stream()
     source, target = (device.allocate(size, stream) for _ in range(2))
