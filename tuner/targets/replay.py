@@ -14,7 +14,7 @@ from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Eff
 from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.runtime.timing import summarize
 
-ROW = "// row "  # begins the script of a configuration, followed by its row in the recording
+ROW = "// row "  # begins the script of a configuration, followed by its number in the recording
 MARK = "replay of "  # begins the name of a machine whose times are recorded
 BEFORE_LOADING = (Stage.BIND, Stage.COMPILE, Stage.RESOURCES)
 UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result was",))

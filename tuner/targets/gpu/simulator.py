@@ -30,7 +30,7 @@ SAMPLE_S = 2.0  # work of all sampled blocks, unless even the smallest sample ne
 BLOCKS_LIMIT = 17
 WORKSPACE = "workspace"  # buffer of partial sums, see tuner.payload.gpu
 UNWRITTEN_SUM = 2**30  # of integers: larger than any sum of random inputs
-CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not tensor_map_types
+CONFLICT_NOTED = 1.05  # times the shared-memory wavefronts without conflicts; less is not noted
 ONLY_PTX = "verified is the PTX; the machine code that ptxas made of it did not run"
 NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occupancy are not known"
 
