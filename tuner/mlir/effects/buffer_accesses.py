@@ -31,9 +31,9 @@ FORWARDING = frozenset(
 
 @dataclass(frozen=True)
 class Accesses:
-    """The parts of buffers that an op, or a sequence of ops, reads and writes; false where there are none.
+    """The parts of buffers that an op, or a sequence of ops, reads and writes.
 
-    With ``is_unknown``, any buffer may be accessed in addition.
+    With ``is_unknown``, any buffer may be accessed in addition. As a bool, False where nothing is accessed.
     """
 
     reads: frozenset[BufferPart] = frozenset()

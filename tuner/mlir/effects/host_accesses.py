@@ -26,8 +26,8 @@ ESCAPES = frozenset({"memref.extract_aligned_pointer_as_index", "memref.realloc"
 def host_effects(op: Op) -> tuple[EffectInstance, ...]:
     """Returns what an op on the host may do to each memref that it uses and that is defined outside of it.
 
-    An op with regions may read and write every memref used inside of them, except that for ops of linalg the
-    effects on operands are known. Memrefs that are neither read nor written are left out. Raises
+    Every memref that is used inside of regions of the op counts as read and written, but for the operands of
+    an op of linalg, whose effects are known. Memrefs that are neither read nor written are left out. Raises
     CandidateError(COMPILE) for an op through which the address of a memref escapes.
     """
     effects = [(value, ANYTHING) for value in _used_inside(op)]
@@ -38,9 +38,9 @@ def host_effects(op: Op) -> tuple[EffectInstance, ...]:
 
 
 def is_overwritten(op: Op, buffer: Value) -> bool:
-    """Returns whether ``op`` is known to overwrite all of memref ``buffer`` unread: a ``linalg.fill`` of it.
+    """Returns whether ``op`` is known to overwrite all of memref ``buffer`` without reading it.
 
-    False: not known, not that some elements stay.
+    True only for a ``linalg.fill`` of the memref; False means that nothing is known.
     """
     return bool(op.name == "linalg.fill" and len(op.operands) == 2 and op.operands[1] == buffer)
 

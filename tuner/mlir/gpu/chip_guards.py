@@ -30,15 +30,14 @@ class Requirement:
     words: str = ""  # of inline PTX: a part of its text; "" for any op of the prefix
 
     def is_of(self, op: Op) -> bool:
-        """Returns whether the requirement applies to an op whose name has the prefix.
+        """Returns whether the requirement applies to an op whose name starts with ``prefix``.
 
-        Inline PTX must contain the text ``words``; without ``words`` the requirement applies to every such
-        op.
+        With ``words``, it applies only to inline PTX that contains this text; without, to every such op.
         """
         return not self.words or self.words in ir.StringAttr(op.attributes["asm_string"]).value
 
     def allows(self, chip: Chip) -> bool:
-        """Returns whether the chip meets the requirement."""
+        """Returns whether ``chip`` has the compute capability and, if required, a name that ends in "a"."""
         return chip.capability >= self.capability and (chip.is_specific or not self.is_specific)
 
 

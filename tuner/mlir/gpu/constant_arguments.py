@@ -22,7 +22,7 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def propagate_constant_arguments(module: ir.Module) -> int:
-    """Replaces kernel arguments that are one constant in all launches; returns how many there were.
+    """Replaces kernel arguments that are the same constant in all launches; returns how many there were.
 
     Changes in place the kernels that use ``gpu.dynamic_shared_memory``, and no other kernel. The arguments
     stay, without uses.

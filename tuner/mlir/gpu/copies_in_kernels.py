@@ -33,7 +33,7 @@ UNIFORM = VIEWS | {
 
 
 def expand_copies(module: ir.Module) -> int:
-    """Replaces each ``memref.copy`` in kernels by loops; returns how many the threads of a block share.
+    """Replaces each ``memref.copy`` in kernels by loops; returns how many copies a block's threads share.
 
     The threads of a block share a copy of shared memory between two barriers, with operands that are the same
     in all threads: each thread copies a part. Any other copy is done whole by each thread.

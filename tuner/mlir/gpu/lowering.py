@@ -100,8 +100,8 @@ def outline(module: ir.Module, chip: Chip, buffers: tuple[KernelBuffer, ...]) ->
 def outline_launches(module: ir.Module) -> None:
     """Outlines each ``gpu.launch`` to a ``gpu.func``, all in one ``gpu.module``, in place.
 
-    Kernels are simplified, and get the shared memory that the host allocated for them; their ops are not
-    lowered, as ``outline_kernels`` does. Raises CandidateError(COMPILE).
+    Kernels are simplified, and get the shared memory that the host allocated for them. Their ops are not
+    expanded: ``outline_kernels`` does that too. Raises CandidateError(COMPILE).
     """
     name_memory_spaces(module)
     move_into_launches(module)

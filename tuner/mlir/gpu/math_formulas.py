@@ -48,7 +48,7 @@ ATANH_F64 = tuple(1 / (2 * power + 1) for power in range(9))
 
 
 def exp(x: Term) -> Term:
-    """Creates e**x of float32 ``x`` from ops that every GPU has; error up to 1 ulp.
+    """Creates ops for e**x of a float32 ``x`` and returns the result; error up to 1 ulp.
 
     Computed as 2**n * e**r with a small r, scaled by 2**n in two steps.
     """
@@ -59,7 +59,7 @@ def exp(x: Term) -> Term:
 
 
 def expm1(x: Term) -> Term:
-    """Creates e**x - 1 of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+    """Creates ops for e**x - 1 of a float32 ``x`` and returns the result; error up to 2 ulp.
 
     Computed as 2**n * (e**r - 1) + (2**n - 1) with a small r.
     """
@@ -70,7 +70,7 @@ def expm1(x: Term) -> Term:
 
 
 def tanh(x: Term) -> Term:
-    """Creates the hyperbolic tangent of float32 ``x`` from ops that every GPU has; error up to 3 ulp.
+    """Creates ops for the hyperbolic tangent of a float32 ``x`` and returns the result; error up to 3 ulp.
 
     Computed from expm1(2 * abs(x)), as in s_tanhf.c of msun, FreeBSD's mathematical library.
     """
@@ -80,9 +80,9 @@ def tanh(x: Term) -> Term:
 
 
 def erf(x: Term) -> Term:
-    """Creates the error function of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+    """Creates ops for the error function of a float32 ``x`` and returns the result; error up to 2 ulp.
 
-    A polynomial near 0, else 1 - e**polynomial.
+    Computed by a polynomial near 0, else as 1 - e**polynomial.
     """
     size = x.math("absf")
     near = (size * size).polynomial(ERF).fma(size, size)
@@ -93,7 +93,7 @@ def erf(x: Term) -> Term:
 
 
 def log(x: Term) -> Term:
-    """Creates the natural logarithm of float32 ``x`` from ops that every GPU has; error up to 1 ulp.
+    """Creates ops for the natural logarithm of a float32 ``x`` and returns the result; error up to 1 ulp.
 
     Computed as n * ln 2 + ln(1 + f), where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
     """
@@ -103,7 +103,7 @@ def log(x: Term) -> Term:
 
 
 def log2(x: Term) -> Term:
-    """Creates the logarithm to base 2 of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+    """Creates ops for the logarithm to base 2 of a float32 ``x`` and returns the result; error up to 2 ulp.
 
     Computed as n + ln(1 + f) / ln 2, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
     """
@@ -112,7 +112,7 @@ def log2(x: Term) -> Term:
 
 
 def log10(x: Term) -> Term:
-    """Creates the logarithm to base 10 of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+    """Creates ops for the logarithm to base 10 of a float32 ``x`` and returns the result; error up to 2 ulp.
 
     Computed as (n * ln 2 + ln(1 + f)) / ln 10, where x = 2**n * (1 + f). NaN for x < 0, -inf for 0.
     """
@@ -122,7 +122,7 @@ def log10(x: Term) -> Term:
 
 
 def log1p(x: Term) -> Term:
-    """Creates log(1 + x) of float32 ``x`` from ops that every GPU has; error up to 2 ulp.
+    """Creates ops for log(1 + x) of a float32 ``x`` and returns the result; error up to 2 ulp.
 
     Corrected for the rounding of 1 + x, as in s_log1pf.c of msun, FreeBSD's mathematical library.
     """
@@ -136,12 +136,15 @@ def log1p(x: Term) -> Term:
 
 
 def rsqrt(x: Term) -> Term:
-    """Creates 1 / sqrt(x) of float32 or float64 ``x``; root and quotient are rounded: error up to 1 ulp."""
+    """Creates ops for 1 / sqrt(x) of a float32 or float64 ``x`` and returns the result; error up to 1 ulp.
+
+    Root and quotient are each rounded.
+    """
     return x.constant(1.0) / x.math("sqrt")
 
 
 def power(x: Term, y: Term) -> Term:
-    """Creates x**y as float32, of a float32 ``x`` and a float64 ``y``; error up to 0.5001 ulp.
+    """Creates ops for x**y of a float32 ``x`` and a float64 ``y``; returns a float32, error up to 0.5001 ulp.
 
     Computed in float64 as 2**(y * log2(x)). Special cases follow C99, annex F.
     """

@@ -23,7 +23,7 @@ class Term:
 
     @property
     def is_float(self) -> bool:
-        """Returns whether the element type is a floating-point type."""
+        """Returns whether this value is a float or a vector of floats."""
         return isinstance(self.element, ir.FloatType)
 
     @property
@@ -92,9 +92,9 @@ class Term:
         return self.math("fma", self._of(factor), self._of(addend))
 
     def polynomial(self, coefficients: Sequence[float]) -> "Term":
-        """Creates a polynomial of this term, and returns its value; the constant coefficient comes first.
+        """Creates ops for a polynomial of this term and returns the value.
 
-        Evaluated by Horner's scheme with fma.
+        ``coefficients`` begin with that of the constant term, x**0. Evaluated by Horner's scheme with fma.
         """
         result = self.constant(coefficients[-1])
         for coefficient in coefficients[-2::-1]:

@@ -19,7 +19,7 @@ UNDEFINED = "llvm.mlir.undef"
 def sink_undefined_values(module: ir.Module) -> None:
     """Moves each ``llvm.mlir.undef`` outside of ``gpu.launch`` ops to its uses, one op per use, in place.
 
-    Otherwise outlining would make it a parameter of the kernel that uses it.
+    Otherwise outlining would make the undefined value a parameter of the kernel that uses it.
     """
     launches = walk(module, "gpu.launch")
     inside = {op for launch in launches for op in walk(launch, UNDEFINED)} if launches else set()

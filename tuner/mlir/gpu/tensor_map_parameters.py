@@ -22,7 +22,7 @@ BY_VALUE = "{llvm.byval = !llvm.array<128 x i8>, llvm.align = 64 : i64, nvvm.gri
 def note_tensor_maps(module: ir.Module) -> None:
     """Records, in an attribute of each ``gpu.func``, which of its parameters are tensor maps.
 
-    These are its parameters of type ``!llvm.ptr``; at this stage, buffers are memrefs.
+    Tensor maps are the parameters of type ``!llvm.ptr``: at this stage, buffers are memrefs.
     """
     pointer = ir.Type.parse("!llvm.ptr")
     for function in walk(module, "gpu.func"):

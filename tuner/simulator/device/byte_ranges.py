@@ -12,7 +12,7 @@ Addresses: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ByteRanges:
-    """A set of byte addresses: the union of half-open intervals [first, end), sorted by both ends."""
+    """A set of byte addresses: the union of half-open intervals; both ``firsts`` and ``ends`` ascend."""
 
     firsts: Addresses
     ends: Addresses

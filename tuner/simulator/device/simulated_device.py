@@ -224,9 +224,10 @@ class SimulatedDevice(AbstractDevice):
         return self._memory.allocate(max(size_bytes, 1), MemoryKind.PINNED).address
 
     def free_host(self, address: int) -> None:
-        """Runs all enqueued work, then frees pinned host memory. Reports a second free of the same memory.
+        """Runs all enqueued work, then frees pinned host memory.
 
-        Raises DeviceError where no pinned memory begins at the address.
+        A second free of the same memory is only reported. Raises DeviceError where no pinned memory begins at
+        the address.
         """
         region = self._memory.at(address)
         if region is None or region.kind is not MemoryKind.PINNED:

@@ -26,8 +26,8 @@ class Recorded:
 class Timeline:
     """The streams, events and graphs of one simulated device, by handle, and the order of their work.
 
-    Each method raises DeviceError for an unknown handle. Memory accesses that nothing orders are reported to
-    a log.
+    Methods raise DeviceError for an unknown handle, except ``begin_call`` and ``end_call``. Memory accesses
+    that nothing orders are reported to a log.
     """
 
     def __init__(
@@ -238,11 +238,11 @@ class Timeline:
         return self._rules.suspended()
 
     def note(self, access: MemoryAccess) -> None:
-        """Checks an access for races that became known only when its operation ran; reports them."""
+        """Adds an access that became known only when its operation ran; reports the races of the access."""
         self._history.add(access)
 
     def note_host(self, what: str, reads: ByteRanges, writes: ByteRanges) -> None:
-        """Checks an access by the host at this time for races with submitted work; reports them.
+        """Adds an access by the host at this time; reports the races of the access with submitted work.
 
         ``what`` names the access in a report; ``reads`` and ``writes`` are its bytes.
         """
