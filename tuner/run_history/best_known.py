@@ -27,8 +27,8 @@ def best_result(
     """Returns the best stored result of a problem on the machine named ``machine``; replays do not count.
 
     The result has the trial to use and the trials tied with the fastest. ``target`` is a name such as
-    "cuda:sm_90" or a kind such as "cuda"; None as target or number of threads: the best over all of them.
-    Raises UsageError where the database has no time for the question.
+    "cuda:sm_90" or a kind such as "cuda"; ``target`` or ``threads`` None: the best over all of them. Raises
+    UsageError where the database has no such time.
     """
     task = TaskQuery.of(problem, target=target, machine=machine, threads=threads)
     found = best_results(store, TrialQuery(task), is_measured_there)

@@ -33,7 +33,11 @@ class RunResult:
 
     @property
     def rank(self) -> tuple[bool, float, datetime.datetime, str]:
-        """Returns a sort key, least for the best run: (is unreliable, median seconds, start, uuid)."""
+        """Returns a sort key by which the run with the best result comes first.
+
+        Its elements: whether the run's times are unreliable, the best trial's median seconds per call, when
+        the run began, the run's uuid.
+        """
         run = self.run
         return bool(run.unreliable), self.selected.measurement.median_s, run.created, run.uuid
 

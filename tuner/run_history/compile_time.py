@@ -11,7 +11,7 @@ from tuner.tuning.composition import Composition
 
 
 def pass_seconds(composition: Composition, store: Store, trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    """Returns how many seconds each compiler pass took for a trial's script, the slowest pass first.
+    """Returns how many seconds each compiler pass takes to compile a trial's script, the slowest pass first.
 
     Stored seconds are returned if they are of the installed compiler on this machine; otherwise the script is
     compiled again and the seconds are stored. Raises UsageError for a trial that failed at any stage or has

@@ -10,7 +10,7 @@ from tuner.tuning.composition import Composition
 
 @dataclass(frozen=True)
 class FailedOp:
-    """A transform op or payload op that a trial's failure names: its location, and that line of its text."""
+    """A transform op or payload op that a trial's failure names: its location, and the source line there."""
 
     place: OpPlace
     line_text: str  # without its indentation

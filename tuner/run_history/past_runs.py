@@ -38,8 +38,8 @@ PROBLEM_OPTIONS = {  # condition -> allowed values
 def asked_query(**conditions: Any) -> TrialQuery:
     """Returns the query of trials with these conditions: ``asked_query(dtype="f32", since="2026-01-31")``.
 
-    The names are fields of TrialQuery and TaskQuery; ``op`` is ``operation``. Raises UsageError for an
-    unknown name, and for an impossible problem or moment.
+    The names are fields of TrialQuery and TaskQuery; ``op`` stands for ``operation``. Raises UsageError for
+    an unknown name, and for an impossible problem or moment.
     """
     return TrialQuery(**_conditions("history", TrialQuery, conditions))
 
@@ -47,8 +47,8 @@ def asked_query(**conditions: Any) -> TrialQuery:
 def asked_runs(**conditions: Any) -> RunQuery:
     """Returns the query of runs with these conditions: ``asked_runs(op="matmul", status="done", limit=5)``.
 
-    The names are fields of RunQuery and TaskQuery; ``op`` is ``operation``. Raises UsageError for an unknown
-    name, and for an impossible problem or moment.
+    The names are fields of RunQuery and TaskQuery; ``op`` stands for ``operation``. Raises UsageError for an
+    unknown name, and for an impossible problem or moment.
     """
     return RunQuery(**_conditions("runs", RunQuery, conditions))
 

@@ -39,8 +39,8 @@ def suggestions(
 def observations(trials: Iterable[StoredTrial]) -> tuple[Observation, ...]:
     """Returns one observation per candidate, problem, target, machine and number of threads.
 
-    An observation is a success if any of its trials worked, else the latest failure. Replays are left out:
-    their outcomes are copies of recorded ones.
+    It is a success if one of the trials worked; otherwise it has the failure of the last trial. Replays are
+    left out: their outcomes are copies of recorded ones.
     """
     points: dict[object, list[StoredTrial]] = {}
     for trial in trials:

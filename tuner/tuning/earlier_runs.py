@@ -23,9 +23,9 @@ RUNS = 8  # the latest so many similar runs whose compiled kernels are read
 
 
 class EarlierRuns:
-    """Finds good candidates and resources of similar tasks in the earlier runs of a database.
+    """Finds good candidates and the resources of compiled kernels in a database's runs of similar tasks.
 
-    The list of runs is read once, at first use.
+    A task is a problem on a machine with a number of threads. The list of runs is read once, at first use.
     """
 
     def __init__(self, store: "Store") -> None:
@@ -47,10 +47,10 @@ class EarlierRuns:
         return files + (self._nearest(settings, task) if settings.warm_start else ())
 
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
-        """Returns ptxas's resources of candidates of the latest similar runs; {} for a CPU.
+        """Returns ptxas's report (registers, shared memory) per candidate of earlier runs; {} for a CPU.
 
-        Similar runs have the same chip, dtype and layout; at most RUNS are read. Of several kernels of a
-        candidate the kernel with most shared memory counts.
+        The candidates are those of the latest runs with the same chip, dtype and layout, at most RUNS runs.
+        Of several kernels of a candidate the one with most shared memory counts.
         """
         known: dict[Candidate, Resources] = {}
         problem = settings.problem

@@ -46,7 +46,7 @@ class BaselineFailed:
 
 @dataclass(frozen=True)
 class TrialDone:
-    """Event: the outcome of one trial is stored; with the counts and the best record of the run so far."""
+    """Event: the outcome of one trial is stored; with the run's counts and its best record so far."""
 
     trial: int
     number: int

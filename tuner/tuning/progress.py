@@ -47,7 +47,7 @@ def with_outcome(counts: Counts, record: Record) -> Counts:
 
 
 def evaluated_s(record: Record) -> float:
-    """Returns the seconds that were spent to load, run, verify and time a candidate."""
+    """Returns the seconds that were spent to load, run, verify and time the candidate of a record."""
     return sum(seconds for stage, seconds in record.stage_s if stage in EVALUATING)
 
 

@@ -29,7 +29,7 @@ class Remeasurement:
 
 
 def choose_top_trials(trials: tuple[StoredTrial, ...], limit: int = TOP_TRIALS) -> tuple[StoredTrial, ...]:
-    """Returns up to ``limit`` of the fastest measured trials, fastest first; one per equal code."""
+    """Returns up to ``limit`` measured trials, the fastest first; of trials with equal code only one."""
     measured = [trial for trial in trials if trial.record.median_s is not None]
     measured.sort(key=lambda trial: (trial.record.median_s, trial.number))
     by_code: dict[str, StoredTrial] = {}
@@ -60,7 +60,7 @@ def remeasure_top_trials(
 
 
 def quietest_anchor_s(trials: tuple[StoredTrial, ...]) -> float | None:
-    """Returns the least time of the reference kernel, in seconds, during any trial; None: in no trial."""
+    """Returns the least seconds per call of the reference kernel during any trial; None: never timed."""
     outcomes = (trial.record.outcome for trial in trials)
     hosts = (outcome.host for outcome in outcomes if isinstance(outcome, Measurement))
     return min((host.anchor_s for host in hosts if host is not None), default=None)

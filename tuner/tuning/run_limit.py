@@ -9,7 +9,7 @@ from tuner.tuning.run_request import require_budget, require_number
 
 @dataclass(frozen=True)
 class RunLimit:
-    """When a run's search ends: after so many trials or seconds, whichever is first; None: no limit."""
+    """The limit of a run's search: so many trials or seconds, whichever is first; None: no limit."""
 
     trials: int | None = None
     budget_s: float | None = None

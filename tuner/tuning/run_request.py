@@ -66,7 +66,10 @@ class RunRequest:
         return tuple(str(Path(file).absolute()) for file in self.warm_files)
 
     def workers_on(self, machine: Machine) -> int:
-        """Returns the number of compile workers, if not given one per core of ``machine`` up to a limit."""
+        """Returns the number of compile workers: as given, else one per core of ``machine``.
+
+        Without a given number at most WORKERS_LIMIT.
+        """
         return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
 
 

@@ -14,9 +14,10 @@ AUTO = "auto"  # the first target that times candidates here
 def resolve_target(text: str, composition: Composition, chip: str = "") -> TargetName:
     """Returns the target that ``text`` means on this machine: "auto", "cuda" or "simulator:sm_90".
 
-    "auto" is the first target that times candidates here; a GPU without a chip gets the chip of this
+    "auto" is the first target that times candidates here; "cuda" without a chip gets the chip of this
     machine's GPU. ``chip`` may be given separately. A target that can only compile here is returned as well.
-    Raises UsageError for an unknown target, and for a target that can neither run nor compile here.
+    Raises UsageError for an unknown target, for a target that can neither run nor compile here, and where
+    "auto" finds none.
     """
     if text == AUTO:
         return _first_timed(composition, chip)

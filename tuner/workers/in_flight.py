@@ -16,7 +16,7 @@ from tuner.workers.evaluation import Evaluation
 
 @dataclass(frozen=True)
 class BenchOrder:
-    """What all candidates of a bench have in common: problem, target, and functions to bind and to reuse."""
+    """What all candidates of a bench share: problem, target, and functions to bind and to reuse outcomes."""
 
     problem: Problem
     target: TargetName

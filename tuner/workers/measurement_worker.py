@@ -19,7 +19,7 @@ LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def quiet_already() -> contextlib.AbstractContextManager[None]:
-    """Returns a context manager that does nothing: the default where no other process has to be stopped."""
+    """Returns a context manager that does nothing: the default where nothing has to be stopped or locked."""
     return contextlib.nullcontext()
 
 

@@ -122,5 +122,5 @@ def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
 
 
 def loop_text(name: str) -> str:
-    """Returns the LLVM dialect of the file ``name``.mlir in this folder."""
+    """Returns the MLIR text, in LLVM dialect, of the file ``name``.mlir in the folder tuner/runtime/cpu."""
     return (files("tuner.runtime.cpu") / f"{name}.mlir").read_text()

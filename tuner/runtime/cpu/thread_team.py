@@ -26,7 +26,7 @@ SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps
 class ThreadTeam:
     """A team of ``size`` threads that runs compiled functions in parallel, like an OpenMP runtime.
 
-    These are the caller's thread and ``size - 1`` threads that wait for work.
+    The threads are the caller's thread and ``size - 1`` threads that wait for work.
     """
 
     def __init__(self, size: int) -> None:

@@ -152,7 +152,7 @@ class CudaDevice(AbstractDevice):
             self._call("cuMemcpyAsync", target, source, size_bytes, stream, doing=f"{size_bytes} bytes")
 
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:
-        """Enqueues a fill of ``count`` items at ``address`` with the lowest bits of ``value``.
+        """Enqueues a fill on the stream: ``count`` items at ``address`` get the lowest bits of ``value``.
 
         Items have 1, 2 or 4 bytes. Raises DeviceError for another size.
         """

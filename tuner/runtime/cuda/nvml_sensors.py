@@ -22,7 +22,7 @@ SLOWDOWNS = (
 
 
 class SensorsError(TunerError):
-    """An error: a GPU's sensors cannot be read, since NVML is missing or does not know the GPU."""
+    """The error of a GPU whose sensors cannot be read: NVML is missing or does not know the GPU."""
 
 
 @final

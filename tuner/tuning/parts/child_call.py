@@ -14,9 +14,9 @@ MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 
 
 def child_memory_bytes(problem: "Problem") -> int:
-    """Returns the memory limit of a child process for a problem: MEMORY_BYTES and twice what its arrays need.
+    """Returns the memory limit, in bytes, of a child process that works on a problem.
 
-    That need includes the float64 reference.
+    MEMORY_BYTES are added to twice what the problem's arrays and their float64 reference need.
     """
     from tuner.payload.reference import reference_bytes
 

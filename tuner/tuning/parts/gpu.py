@@ -39,7 +39,11 @@ def compiler_factory(target: TargetName) -> "Factory":
 
 
 def gpu_source(problem: Problem, script: str) -> str:
-    """Returns the MLIR text of the payload for a problem that the transform script is applied to."""
+    """Returns the payload of a problem for a GPU, as MLIR text, before ``script`` transforms it.
+
+    The script's comments decide padded sizes, split-K slices and packed operands. Raises UsageError where
+    these are not possible.
+    """
     from tuner.payload.gpu import gpu_payload_mlir, views_in
 
     return gpu_payload_mlir(problem, views_in(script, problem))
