@@ -235,7 +235,8 @@ class Driver:
     def drop(self, number: int, stage: str) -> None:
         """Withdraws a piece of work of trial ``number`` whose outcome is not needed any more.
 
-        Work that a node has begun continues, but its outcome is not waited for.
+        ``stage`` is such as "evaluate". Work that a node has begun continues, but its outcome is not waited
+        for.
         """
         self._begun.pop((number, stage), None)
         job = self._under_way.pop((number, stage), None)
@@ -244,7 +245,10 @@ class Driver:
                 queues.drop_waiting(self._connection, job)
 
     def forget(self, number: int, stage: str) -> None:
-        """Deletes the outcome of a piece of work, here and in the database; then it can be begun again."""
+        """Deletes the outcome of a piece of work, in this object and in the database.
+
+        After that the work can be begun again. ``number`` is the trial's, ``stage`` such as "compile".
+        """
         with plain_errors():
             tables.forget(self._connection, (self._run, number, stage))
         self.known.pop((number, stage), None)

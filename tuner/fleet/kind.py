@@ -30,7 +30,7 @@ PENDING_PER_DEVICE: Final = 2  # and as many more for every device where there a
 
 
 def pending_limit(devices: int) -> int:
-    """Returns how many candidates of a run on ``devices`` devices may be proposed and without an outcome.
+    """Returns how many candidates of a run may be proposed without an outcome yet, for a number of devices.
 
     With more of them, each proposal is based on fewer outcomes; with fewer, devices are idle.
     """
@@ -38,7 +38,7 @@ def pending_limit(devices: int) -> int:
 
 
 def fleet_composition(composition: Composition, fleet: FleetRequest) -> Composition:
-    """Returns a run's parts with every target kind and recording replaced by one whose work nodes do.
+    """Returns the parts of a run with target kinds and recordings for which nodes of a fleet do the work.
 
     The size of this machine's memory becomes 0, unknown: nodes check whether a problem fits.
     """
@@ -77,7 +77,7 @@ def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
 
 
 def fleet_status(kind: TargetKind, fleet: FleetRequest) -> TargetStatus:
-    """Returns whether nodes of a fleet measure for a target kind, and on which chip.
+    """Returns whether nodes of a fleet measure for a target kind, and on which chip ("": none or several).
 
     Whether this machine can compile for the kind stays as it is.
     """
@@ -153,9 +153,9 @@ class FleetRun:
         return machine
 
     def compiler(self, target: TargetName) -> Compiler:
-        """Returns the compiler of this installation, which describes the code that nodes generate.
+        """Returns the compiler of this installation, if a node compiles for ``target`` with an equal one.
 
-        Raises UsageError unless a node that compiles for ``target`` has the same compiler build.
+        Raises UsageError unless such a node has the same compiler build, which generates the same code.
         """
         compiler = self._own.compiler(target)
         compiler_build = compiler_build_of(compiler)

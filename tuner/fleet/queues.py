@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 INSTALL_LOCK: Final = 0x666C656574  # advisory lock: "fleet"
 TASK: Final = "work"  # Procrastinate's name of the task of all jobs
-ATTEMPTS: Final = 3  # of a job whose node failed or vanished
+ATTEMPTS: Final = 3  # of a job whose node vanished; retries of a job whose node raised an error
 RETRY_S: Final = 1  # until a job that a node gave back may be taken again
 POLL_S: Final = 2.0  # between two polls for work, if the server's notification was lost
 CANCEL_POLL_S: Final = 2.0  # the same for cancelled jobs
@@ -114,9 +114,9 @@ def drop_waiting(connection: "Connection", job: int) -> None:
 
 
 def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
-    """Returns the jobs that a node has begun and that it lost: the node is gone, or sends no heartbeats.
+    """Returns the jobs that nodes have begun and will not end: the node is gone, or sends no heartbeats.
 
-    A node is lost after more than ``lease_s`` seconds without a heartbeat.
+    A node counts as lost after more than ``lease_s`` seconds without a heartbeat.
     """
     from tuner.fleet.session_connector import completed
 
@@ -124,7 +124,7 @@ def lost_jobs(connection: "Connection", lease_s: float) -> tuple[Job, ...]:
 
 
 def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
-    """Returns the jobs that are not tried again, since they failed on several nodes."""
+    """Returns the jobs that failed so often that no node tries them again."""
     return _jobs(_manager(connection).list_jobs(status=FAILED))
 
 

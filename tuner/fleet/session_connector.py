@@ -47,11 +47,11 @@ class SessionConnector(BaseConnector):
         return self._executed(query, arguments).fetchall()
 
     async def execute_query_async(self, query: "LiteralString", **arguments: Any) -> None:
-        """Executes an SQL statement without a result, as ``execute_query`` does, before it returns."""
+        """Executes an SQL statement without a result, as ``execute_query`` does; never suspends."""
         self.execute_query(query, **arguments)
 
     async def execute_query_all_async(self, query: "LiteralString", **arguments: Any) -> list[Row]:
-        """Returns the rows of an SQL query, as ``execute_query_all`` does."""
+        """Returns the rows of an SQL query, as ``execute_query_all`` does; never suspends."""
         return self.execute_query_all(query, **arguments)
 
     def _executed(self, query: "LiteralString", arguments: dict[str, Any]) -> "psycopg.Cursor[Row]":

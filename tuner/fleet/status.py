@@ -72,7 +72,7 @@ class FleetStatus:
 
 
 def fleet_status(connection: "Connection", lease_s: float) -> FleetStatus:
-    """Reads the state of the fleet from its database.
+    """Returns the state of a fleet (nodes, devices, queues, runs), read from its database.
 
     ``lease_s`` are the seconds without a heartbeat after which a node counts as lost.
     """

@@ -23,7 +23,7 @@ REPORT_LIMIT_BYTES: Final = 4 << 20  # of an outcome; final times of 20 candidat
 
 @dataclass(frozen=True)
 class NodeReport:
-    """The outcome of a piece of work as its node stored it, as JSON that is not validated yet."""
+    """A node's report on a piece of work: the outcome as JSON, not validated yet, and the node's name."""
 
     text: str | None  # JSON; None: longer than REPORT_LIMIT_BYTES
     node: str
@@ -145,7 +145,7 @@ def blob_of(connection: "Connection", sha256: str) -> bytes | None:
 
 
 def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> None:
-    """Stores the outcome of a piece of work unless there is one, and notifies the driver of the run.
+    """Stores the outcome of a piece of work unless there is one; notifies the process that drives the run.
 
     ``key`` is (run uuid, trial number, stage), ``node`` the name of the node that reports.
     """
@@ -158,12 +158,12 @@ def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> Non
 
 
 def wake(connection: "Connection", run: str) -> None:
-    """Sends a notification to the driver of a run; ``run`` is the run's uuid."""
+    """Notifies the process that drives a run that an outcome was stored; ``run`` is the run's uuid."""
     connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
 
 
 def channel_of(run: str) -> str:
-    """Returns the PostgreSQL notification channel on which the driver of a run listens."""
+    """Returns the PostgreSQL notification channel on which the process that drives a run listens."""
     return f"fleet_{run}"
 
 

@@ -71,11 +71,11 @@ def gpu_evaluator(chip: str) -> GpuEvaluator:
 
 
 def gpu_evaluator_factory(chip: str) -> Factory:
-    """Returns the factory of ``gpu_evaluator`` for programs of ``chip``, which a child process calls."""
+    """Returns a factory with which a child process builds the ``gpu_evaluator`` of ``chip``."""
     return Factory("tuner.bundle.measure.service:gpu_evaluator", (chip,))
 
 
 def measuring_spec(evaluator: Factory) -> ServiceSpec:
-    """Returns what a child process needs to run a MeasuringService with the evaluator of ``evaluator``."""
+    """Returns the spec of a child process that serves a MeasuringService with the given evaluator."""
     factory = Factory("tuner.bundle.measure.service:MeasuringService", (evaluator,))
     return ServiceSpec("measure", factory, gpu_library_environment(), announces=True)
