@@ -13,7 +13,7 @@ from tuner.simulator.ptx.races.access_watch import Watch
 
 @dataclass
 class Copy:
-    """A cp.async instruction in flight, for all its threads; each thread has its own async-groups."""
+    """A cp.async instruction in flight, for all threads that executed it; async-groups are per thread."""
 
     lanes: Indices
     starts: Indices  # offsets in the shared memory of all resident blocks
@@ -25,7 +25,7 @@ class Copy:
 
 
 class Copies:
-    """The cp.async copies in flight of resident blocks."""
+    """The cp.async copies of resident blocks that are in flight."""
 
     def __init__(self, watch: Watch, global_: GlobalMemory, shared: SharedMemory) -> None:
         self._watch = watch
@@ -37,7 +37,12 @@ class Copies:
     def begin(
         self, lanes: Indices, targets: Indices, sources: Indices, size_bytes: int, source_bytes: Indices
     ) -> None:
-        """Begins a copy of ``source_bytes`` per lane; fills the rest of ``size_bytes`` with zeros."""
+        """Begins a cp.async per lane, from global address ``sources`` to shared address ``targets``.
+
+        Each copy reads ``source_bytes`` bytes at once and fills the rest of ``size_bytes`` with zeros; the
+        destination is NaN until a wait. Raises Fault for an address that is misaligned or out of bounds, or
+        too many source bytes.
+        """
         if (source_bytes > size_bytes).any():
             raise Fault(
                 Defect.ILLEGAL, f"found a source of {int(source_bytes.max())} bytes, allowed {size_bytes}"
@@ -56,11 +61,15 @@ class Copies:
         self._flying.append(copy)
 
     def commit(self, lanes: Indices) -> None:
-        """Commits the open async-group of each lane."""
+        """Closes the open async-group of each lane in ``lanes``: cp.async.commit_group."""
         self._groups[lanes] += 1
 
     def wait(self, mask: Bools, newest: int) -> None:
-        """Completes the copies of masked lanes, except in each lane's ``newest`` latest async-groups."""
+        """Completes cp.async copies of the lanes in ``mask``: cp.async.wait_group.
+
+        The copies in each lane's ``newest`` latest async-groups, and copies that are not committed, stay in
+        flight.
+        """
         for copy in self._flying:
             is_old = copy.groups < self._groups[copy.lanes] - newest
             lands = mask[copy.lanes] & ~copy.is_done & is_old
@@ -70,12 +79,15 @@ class Copies:
         self._flying = [copy for copy in self._flying if not copy.is_done.all()]
 
     def wait_all(self, mask: Bools) -> None:
-        """Completes all copies of the lanes in ``mask``, committed or not."""
+        """Completes all cp.async copies of the lanes in ``mask``, committed or not: cp.async.wait_all."""
         self.commit(np.flatnonzero(mask))
         self.wait(mask, 0)
 
     def report_unfinished(self) -> None:
-        """Reports copies that no thread waited for, except pure zero fills: surplus stages of a pipeline."""
+        """Reports, as a hazard, cp.async copies that no thread waited for.
+
+        Copies that only fill with zeros are left out: the last iterations of a pipeline issue such copies.
+        """
         unfinished = [copy for copy in self._flying if copy.reads_global]
         if unfinished:
             example = f"{unfinished[0].who} ends with a cp.async in flight"

@@ -22,7 +22,7 @@ from tuner.simulator.ptx.races.access_watch import Watch
 
 @dataclass
 class BulkLoad:
-    """A bulk load in flight."""
+    """A bulk copy to shared memory in flight: its bytes are written when a thread waits at its mbarrier."""
 
     offsets: Indices  # of each byte, in the shared memory of all resident blocks
     content: Array
@@ -31,7 +31,7 @@ class BulkLoad:
 
 @dataclass
 class BulkStore:
-    """A bulk store in flight: the bytes that were read, and the function that writes them."""
+    """A bulk copy from shared memory in flight: the bytes read, and the function that writes them."""
 
     offsets: Indices
     content: Array
@@ -42,7 +42,7 @@ class BulkStore:
 
 @dataclass
 class BulkCopies:
-    """The bulk copies of resident blocks."""
+    """The bulk copies (TMA) of resident blocks that are in flight."""
 
     watch: Watch
     shared: SharedMemory
@@ -59,16 +59,23 @@ class BulkCopies:
 
     @property
     def has_loads(self) -> bool:
-        """Returns whether any bulk load is in flight."""
+        """Returns whether any bulk copy to shared memory is in flight."""
         return bool(self._loads)
 
     def fence(self, lanes: Indices) -> None:
-        """Makes lanes' writes visible to the async proxy: bulk copies and wgmma. PTX ISA, "Async proxy"."""
+        """Makes the lanes' writes so far visible to the async proxy, which does bulk copies and wgmma.
+
+        PTX ISA, "Async proxy".
+        """
         self.fenced[lanes] = self.watch.clocks.own(lanes)
         self.watch.clocks.tick(lanes)
 
     def multicast(self, lane: int, addresses: Indices, content: Array, mbarrier: int, mask: int) -> None:
-        """Begins a load to each block of the lane's cluster whose rank is set in ``mask``."""
+        """Begins a bulk load of ``content`` (bytes) to several blocks of the lane's cluster.
+
+        ``mask`` has a bit per rank of a block; ``addresses`` and ``mbarrier`` are shared addresses, the same
+        in every block. Raises Fault for a mask that is empty or has bits above the cluster's ranks.
+        """
         count = self.watch.geometry.cluster_blocks
         if not 0 < mask < 1 << count:
             raise Fault(Defect.ILLEGAL, f"found mask {mask:#x}, allowed ranks of a cluster of {count} blocks")
@@ -79,7 +86,12 @@ class BulkCopies:
     def load(
         self, lane: int, addresses: Indices, content: Array, mbarrier: int, rank: int | None = None
     ) -> None:
-        """Begins a load to shared addresses of the lane's block, or of block ``rank`` of its cluster."""
+        """Begins a bulk load of ``content`` (bytes) to shared memory, one address per byte.
+
+        The destination is the lane's block, or the block with ``rank`` in its cluster, and NaN until the
+        mbarrier at shared address ``mbarrier`` of this block is waited for. Raises Fault where there is no
+        mbarrier, or for addresses out of bounds or over an mbarrier.
+        """
         block = int(self.watch.geometry.block_index[lane])
         if rank is not None:
             block = int(self.watch.geometry.first_of_cluster(np.array([block]))[0]) + rank
@@ -96,7 +108,11 @@ class BulkCopies:
         self.mbarriers.has_progress = True
 
     def land(self, block: int, mbarrier: int, barrier: MBarrier, must: bool) -> None:
-        """Completes the loads of an mbarrier; a random schedule may delay these, unless ``must`` is set."""
+        """Writes the bytes of the bulk loads in flight at an mbarrier, and counts them at ``barrier``.
+
+        ``barrier`` is the mbarrier at shared address ``mbarrier`` of ``block``. A random schedule may leave
+        the loads in flight, unless ``must`` is set.
+        """
         if (block, mbarrier) not in self._loads:
             return
         if not must and self.rng is not None and self.rng.random() < 0.5:
@@ -106,7 +122,11 @@ class BulkCopies:
             self.mbarriers.deliver(barrier, len(load.content), load.clock)
 
     def store(self, lane: int, addresses: Indices, write: Callable[[Array], None]) -> None:
-        """Begins a store from shared addresses of the lane's block; ``write`` stores the bytes later."""
+        """Begins a bulk store: reads bytes at shared addresses of the lane's block.
+
+        ``write`` is called with the bytes when a thread waits for the store. Raises Fault for addresses out
+        of bounds.
+        """
         whole = self._in_memory(lane, addresses, int(self.watch.geometry.block_index[lane]))
         cells = np.unique(whole // self.shared.races.cell_bytes)
         races = self.shared.races
@@ -116,14 +136,15 @@ class BulkCopies:
         self._open_stores.setdefault(lane, []).append(BulkStore(whole, content, clock, write))
 
     def commit(self, lanes: Indices) -> None:
-        """Commits the open bulk async-group of each lane."""
+        """Closes the open bulk async-group, of bulk stores, of each lane: cp.async.bulk.commit_group."""
         for lane in lanes.tolist():
             self._store_groups.setdefault(lane, []).append(self._open_stores.pop(lane, []))
 
     def wait(self, lanes: Indices, newest: int, *, is_for_reads: bool) -> None:
-        """Completes the stores of lanes, except in each lane's ``newest`` latest bulk async-groups.
+        """Completes the lanes' bulk stores, but those in each lane's ``newest`` latest bulk async-groups.
 
-        With ``is_for_reads``, completes only the reads of the sources.
+        With ``is_for_reads`` (wait_group.read) only the reads of the sources are complete, and nothing is
+        written. Reports, as a hazard, a source that changed in flight.
         """
         for lane in lanes.tolist():
             groups = self._store_groups.get(lane, [])
@@ -160,7 +181,11 @@ class BulkCopies:
         return addresses + block * self.shared.stride_bytes
 
     def end(self) -> None:
-        """Completes stores at the end of the blocks; reports bulk copies that no thread waited for."""
+        """Ends the bulk copies when all threads have ended.
+
+        Writes the stores of which only the read was waited for. Reports, as hazards, other stores and loads
+        that no thread waited for, which stay unwritten, and mbarriers that wait for bytes.
+        """
         left = [store for groups in self._store_groups.values() for store in itertools.chain(*groups)]
         for store in left:
             if store.is_read:

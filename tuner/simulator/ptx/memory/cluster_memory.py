@@ -19,13 +19,17 @@ RANKS_LIMIT = 16  # blocks of a cluster; CUDA C programming guide, non-portable 
 
 @dataclass
 class ClusterMemory:
-    """Accesses of threads to shared memory of other blocks of their cluster."""
+    """Shared memory across the blocks of a cluster: finds addresses, and records accesses to other blocks."""
 
     watch: Watch
     _touched: dict[tuple[int, int], int] = field(default_factory=dict)  # (block, lane) -> clock
 
     def located(self, lanes: Indices, addresses: Indices) -> tuple[Indices, Indices]:
-        """Returns per address the index of its block and the address inside the block. Raises Fault."""
+        """Returns (indices of blocks, addresses inside these blocks) for the lanes' shared addresses.
+
+        Records accesses to other blocks. Raises Fault for a rank above the cluster's, or for another block's
+        address in an instruction that allows only the lane's block.
+        """
         geometry = self.watch.geometry
         own, ranks = geometry.block_index[lanes], (addresses >> RANK_BIT) - 1
         is_away = (ranks >= 0) & (ranks < RANKS_LIMIT)
@@ -50,7 +54,7 @@ class ClusterMemory:
             self._touched[block, lane] = clock
 
     def report_ended(self) -> None:
-        """Reports blocks that ended before an access by another block to their shared memory was ordered."""
+        """Reports, as hazards, blocks that end before another block's access to their memory is ordered."""
         geometry, clocks = self.watch.geometry, self.watch.clocks
         for (block, lane), clock in self._touched.items():
             known = clocks.known[geometry.lanes_of(block), geometry.member[lane]]

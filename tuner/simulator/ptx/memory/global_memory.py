@@ -15,7 +15,7 @@ FIRST_BYTE = 1 << (SLOT_BITS - 1)
 
 
 class GlobalBuffer:
-    """An array in global memory, read and written in place."""
+    """An array in simulated global memory, read and written in place, with its race detector."""
 
     def __init__(self, name: str, array: Array, cell_bytes: int, is_read_only: bool = False) -> None:
         self.name = name
@@ -27,27 +27,28 @@ class GlobalBuffer:
         }
 
     def view(self, item_bytes: int) -> Array:
-        """Returns the buffer as unsigned integers of ``item_bytes`` bytes."""
+        """Returns the buffer's memory, not a copy, as unsigned integers of 1, 2, 4 or 8 bytes."""
         return self._views[item_bytes]
 
 
 class GlobalMemory:
-    """All buffers of a launch, found by address."""
+    """The buffers of a launch, each at its global address."""
 
     def __init__(self) -> None:
         self._buffers: list[GlobalBuffer] = []
 
     def add(self, buffer: GlobalBuffer) -> int:
-        """Adds a buffer; returns the buffer's address."""
+        """Adds a buffer to global memory; returns the address that the buffer gets."""
         self._buffers.append(buffer)
         return len(self._buffers) << SLOT_BITS | FIRST_BYTE
 
     def parts(
         self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0
     ) -> Iterator[tuple[GlobalBuffer, Bools | slice, Indices]]:
-        """Yields (buffer, mask or slice of the accesses to it, their offsets in bytes). Raises Fault.
+        """Yields (buffer, mask or slice of the lanes that access it, byte offsets in it) per accessed buffer.
 
-        Faults: an address in no buffer, an access beyond a buffer, a misaligned address.
+        Each lane accesses ``size_bytes`` bytes, aligned to ``align_bytes`` (0: to its size). Raises Fault for
+        an address in no buffer, an access beyond a buffer or a misaligned address.
         """
         watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         slots = addresses >> SLOT_BITS
@@ -80,7 +81,10 @@ class GlobalMemory:
     def load(
         self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int, is_strong: bool
     ) -> Array:
-        """Loads ``count`` unsigned integers per lane: [lane, element]."""
+        """Loads ``count`` unsigned integers per lane from global addresses: [lane, element].
+
+        Reports races as hazards. Raises Fault for an address out of bounds or misaligned.
+        """
         size = item_bytes * count
         watch.note(lanes, addresses, size)
         found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
@@ -93,7 +97,10 @@ class GlobalMemory:
         return found
 
     def load_bytes(self, watch: Watch, lanes: Indices, addresses: Indices, size_bytes: int) -> Array:
-        """Loads ``size_bytes`` bytes per lane from addresses of any alignment: [lane, byte]."""
+        """Loads ``size_bytes`` bytes per lane from global addresses of any alignment: [lane, byte].
+
+        Reports races as hazards. Raises Fault for an address out of bounds.
+        """
         found = np.empty((len(lanes), size_bytes), np.uint8)
         for buffer, which, starts in self.parts(watch, lanes, addresses, size_bytes, 1):
             cells = buffer.races.cells(starts, size_bytes)
@@ -102,7 +109,11 @@ class GlobalMemory:
         return found
 
     def store(self, watch: Watch, lanes: Indices, addresses: Indices, values: Array, is_strong: bool) -> None:
-        """Stores unsigned integers ``values`` [lane, element]."""
+        """Stores unsigned integers ``values`` [lane, element] at the lanes' global addresses.
+
+        Reports races as hazards. Raises Fault for an address out of bounds or misaligned, or in constant
+        memory.
+        """
         item, count = values.itemsize, values.shape[1]
         for buffer, which, starts in self.parts(watch, lanes, addresses, item * count):
             if buffer.is_read_only:
@@ -120,7 +131,12 @@ class GlobalMemory:
     def update_starts(
         self, watch: Watch, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields for atomics (buffer as integers, mask or slice of lanes, each lane's first index)."""
+        """Yields, per buffer that an atomic updates, the memory and the indices to update; changes no memory.
+
+        A tuple holds the buffer as unsigned integers of ``item_bytes``, the mask or slice of the lanes that
+        access it, and the index of the first of each lane's ``count`` integers. Records the access; reports
+        races. Raises Fault for an address out of bounds or misaligned.
+        """
         size = item_bytes * count
         for buffer, which, starts in self.parts(watch, lanes, addresses, size):
             cells = buffer.races.cells(starts, size)

@@ -21,14 +21,17 @@ SWIZZLES_BYTES = (0, 32, 64, 128)  # index: CUtensorMapSwizzle
 
 
 def extent_bytes(layout: TensorMapLayout) -> int:
-    """Returns the bytes from the first to the last element of a layout's tensor, both included."""
+    """Returns the bytes from the first to the last element of the tensor of ``layout``, both included."""
     item_bytes = int(DTYPES[layout.dtype].itemsize)
     strides = (item_bytes, *layout.strides_bytes)
     return item_bytes + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
 
 
 def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> TensorMap:
-    """Returns the tensor map at an offset in memory. Raises UsageError for a non-contiguous tensor."""
+    """Returns the tensor map of ``layout`` over ``memory``, an array of bytes, from ``offset_bytes`` on.
+
+    Raises UsageError for a tensor that is not contiguous, and as ``TensorMap`` does.
+    """
     dtype, shape = DTYPES[layout.dtype], tuple(reversed(layout.sizes))
     strides = (*reversed(layout.strides_bytes), dtype.itemsize)
     array: Array = np.ndarray(shape, dtype, memory, offset_bytes, strides)

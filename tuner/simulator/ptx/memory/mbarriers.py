@@ -16,7 +16,7 @@ OBJECT_BYTES = 8
 
 @dataclass
 class MBarrier:
-    """An mbarrier object and its current phase: pending arrivals and pending bytes (tx-count)."""
+    """An mbarrier with its current phase: the arrivals and bytes (tx-count) that are missing."""
 
     expected: int  # arrivals per phase
     pending: int  # arrivals missing in the current phase
@@ -30,7 +30,7 @@ class MBarrier:
 
 @dataclass
 class MBarriers:
-    """The mbarriers of resident blocks, by (block, shared address)."""
+    """The mbarriers in shared memory of resident blocks."""
 
     watch: Watch
     cluster: ClusterMemory
@@ -38,7 +38,11 @@ class MBarriers:
     _barriers: dict[tuple[int, int], MBarrier] = field(default_factory=dict)
 
     def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
-        """Initialises an mbarrier per lane, with its expected arrivals in ``counts``: mbarrier.init."""
+        """Initialises an mbarrier per lane at its shared address: mbarrier.init.
+
+        ``counts`` are the arrivals of a phase. Raises Fault for a misaligned address or too many mbarriers in
+        a block.
+        """
         self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
         clocks = self.watch.clocks
         for lane, address, count in zip(lanes.tolist(), addresses.tolist(), counts.tolist(), strict=True):
@@ -61,12 +65,20 @@ class MBarriers:
         return geometry.cluster_lanes + key[0] % geometry.cluster_blocks * MBARRIERS_LIMIT + used
 
     def at(self, lane: int, address: int) -> MBarrier:
-        """Returns the mbarrier at a shared address given by a lane. Raises Fault where there is none."""
+        """Returns the mbarrier at a lane's shared address, which may lie in another block of the cluster.
+
+        Raises Fault where there is no mbarrier; reports a race where the lane is not ordered after its
+        initialisation.
+        """
         blocks, inner = self.cluster.located(np.array([lane]), np.array([address]))
         return self.of_block(lane, int(blocks[0]), int(inner[0]))
 
     def of_block(self, lane: int, block: int, address: int) -> MBarrier:
-        """Returns the mbarrier at an address of a block, used by a lane. Raises Fault where there is none."""
+        """Returns the mbarrier at a shared address inside the block with index ``block``, for a lane.
+
+        Raises Fault where there is no mbarrier; reports a race where the lane is not ordered after its
+        initialisation.
+        """
         barrier = self._barriers.get((block, address))
         who = self.watch.geometry.who(lane)
         if barrier is None:
@@ -78,11 +90,15 @@ class MBarriers:
         return barrier
 
     def addresses_of(self, block: int) -> list[int]:
-        """Returns the shared addresses of a block's mbarriers."""
+        """Returns the shared addresses of all mbarriers of the block with index ``block``."""
         return [address for own, address in self._barriers if own == block]
 
     def arrive(self, lanes: Indices, addresses: Indices, counts: Indices, bytes_: Indices) -> Array:
-        """Counts arrivals and expected bytes; returns per lane the number of the phase of its arrival."""
+        """Counts arrivals and expected bytes at mbarriers, per lane: mbarrier.arrive and expect_tx.
+
+        Returns per lane the number of the phase in which it arrived. Raises Fault for more arrivals than a
+        phase has.
+        """
         phases = np.zeros(len(lanes), np.uint64)
         for number, lane in enumerate(lanes.tolist()):
             barrier = self.at(lane, int(addresses[number]))
@@ -99,7 +115,11 @@ class MBarriers:
         return phases
 
     def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
-        """Counts the bytes of a completed bulk copy: complete-tx. Raises Fault for surplus bytes."""
+        """Counts ``bytes_`` bytes of a bulk copy that completed at ``barrier``: complete-tx.
+
+        ``clock`` is the time of the copy's writes, after which waiting threads are ordered. Raises Fault for more
+        bytes than were expected.
+        """
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
         if barrier.pending == 0 and barrier.pending_bytes < 0:
@@ -117,9 +137,9 @@ class MBarriers:
             self.has_progress = True
 
     def test(self, lanes: Indices, addresses: Indices, states: Indices, is_parity: bool) -> Bools:
-        """Returns per lane whether its phase is complete; joins the arrivals' clocks into those of the lane.
+        """Returns per lane whether its phase is complete; if so, orders the lane after the phase's arrivals.
 
-        ``states`` holds phase numbers, or phase parities with ``is_parity``.
+        ``states`` holds numbers of phases as ``arrive`` returns them, or with ``is_parity`` their parities.
         """
         done = np.zeros(len(lanes), bool)
         for number, lane in enumerate(lanes.tolist()):
@@ -131,7 +151,7 @@ class MBarriers:
         return done
 
     def report_unfinished(self) -> None:
-        """Reports mbarriers that still wait for bytes."""
+        """Reports, as hazards, mbarriers that still wait for bytes at the end of the blocks."""
         for (_, address), barrier in self._barriers.items():
             if barrier.pending_bytes:
                 example = f"the mbarrier at shared byte {address} waits for {barrier.pending_bytes} bytes"

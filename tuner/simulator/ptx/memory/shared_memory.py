@@ -13,7 +13,7 @@ STRIDE_BYTES = 1024  # each block begins at a multiple, as on the device
 
 
 class SharedMemory:
-    """The shared memory of all resident blocks in one array, ``stride_bytes`` apart."""
+    """The shared memory of all resident blocks in one array of bytes, ``stride_bytes`` per block."""
 
     def __init__(self, watch: Watch, limit_bytes: int, cell_bytes: int, async_readers: int) -> None:
         self._watch = watch
@@ -26,7 +26,11 @@ class SharedMemory:
         self._views = {size: self.bytes.view(dtype) for size, dtype in UNSIGNED.items()}
 
     def starts(self, lanes: Indices, addresses: Indices, size_bytes: int, align_bytes: int = 0) -> Indices:
-        """Returns byte offsets of accesses in the array of all blocks. Raises Fault for a bad address."""
+        """Returns each lane's byte offset in the array of all blocks, for its shared address.
+
+        Each lane accesses ``size_bytes`` bytes, aligned to ``align_bytes`` (0: to its size). Raises Fault for
+        an address that is misaligned or out of bounds.
+        """
         self._watch.require_aligned(lanes, addresses, align_bytes or size_bytes)
         blocks, addresses = self.cluster.located(lanes, addresses)
         is_out = (addresses < 0) | (addresses + size_bytes > self.limit_bytes)
@@ -40,7 +44,10 @@ class SharedMemory:
         return addresses + blocks * self.stride_bytes
 
     def load(self, lanes: Indices, addresses: Indices, item_bytes: int, count: int) -> Array:
-        """Loads ``count`` unsigned integers per lane: [lane, element]."""
+        """Loads ``count`` unsigned integers per lane from shared addresses: [lane, element].
+
+        Counts bank conflicts; reports races and uninitialised memory. Raises Fault for a bad address.
+        """
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)
@@ -49,7 +56,10 @@ class SharedMemory:
         return found
 
     def load_rows(self, lanes: Indices, addresses: Indices) -> Array:
-        """Loads for ldmatrix the 16-byte row at each lane's address: [lane, 8 elements of 16 bits]."""
+        """Loads, for ldmatrix, the 16 bytes at each lane's shared address: uint16 [lane, 8 elements].
+
+        Counts bank conflicts; reports races and uninitialised memory. Raises Fault for a bad address.
+        """
         starts = self.starts(lanes, addresses, 16)
         self._watch.count_shared(lanes, addresses, 16)
         self._report(self.races.read(lanes, self.races.cells(starts, 16), is_collective=True), lanes)
@@ -57,7 +67,10 @@ class SharedMemory:
         return found
 
     def store(self, lanes: Indices, addresses: Indices, values: Array) -> None:
-        """Stores unsigned integers ``values`` [lane, element]."""
+        """Stores unsigned integers ``values`` [lane, element] at the lanes' shared addresses.
+
+        Counts bank conflicts; reports races. Raises Fault for a bad address.
+        """
         item, size = values.itemsize, values.itemsize * values.shape[1]
         starts = self.starts(lanes, addresses, size)
         self._watch.count_shared(lanes, addresses, size)
@@ -72,14 +85,21 @@ class SharedMemory:
     def update_start(
         self, lanes: Indices, addresses: Indices, item_bytes: int, count: int
     ) -> tuple[Array, Indices]:
-        """Returns shared memory as integers, and the index of each lane's first element, for atomics."""
+        """Returns what an atomic updates: (shared memory as integers, index of each lane's first integer).
+
+        The integers have ``item_bytes`` bytes; each lane updates ``count`` of them. Changes no memory, but
+        records the access and reports races. Raises Fault for a bad address.
+        """
         size = item_bytes * count
         starts = self.starts(lanes, addresses, size)
         self._report(self.races.atomic(lanes, self.races.cells(starts, size)), lanes)
         return self._views[item_bytes], starts // item_bytes
 
     def begin_copy(self, lanes: Indices, addresses: Indices, size_bytes: int) -> Indices:
-        """Begins an asynchronous write; the bytes are NaN until ``finish_copy``. Returns the byte offsets."""
+        """Begins an asynchronous write of ``size_bytes`` per lane; returns byte offsets for ``finish_copy``.
+
+        Until then the bytes are NaN, and accesses to them are reported. Raises Fault for a bad address.
+        """
         starts = self.starts(lanes, addresses, size_bytes)
         self._watch.count_shared(lanes, addresses, size_bytes)
         found = self.races.write(lanes, self.races.cells(starts, size_bytes), is_pending=True)
@@ -88,12 +108,12 @@ class SharedMemory:
         return starts
 
     def finish_copy(self, lanes: Indices, starts: Indices, content: Array) -> None:
-        """Completes an asynchronous write of ``content`` [lane, byte] at the offsets of ``begin_copy``."""
+        """Completes an asynchronous write of ``content`` [lane, byte], at the offsets from ``begin_copy``."""
         self.bytes[starts[:, None] + np.arange(content.shape[1])] = content
         self.races.complete(lanes, self.races.cells(starts, content.shape[1]))
 
     def report_agent(self, found: list[Unordered], lane: int) -> None:
-        """Reports unordered accesses of an asynchronous agent, attributed to a lane."""
+        """Reports unordered accesses of a bulk copy or wgmma that ``lane`` issued, as hazards."""
         self._report(found, np.array([lane]))
 
     def _content(self, cells: Indices) -> Array:

@@ -19,7 +19,7 @@ WINDOWS = {name: (number << WINDOW_BITS) + WINDOW_OFFSET for number, name in enu
 
 
 class Spaces:
-    """The state spaces that the threads of resident blocks can address."""
+    """The state spaces that threads of resident blocks can address: global, shared, local and parameters."""
 
     def __init__(
         self, watch: Watch, global_: GlobalMemory, shared: SharedMemory, local_bytes: int, parameters: Array
@@ -40,7 +40,11 @@ class Spaces:
         count: int,
         is_strong: bool = False,
     ) -> Array:
-        """Loads ``count`` unsigned integers per lane from a state space: [lane, element]. Raises Fault."""
+        """Loads ``count`` unsigned integers of ``item_bytes`` per lane: [lane, element].
+
+        ``space`` is "global", "shared", "local", "param", or "generic", where each address names its space.
+        Raises Fault for an address that is misaligned or out of bounds.
+        """
         found = np.empty((len(lanes), count), UNSIGNED[item_bytes])
         for name, which, inner in _named(space, addresses):
             some = lanes[which]
@@ -56,7 +60,11 @@ class Spaces:
     def store(
         self, lanes: Indices, addresses: Indices, space: str, values: Array, is_strong: bool = False
     ) -> None:
-        """Stores unsigned integers ``values`` [lane, element] to a state space. Raises Fault."""
+        """Stores unsigned integers ``values`` [lane, element] at the lanes' addresses.
+
+        ``space`` is as for ``load``. Raises Fault for an address that is misaligned or out of bounds, a
+        parameter or a constant.
+        """
         for name, which, inner in _named(space, addresses):
             some = lanes[which]
             if name == "shared":
@@ -73,7 +81,12 @@ class Spaces:
     def updates(
         self, lanes: Indices, addresses: Indices, space: str, item_bytes: int, count: int
     ) -> Iterator[tuple[Array, Bools | slice, Indices]]:
-        """Yields for atomics (memory as integers, mask or slice of lanes, each lane's first index)."""
+        """Yields, per memory that an atomic updates, the memory and the indices to update; changes no memory.
+
+        A tuple holds the memory as unsigned integers of ``item_bytes``, the mask or slice of the lanes that
+        access it, and the index of the first of each lane's ``count`` integers. Raises Fault for a bad
+        address, or a space other than global and shared memory.
+        """
         for name, which, inner in _named(space, addresses):
             if name == "shared":
                 numbers, starts = self.shared.update_start(lanes[which], inner, item_bytes, count)

@@ -18,7 +18,10 @@ SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> bits of the 16-b
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """A CUtensorMap in tiled mode over an array; dimensions and strides are those of the array."""
+    """A CUtensorMap in tiled mode over a numpy array; its dimensions and strides are those of the array.
+
+    Raises UsageError for a swizzle, a box or strides that CUDA does not allow.
+    """
 
     array: Array
     box: tuple[int, ...]  # elements of a copied box, in the order of the array's shape
@@ -44,13 +47,14 @@ class TensorMap:
 
     @property
     def box_bytes(self) -> int:
-        """Returns the bytes of a box, which a copy adds to its mbarrier's tx-count."""
+        """Returns the size of a box in bytes, elements outside of the array included."""
         return int(np.prod(self.box)) * self.array.itemsize
 
     def elements(self, coordinates: Sequence[int]) -> tuple[Indices, Bools]:
-        """Returns per element of a box its flat index in the array, and whether it lies inside the array.
+        """Returns (index in the flat array, whether it lies inside the array) for each element of a box.
 
-        ``coordinates`` are innermost first, as in PTX instructions.
+        ``coordinates`` are the box's first element, innermost first, as in PTX instructions; they may be
+        outside.
         """
         index, inside = np.zeros(1, np.int64), np.ones(1, bool)
         for axis, start in enumerate(reversed(coordinates)):
@@ -61,7 +65,10 @@ class TensorMap:
         return index, inside
 
     def content(self, coordinates: Sequence[int]) -> Array:
-        """Returns the bytes of a box in the order of shared memory; zeros outside of the array."""
+        """Returns the bytes of the box at ``coordinates`` (innermost first), before swizzling.
+
+        Elements outside of the array are zeros. Elements of a map with ``is_tf32`` are rounded to tf32.
+        """
         index, inside = self.elements(coordinates)
         flat = self.array.reshape(-1)
         found = np.zeros(len(index), flat.dtype)
@@ -71,29 +78,39 @@ class TensorMap:
         return found.view(np.uint8)
 
     def store(self, coordinates: Sequence[int], content: Array) -> None:
-        """Stores those bytes of a box that lie inside the array."""
+        """Stores ``content``, the bytes of the box at ``coordinates`` (innermost first), in the array.
+
+        Elements outside of the array are dropped.
+        """
         index, inside = self.elements(coordinates)
         self.array.reshape(-1)[index[inside]] = content.view(self.array.dtype)[inside]
 
     def shared_addresses(self, start: int) -> Indices:
-        """Returns the swizzled shared address of each byte of a box at ``start``."""
+        """Returns the swizzled shared address of each byte of a box that begins at address ``start``."""
         return swizzled(start + np.arange(self.box_bytes), self.swizzle_bytes)
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedMap:
-    """A tensor map of a launch, with the global buffer of its array."""
+    """A tensor map that a launch uses, with the global-memory buffer of its array."""
 
     tensor: TensorMap
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the race-detection cells of the buffer that a box touches: [1, cell]."""
+        """Returns the cells of the buffer's race detector that a box touches: [1, cell].
+
+        ``coordinates`` are the box's first element, innermost first. Elements outside of the array touch
+        none.
+        """
         index, inside = self.tensor.elements(coordinates)
         starts = index[inside] * self.tensor.array.itemsize
         return np.unique(starts // self.buffer.races.cell_bytes)[None]
 
 
 def swizzled(addresses: Indices, span_bytes: int) -> Indices:
-    """Returns swizzled addresses: bits from 4 up XOR bits from 7 up. PTX ISA, "Swizzling Modes"."""
+    """Returns shared addresses after swizzling: bits from 4 up are XORed with the bits from 7 up.
+
+    ``span_bytes`` is 32, 64 or 128, for 1, 2 or 3 bits, or 0 for no swizzle. PTX ISA, "Swizzling Modes".
+    """
     return addresses ^ ((addresses >> 7 & SWIZZLE_BITS[span_bytes]) << 4)

@@ -10,7 +10,10 @@ from tuner.simulator.ptx.races.global_races import GlobalRaces
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """Byte ranges of one buffer: [range, (first, end)], sorted and disjoint."""
+    """The byte ranges of a buffer that a launch read and wrote: [range, (first, end)], sorted and disjoint.
+
+    ``end`` is exclusive. ``reads`` holds only bytes that were read before the launch wrote them.
+    """
 
     address: int  # of the array in this process
     reads: Indices  # bytes read before the launch wrote them
@@ -18,7 +21,10 @@ class Touched:
 
     @classmethod
     def of(cls, address: int, size_bytes: int, races: GlobalRaces) -> "Touched":
-        """Returns the byte ranges that the race detector ``races`` of a buffer has recorded."""
+        """Returns the byte ranges of a buffer that its race detector ``races`` has recorded.
+
+        ``address`` is the array's in this process. Ranges are whole cells of the race detector.
+        """
         reads, writes = (
             np.minimum(runs(cells) * races.cell_bytes, size_bytes)
             for cells in (races.read_first, races.written)
@@ -26,7 +32,10 @@ class Touched:
         return cls(address, reads, writes)
 
     def written(self, items: int, item_bytes: int) -> Bools:
-        """Returns per item of the buffer whether any of its bytes was written."""
+        """Returns, for each of the buffer's ``items`` items, whether any of its bytes was written.
+
+        An item has ``item_bytes`` bytes.
+        """
         flags = np.zeros(items, bool)
         for first, end in self.writes:
             flags[first // item_bytes : -(-end // item_bytes)] = True
@@ -34,7 +43,7 @@ class Touched:
 
 
 def runs(flags: Bools) -> Indices:
-    """Returns the runs of True: [run, (first, end)]."""
+    """Returns the runs of True in ``flags``: [run, (first, end)], where end is exclusive."""
     changes = np.flatnonzero(flags[1:] != flags[:-1]) + 1
     first, end = np.flatnonzero(flags[:1]), np.flatnonzero(flags[-1:]) + flags.size
     return np.concatenate((first, changes, end)).reshape(-1, 2)

@@ -12,14 +12,20 @@ SAFE_LOW, SAFE_HIGH = 2.0**-450, 2.0**450  # products of factors in this range n
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Returns a + b rounded, and its exact rounding error. 2Sum: Knuth, TAOCP volume 2, 4.2.2, theorem B."""
+    """Returns (a + b rounded, its exact rounding error), elementwise.
+
+    2Sum: Knuth, TAOCP volume 2, 4.2.2, theorem B.
+    """
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Returns a * b rounded, and its exact rounding error. TwoProduct: Dekker 1971, with Veltkamp's split."""
+    """Returns (a * b rounded, its exact rounding error), elementwise, for float64.
+
+    TwoProduct: Dekker 1971, with Veltkamp's split.
+    """
     product = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -34,7 +40,7 @@ def _halves(value: Array) -> tuple[Array, Array]:
 
 
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """Returns a * b + c rounded once to the type of the operands."""
+    """Returns a * b + c, elementwise, rounded once to the type of the operands: f16, bf16, f32 or f64."""
     dtype = a.dtype
     if dtype == np.float64:
         return _fma_f64(a, b, c)

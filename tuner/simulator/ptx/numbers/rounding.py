@@ -15,7 +15,7 @@ SMALLEST_NORMAL_F32 = 2.0**-126
 
 @dataclass(frozen=True)
 class FloatFormat:
-    """An IEEE 754 binary floating-point format: its precision and exponent range."""
+    """A binary floating-point format as in IEEE 754: its precision and its range of exponents."""
 
     name: str
     precision: int  # significant bits, the hidden bit included
@@ -51,7 +51,12 @@ INTEGER_MODES: dict[str, Callable[[Array], Array]] = {
 
 
 def round_to(values: Array, target: FloatFormat, mode: str) -> Array:
-    """Returns float64 values rounded once to a format, as float64; keeps subnormals and NaN."""
+    """Returns float64 ``values`` rounded once to the format ``target``, as float64.
+
+    ``mode`` is "rn" (nearest, ties to even), "rna" (ties away from zero), "rz" (towards zero), "rm" (down) or
+    "rp" (up). Subnormals, infinities and NaN are kept; overflow gives infinity or the largest number, as in
+    IEEE 754.
+    """
     _, exponents = np.frexp(values)
     unit = np.ldexp(1.0, np.maximum(exponents - 1, target.smallest) - target.precision + 1)
     rounded = MODES[mode](values / unit) * unit
@@ -74,18 +79,24 @@ def _overflow(values: Array, largest: Array, mode: str) -> Array:
 
 
 def to_tf32(values: Array, mode: str = "rna") -> Array:
-    """Returns the bits of float32 values rounded to tf32; the 13 low bits are zero."""
+    """Returns float32 ``values`` rounded to tf32, as the bits (uint32) of float32; the 13 low bits are zero.
+
+    ``mode`` is a rounding of ``round_to``.
+    """
     rounded = round_to(np.asarray(values, np.float64), FORMATS["tf32"], mode)
     return rounded.astype(np.float32).view(np.uint32)
 
 
 def read_tf32(bits: Array) -> Array:
-    """Returns tf32 values as tensor cores read them: the 13 low bits are ignored."""
+    """Returns tf32 ``bits`` (uint32) as float32, as tensor cores read them: the 13 low bits are ignored."""
     return (bits & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]") -> Array:
-    """Returns float64 ``total + error`` rounded once to a narrower type; ``error`` None: no error."""
+    """Returns the float64 sum ``total + error`` rounded once to the narrower type ``dtype``, to nearest.
+
+    ``error`` is the rounding error of ``total``, as ``two_sum`` returns it; None: zero.
+    """
     if error is not None:
         total = to_odd(total, error)
     if dtype == BFLOAT16:
@@ -94,7 +105,10 @@ def narrow_sum(total: Array, error: Array | None, dtype: "np.dtype[np.generic]")
 
 
 def to_odd(total: Array, error: Array) -> Array:
-    """Returns an inexact sum rounded to odd: a second rounding is innocuous (Boldo and Melquiond 2008)."""
+    """Returns the sum ``total + error``, both from ``two_sum``, rounded to odd, as float64.
+
+    An inexact sum gets an odd last bit, so that rounding it again does no harm (Boldo and Melquiond 2008).
+    """
     bits = total.view(np.int64)
     is_even = (bits & 1) == 0
     grows = (error > 0) == (total > 0)
@@ -104,7 +118,10 @@ def to_odd(total: Array, error: Array) -> Array:
 
 
 def needs_odd_f32(total: Array) -> Array:
-    """Returns per float64 sum whether double rounding may affect its conversion to float32."""
+    """Returns for each float64 sum whether its conversion to float32 may suffer from double rounding.
+
+    Such sums must be rounded with ``to_odd`` first.
+    """
     bits = total.view(np.uint64)
     risky: Array = ((bits & DROPPED_BITS) == HALFWAY_BITS) | (np.abs(total) < SMALLEST_NORMAL_F32)
     return risky

@@ -28,7 +28,10 @@ VARIABLES = tuple(f".{space}" for space in SPACES)
 
 
 class Body:
-    """The body of a kernel parsed so far; names declared in nested scopes are made unique."""
+    """A parser of a kernel's body, with the code, registers and variables that it has read so far.
+
+    Registers and labels of nested scopes get unique names.
+    """
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
@@ -40,7 +43,12 @@ class Body:
         self.variables: list[Variable] = []
 
     def read(self) -> None:
-        """Parses a scope: ``{ ... }``."""
+        """Parses a scope ``{ ... }`` at the cursor, nested scopes included.
+
+        Appends instructions and labels to ``code``, and declarations to ``registers`` and ``variables``.
+
+        Raises SimulationError for text that is not PTX.
+        """
         self._cursor.expect("{")
         self._scopes.append(self._own_names())
         while not self._cursor.accept("}"):

@@ -11,7 +11,7 @@ CLOSING = {"{": "}", "(": ")", "[": "]"}
 
 
 class Cursor:
-    """The token stream of a file, with unlimited lookahead."""
+    """A position in the tokens of a PTX file, with unlimited lookahead."""
 
     def __init__(self, source: str, name: str) -> None:
         self.source = source
@@ -25,11 +25,11 @@ class Cursor:
         return self._tokens[self._index]
 
     def ahead(self, distance: int = 1) -> Token:
-        """Returns the token ``distance`` after the next one without consuming; at most the end token."""
+        """Returns the token ``distance`` after the next one, at most the end token, without consuming any."""
         return self._tokens[min(self._index + distance, len(self._tokens) - 1)]
 
     def take(self) -> Token:
-        """Consumes the next token. Raises SimulationError at the end of the text."""
+        """Consumes and returns the next token. Raises SimulationError at the end of the text."""
         token = self.token
         if token.kind == "end":
             raise self.wrong("more text")
@@ -37,14 +37,14 @@ class Cursor:
         return token
 
     def accept(self, text: str) -> bool:
-        """Consumes the next token if it is ``text``; returns whether it was."""
+        """Consumes the next token if its text is ``text``; returns whether it was."""
         if self.token.kind == "end" or self.token.text != text:
             return False
         self._index += 1
         return True
 
     def expect(self, text: str) -> Token:
-        """Consumes and returns the next token. Raises SimulationError if the token is not ``text``."""
+        """Consumes and returns the next token. Raises SimulationError where its text is not ``text``."""
         if self.token.text != text:
             raise self.wrong(repr(text))
         return self.take()
@@ -59,14 +59,20 @@ class Cursor:
         return self.take().text
 
     def integer(self) -> int:
-        """Consumes an integer with an optional minus sign. Raises SimulationError for another token."""
+        """Consumes an integer, with an optional minus sign, and returns it.
+
+        Raises SimulationError for another token.
+        """
         sign = -1 if self.accept("-") else 1
         if self.token.kind != "number" or "." in self.token.text:
             raise self.wrong("a whole number")
         return sign * int(_digits(self.take().text), 0)
 
     def immediate(self) -> Immediate:
-        """Consumes a constant. Raises SimulationError for another token. PTX ISA, "Constants"."""
+        """Consumes an integer or floating-point constant, with an optional minus sign, and returns it.
+
+        Raises SimulationError for another token. PTX ISA, "Constants".
+        """
         sign = -1 if self.accept("-") else 1
         if self.token.kind not in ("number", "float"):
             raise self.wrong("a number")
@@ -80,7 +86,10 @@ class Cursor:
         return Immediate(sign * int(_digits(token.text), 0))
 
     def skip(self) -> None:
-        """Skips a bracketed sequence, nested brackets included."""
+        """Skips a sequence in brackets, (), [] or {}, that begins at the cursor, nested brackets included.
+
+        Raises SimulationError where the closing bracket is missing.
+        """
         opening = self.take()
         closing = CLOSING[opening.text]
         while self.token.text != closing:
@@ -93,25 +102,31 @@ class Cursor:
         self.take()
 
     def skip_statement(self) -> None:
-        """Skips all tokens up to and including the next semicolon."""
+        """Skips all tokens up to and including the next semicolon.
+
+        Raises SimulationError where there is none.
+        """
         while not self.accept(";"):
             self.take()
 
     def position(self) -> int:
-        """Returns the position of the cursor, for ``back_to``."""
+        """Returns the cursor's position, as an index into the tokens, for ``back_to``."""
         return self._index
 
     def back_to(self, position: int) -> None:
-        """Moves the cursor to a position that ``position`` returned."""
+        """Moves the cursor to a position that ``position`` returned before."""
         self._index = position
 
     def text_from(self, token: Token) -> str:
-        """Returns the source from a token to the last consumed one, on one line and without comments."""
+        """Returns the source text from ``token`` to the last consumed one, on one line, without comments."""
         text = self.source[token.start : self._tokens[self._index - 1].end]
         return " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).split())
 
     def wrong(self, allowed: str) -> SimulationError:
-        """Returns the syntax error for the next token; ``allowed`` describes what is expected."""
+        """Returns, without raising, the syntax error for the next token.
+
+        ``allowed`` describes what is expected.
+        """
         found = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
         return syntax_error(self.name, self.token.line, f"found {found}, allowed {allowed}")
 

@@ -16,7 +16,10 @@ LINKAGE = (".extern", ".visible", ".weak", ".common", ".internal")
 
 
 def type_of(cursor: Cursor) -> str:
-    """Parses a type: returns ``b32`` for ``.b32``."""
+    """Consumes a type such as ``.b32`` at the cursor; returns its name ``b32``.
+
+    Raises SimulationError for another token.
+    """
     name = cursor.token.text.removeprefix(".")
     if not cursor.token.text.startswith(".") or name not in BYTES:
         raise cursor.wrong("a type such as .b32")
@@ -25,7 +28,10 @@ def type_of(cursor: Cursor) -> str:
 
 
 def registers_of(cursor: Cursor) -> list[RegisterBank]:
-    """Parses a register declaration: ``.reg .b32 %r<9>, %x;``."""
+    """Consumes a register declaration, ``.reg .b32 %r<9>, %x;``; returns an entry for each name in it.
+
+    Raises SimulationError for another text.
+    """
     cursor.expect(".reg")
     type_name = type_of(cursor)
     banks = []
@@ -42,7 +48,10 @@ def registers_of(cursor: Cursor) -> list[RegisterBank]:
 
 
 def variables_of(cursor: Cursor) -> list[Variable]:
-    """Parses a variable declaration: ``.extern .shared .align 16 .b8 name[32], other;``."""
+    """Consumes a declaration, ``.extern .shared .align 16 .b8 name[32], other;``; returns its variables.
+
+    Raises SimulationError for another text.
+    """
     is_extern = False
     while cursor.token.text in LINKAGE:
         is_extern |= cursor.take().text == ".extern"
@@ -97,14 +106,20 @@ def _number(cursor: Cursor, item_bytes: int) -> tuple[int, ...]:
 
 
 def call_parameters_of(cursor: Cursor) -> list[RegisterBank]:
-    """Parses a call's parameter, ``.param .b64 param0;``, as a register; returns no register for an array."""
+    """Consumes a parameter of a call, ``.param .b64 param0;``; returns it as a register, or [] for an array.
+
+    Raises SimulationError for another text.
+    """
     parameter = _parameter(cursor)
     cursor.expect(";")
     return [] if parameter.is_array else [RegisterBank(parameter.name, parameter.type, None)]
 
 
 def parameters_of(cursor: Cursor) -> list[Parameter]:
-    """Parses parameters: ``(.param .u64 .ptr .align 1 a, .param .align 64 .b8 map[128])``, or none."""
+    """Consumes and returns a kernel's parameters: ``(.param .u64 .ptr .align 1 a, .param .b8 map[128])``.
+
+    Returns [] where the next token is no opening parenthesis. Raises SimulationError for another text inside.
+    """
     parameters: list[Parameter] = []
     if not cursor.accept("("):
         return parameters

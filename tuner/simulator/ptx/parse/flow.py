@@ -21,7 +21,7 @@ NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")
 
 @dataclass(frozen=True)
 class BasicBlock:
-    """Consecutive instructions of which only the last may branch, wait or end the thread."""
+    """A basic block: instructions of which only the last may branch, wait, synchronise or end threads."""
 
     instructions: tuple[Instruction, ...]
     following: int | None  # the fall-through block; None: none is reachable
@@ -29,14 +29,17 @@ class BasicBlock:
 
 @dataclass(frozen=True)
 class Flow:
-    """The basic blocks of a kernel; the first block is the entry."""
+    """The control flow of a kernel: its basic blocks, the entry first, and the block of each label."""
 
     blocks: tuple[BasicBlock, ...]
     labels: dict[str, int]  # label -> block
 
 
 def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
-    """Returns whether an opcode begins with one of ``names``; bar.warp does not count as bar."""
+    """Returns whether the opcode begins with one of ``names``, such as "bar" or "mbarrier.try_wait".
+
+    bar.warp and barrier.cluster.arrive match no name, because they do not end a basic block.
+    """
     opcode = f"{instruction.opcode}."
     if opcode.startswith(NO_ENDS):
         return False
@@ -44,7 +47,10 @@ def is_one_of(instruction: Instruction, names: tuple[str, ...]) -> bool:
 
 
 def flow_of(kernel: PtxKernel) -> Flow:
-    """Returns the control-flow graph of a kernel. Raises SimulationError for a branch to an unknown label."""
+    """Returns the control-flow graph of a kernel: its basic blocks in reverse post-order.
+
+    Unreachable blocks are left out. Raises SimulationError for a branch to an unknown label.
+    """
     raw, labels = _cut(kernel)
     following = _targets(kernel, raw, labels)
     order = _reverse_post_order(following)

@@ -12,7 +12,7 @@ from tuner.simulator.ptx.instruction import Instruction, PtxKernel, PtxModule, V
 
 @dataclass(frozen=True)
 class Slot:
-    """The address of a variable or parameter in its state space."""
+    """The place of a variable or parameter: a state space, such as "shared", and the address in it."""
 
     space: str
     address: int
@@ -20,7 +20,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Layout:
-    """What is known of a kernel before a launch: addresses, sizes and register widths."""
+    """What is known of a kernel before a launch: addresses of variables, sizes, widths of registers."""
 
     kernel: PtxKernel
     slots: dict[str, Slot]  # name -> slot, of shared and local variables and of parameters
@@ -32,7 +32,7 @@ class Layout:
     banks: dict[str, tuple["np.dtype[np.generic]", int]] = field(repr=False)  # prefix -> (width, count)
 
     def width(self, register: str) -> "np.dtype[np.generic] | None":
-        """Returns the unsigned type of a register's width; None for an undeclared register."""
+        """Returns the numpy type of the bits of ``register``: unsigned, or bool; None where undeclared."""
         if register in self.widths:
             return self.widths[register]
         match = re.fullmatch(r"(.*?)(\d+)((?:#\d+)?)", register)
@@ -43,9 +43,10 @@ class Layout:
 
 
 def layout_of(module: PtxModule, kernel: PtxKernel) -> Layout:
-    """Lays out variables sequentially in each state space; dynamic shared memory comes last.
+    """Returns the addresses of a kernel's variables and parameters, and the widths of its registers.
 
-    Raises SimulationError for registers of a type that is not simulated.
+    Variables lie one after another in shared and local memory, dynamic shared memory last; global variables
+    get their addresses at the launch. Raises SimulationError for registers of a type that is not simulated.
     """
     variables = (*module.variables, *kernel.variables)
     slots, static = _shared_slots([v for v in variables if v.space == "shared"])
@@ -107,7 +108,11 @@ def _registers(
 
 
 def access_bytes(instruction: Instruction) -> int:
-    """Returns the bytes of an instruction's memory access, at most 4; 4 for an instruction without access."""
+    """Returns the bytes of memory that an ld, st, atom, red, wmma.load or wmma.store accesses, but at most 4.
+
+    4 for every other instruction, and for accesses to parameters. The least of a kernel is its race-detection
+    cell.
+    """
     parts = instruction.parts
     is_tile = parts[0] == "wmma" and parts[1] in ("load", "store")
     if not is_tile and (parts[0] not in ("ld", "st", "atom", "red") or "param" in parts):

@@ -31,7 +31,10 @@ class Token:
 
 
 def tokens_of(source: str, name: str) -> list[Token]:
-    """Returns the tokens, an "end" token last. Raises SimulationError for an invalid character."""
+    """Returns the tokens of PTX text without comments, and a token of kind "end" as the last one.
+
+    ``name`` is the file's, for messages. Raises SimulationError for an invalid character.
+    """
     return list(_tokens(source, name))
 
 
@@ -49,5 +52,8 @@ def _tokens(source: str, name: str) -> Iterator[Token]:
 
 
 def syntax_error(name: str, line: int, reason: str) -> SimulationError:
-    """Returns the SimulationError for text that is not PTX."""
+    """Returns, without raising, the SimulationError for text that is not PTX.
+
+    ``name`` is the file's; ``reason`` says what was found and what is allowed.
+    """
     return SimulationError(Defect.SYNTAX, line, f"{name}:{line}: {reason}")

@@ -11,7 +11,10 @@ VARIABLES = tuple(f".{space}" for space in SPACES)
 
 
 def parse(source: str, name: str = "kernel.ptx") -> PtxModule:
-    """Parses PTX text; ``name`` is the file's name in messages. Raises SimulationError (Defect.SYNTAX)."""
+    """Returns the kernels and variables of PTX text; ``name`` is the file's name in messages.
+
+    Raises SimulationError with Defect.SYNTAX for text that is not PTX, or PTX that the parser does not know.
+    """
     cursor = Cursor(source, name)
     version, target = _header(cursor)
     kernels: list[PtxKernel] = []
