@@ -1,4 +1,4 @@
-"""The first memory accesses of each instruction, warp by warp."""
+"""The first memory accesses of each instruction, a record per warp."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,10 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class Access:
-    """One access of a warp; inactive lanes have the address of the first active lane."""
+    """One memory access of a warp: the address of each lane, and the size.
+
+    An inactive lane has the address of the first active lane.
+    """
 
     opcode: str  # of the PTX: "ld.shared.v4.b32"
     line: int  # of the PTX
@@ -24,13 +27,16 @@ class Access:
 
 
 class AccessSample:
-    """Collects the first SAMPLES accesses of every instruction."""
+    """A sample of a launch's memory accesses: the first 16 accesses of warps of every PTX instruction."""
 
     def __init__(self) -> None:
         self._kept: dict[Instruction, list[Access]] = {}
 
     def note(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Records an access of lanes, one entry per warp, until the instruction has SAMPLES entries."""
+        """Records an access of ``lanes`` to byte ``addresses``, ``size_bytes`` per lane: an entry per warp.
+
+        Ignores accesses of an instruction that already has 16 entries.
+        """
         kept = self._kept.setdefault(instruction, [])
         if len(kept) >= SAMPLES:
             return
@@ -44,6 +50,6 @@ class AccessSample:
             kept.append(Access(instruction.opcode, instruction.line, first, width))
 
     def accesses(self) -> Iterator[Access]:
-        """Yields the recorded accesses, grouped by instruction."""
+        """Yields the recorded accesses, grouped by instruction, each of one warp."""
         for kept in self._kept.values():
             yield from kept

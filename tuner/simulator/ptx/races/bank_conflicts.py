@@ -14,7 +14,10 @@ BANK_BYTES = 4
 
 @dataclass(frozen=True)
 class BankConflict:
-    """The shared-memory wavefronts of one instruction in a launch."""
+    """The shared-memory wavefronts of one PTX instruction in a launch, with or without bank conflicts.
+
+    A wavefront serves a 4-byte word of each bank: conflicts are the wavefronts above ``ideal_wavefronts``.
+    """
 
     line: int  # of the PTX
     instruction: str
@@ -23,24 +26,31 @@ class BankConflict:
 
     @property
     def ratio(self) -> float:
-        """Returns the wavefronts divided by those without conflicts; 1.0: no conflicts."""
+        """Returns the wavefronts divided by those needed without bank conflicts; 1.0: no conflicts."""
         return self.wavefronts / self.ideal_wavefronts
 
 
 class ConflictCounter:
-    """The wavefronts counted so far, per instruction."""
+    """The shared-memory wavefronts counted so far, for each instruction of a launch."""
 
     def __init__(self) -> None:
         self._counts: dict[Instruction, tuple[int, int]] = {}
 
     def count(self, instruction: Instruction, lanes: Indices, addresses: Indices, size_bytes: int) -> None:
-        """Counts an access of lanes; ``addresses`` are shared addresses inside the lanes' blocks."""
+        """Adds the wavefronts of an access by ``lanes`` to the counts of ``instruction``.
+
+        ``addresses`` are shared byte addresses inside the lanes' blocks; ``size_bytes`` are the bytes of each
+        lane.
+        """
         real, ideal = wavefronts(lanes, addresses, size_bytes)
         before = self._counts.get(instruction, (0, 0))
         self._counts[instruction] = (before[0] + real, before[1] + ideal)
 
     def conflicts(self) -> tuple[BankConflict, ...]:
-        """Returns the wavefronts of every instruction that accessed shared memory, by line."""
+        """Returns the counts of every instruction in the counter, also of those without conflicts, by line.
+
+        Loads, stores, ldmatrix, stmatrix and cp.async are counted; atomics, bulk copies and wgmma are not.
+        """
         found = [
             BankConflict(instruction.line, instruction.short_text, real, ideal)
             for instruction, (real, ideal) in self._counts.items()
@@ -49,10 +59,10 @@ class ConflictCounter:
 
 
 def wavefronts(lanes: Indices, addresses: Indices, size_bytes: int) -> tuple[int, int]:
-    """Returns (wavefronts of an access, wavefronts without bank conflicts).
+    """Returns (wavefronts of an access to shared memory, wavefronts that it needs without bank conflicts).
 
-    A wavefront serves one 4-byte word of each bank. Accesses of 8 and 16 bytes per lane are served by half
-    warps and quarter warps.
+    ``addresses`` are the lanes' shared byte addresses. A wavefront serves one 4-byte word of each bank.
+    Accesses of 8 and 16 bytes per lane are served by half warps and quarter warps.
     """
     words = max(size_bytes // BANK_BYTES, 1)
     group_lanes = WARP_LANES // words

@@ -14,7 +14,10 @@ PENDING = 1 << 24  # clock of a write in flight: greater than every component, a
 
 
 class Clocks:
-    """A vector clock per lane: a component per thread of the cluster, then per agent, such as bulk copies."""
+    """The vector clocks of the lanes of resident blocks, which order accesses to memory.
+
+    A lane's clock has a component per thread of the cluster, then one per agent, such as bulk copies.
+    """
 
     def __init__(self, geometry: Geometry, agents: int) -> None:
         self.geometry = geometry
@@ -26,46 +29,61 @@ class Clocks:
         self._most: Array | None = None
 
     def own(self, lanes: Indices) -> Array:
-        """Returns per lane the lane's own component."""
+        """Returns, for each lane, the component of its thread in its vector clock: its current time."""
         return self.known[lanes, self.geometry.member[lanes]]
 
     def tick(self, lanes: Indices) -> None:
-        """Advances the own components of all lanes of the lanes' warps: a release."""
+        """Advances the time of all lanes of the warps that contain ``lanes``: a release."""
         warps = np.unique(lanes // WARP_LANES)
         every = (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
         self.known[every, self.geometry.member[every]] += 1
         self._forget()
 
     def join(self, lanes: Indices, more: Array | None = None) -> None:
-        """Joins the clocks of lanes of one block and ``more``, then ticks the lanes: a barrier."""
+        """Orders ``lanes``, all in one block, after each other's accesses so far, then ticks them: a barrier.
+
+        ``more`` is a vector clock to join with theirs, such as that of threads that arrived without waiting.
+        """
         together = self.known[lanes].max(axis=0)
         self.known[lanes] = together if more is None else np.maximum(together, more)
         self.tick(lanes)
 
     def learn(self, lanes: Indices, clocks: Array) -> None:
-        """Joins a vector clock into the clocks of lanes: an acquire."""
+        """Joins the vector clock ``clocks`` into the vector clocks of ``lanes``: an acquire."""
         self.known[lanes] = np.maximum(self.known[lanes], clocks)
         self._forget()
 
     def learn_agent(self, lanes: Indices, column: int, clock: int) -> None:
-        """Raises the component ``column`` of an agent to at least ``clock`` in the clocks of lanes."""
+        """Orders ``lanes`` after an asynchronous agent's accesses up to ``clock``.
+
+        Sets the component ``column`` of the agent in their vector clocks to at least ``clock``.
+        """
         self.known[lanes, column] = np.maximum(self.known[lanes, column], clock)
         self._forget()
 
     def tick_agent(self, lane: int, column: int) -> int:
-        """Advances and returns the component of an agent in the cluster of a lane."""
+        """Advances the time of an asynchronous agent in the cluster of ``lane``; returns the new time.
+
+        ``column`` is the agent's component of vector clocks.
+        """
         cluster = int(self.geometry.cluster_index[lane])
         self._agent_clocks[cluster, column] += 1
         return int(self._agent_clocks[cluster, column])
 
     def least_of_warps(self) -> Array:
-        """Returns the minimum over the components of each warp's threads: [lane, warp]."""
+        """Returns, in each lane's vector clock, the least component of each warp's threads: [lane, warp].
+
+        Warps are those of the lane's cluster.
+        """
         if self._least is None:
             self._least = self._by_warp().min(axis=2)
         return self._least
 
     def most_of_warps(self) -> Array:
-        """Returns the maximum over the components of each warp's threads: [lane, warp]."""
+        """Returns, in each lane's vector clock, the greatest component of each warp's threads: [lane, warp].
+
+        Warps are those of the lane's cluster.
+        """
         if self._most is None:
             self._most = self._by_warp().max(axis=2)
         return self._most

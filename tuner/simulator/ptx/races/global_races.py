@@ -17,7 +17,7 @@ MANY = -1  # several blocks, or several threads of a block
 
 
 class GlobalRaces:
-    """The last accesses to each cell of a buffer by all blocks of a launch.
+    """A race detector of a global buffer: the last accesses to each cell, by all blocks of a launch.
 
     A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access.
     """
@@ -36,25 +36,31 @@ class GlobalRaces:
 
     @property
     def written(self) -> Bools:
-        """Returns per cell whether the launch wrote the cell."""
+        """Returns for each cell of the buffer whether the launch has written it."""
         written: Bools = self._write_block != 0
         return written
 
     @property
     def read_first(self) -> Bools:
-        """Returns per cell whether the launch read the cell before writing to it."""
+        """Returns for each cell of the buffer whether the launch read it before writing to it."""
         return self._is_read_first
 
     def note_read(self, cells: Indices) -> None:
-        """Marks those of ``cells`` that the launch has not written as read first."""
+        """Marks ``cells`` as read before any write, but those that the launch has already written."""
         self._is_read_first[cells[self._write_block[cells] == 0]] = True
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell] of accesses at byte offsets ``starts``, all of ``size_bytes``."""
+        """Returns the cells [access, cell] that accesses at byte offsets ``starts`` touch.
+
+        Each access has ``size_bytes`` bytes.
+        """
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
-        """Records reads of ``cells`` [access, cell] by lanes; returns the unordered accesses."""
+        """Records reads of ``cells`` [access, cell], an access per lane; returns those that race with writes.
+
+        ``is_strong``: volatile or with a memory order; strong reads do not race with strong or atomic writes.
+        """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
         self.note_read(cells)
@@ -80,7 +86,11 @@ class GlobalRaces:
             self._read_thread[cells[other_thread]] = MANY
 
     def write(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
-        """Records writes of ``cells`` [access, cell] by lanes; returns the unordered accesses."""
+        """Records writes of ``cells`` [access, cell], an access per lane; returns those that race.
+
+        They race with earlier accesses, or with writes by other lanes of the instruction. ``is_strong``:
+        atomic, volatile or with a memory order; strong writes do not race with each other.
+        """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
         found += self._against_reads(clocks, lanes, cells)
@@ -93,7 +103,7 @@ class GlobalRaces:
         return found
 
     def _double(self, cells: Indices, block: Indices, thread: Indices) -> list[Unordered]:
-        """Returns the cells that several lanes of the current instruction wrote, as unordered accesses."""
+        """Returns the cells that other lanes of the current instruction also wrote, as unordered accesses."""
         other_block = self._write_block[cells] != block
         other_thread = ~other_block & (self._write_thread[cells] != thread)
         kinds = ((Defect.BLOCK_RACE, other_block), (Defect.GLOBAL_RACE, other_thread))

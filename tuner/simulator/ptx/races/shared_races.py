@@ -19,7 +19,10 @@ LANE_BITS = 6
 
 
 class SharedRaces:
-    """The last accesses to each cell of the shared memory of resident blocks."""
+    """A race detector of the shared memory of resident blocks: the last accesses to each cell.
+
+    A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access.
+    """
 
     def __init__(self, clocks: Clocks, bytes_: int, cell_bytes: int, async_readers: int) -> None:
         self.cell_bytes = cell_bytes
@@ -36,11 +39,18 @@ class SharedRaces:
         self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell] of accesses at byte offsets ``starts``, all of ``size_bytes``."""
+        """Returns the cells [access, cell] that accesses at byte offsets ``starts`` touch.
+
+        Each access has ``size_bytes`` bytes.
+        """
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
-        """Records reads of ``cells`` by lanes; returns the unordered and uninitialised accesses."""
+        """Records reads of ``cells`` [access, cell], an access per lane; returns the unordered ones.
+
+        Reads of uninitialised cells are returned too. ``is_collective``: the warp reads as a whole, as
+        ldmatrix does.
+        """
         found = self._uninitialised(cells)
         if self._is_atomic[cells].any():
             found += only(self._against_reads(lanes, cells), self._is_atomic[cells])
@@ -66,7 +76,7 @@ class SharedRaces:
             self._read[cells[chosen], warp[chosen[0], 0]] = (clock | SEVERAL)[chosen[0], 0]
 
     def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
-        """Records writes of ``cells`` by lanes; returns the unordered accesses.
+        """Records writes of ``cells`` [access, cell], an access per lane; returns the unordered ones.
 
         With ``is_pending`` the write is in flight until ``complete`` is called.
         """
@@ -81,11 +91,14 @@ class SharedRaces:
         return found
 
     def complete(self, lanes: Indices, cells: Indices) -> None:
-        """Completes pending writes of ``cells`` by lanes."""
+        """Completes the lanes' writes of ``cells`` [access, cell] that ``write`` recorded as pending."""
         self._written[cells] = self._clocks.own(lanes)[:, None]
 
     def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
-        """Records atomic updates, which do not race with each other; returns the unordered accesses."""
+        """Records atomic updates of ``cells`` [access, cell], an access per lane; returns the unordered ones.
+
+        Atomic updates do not race with each other. Updates of uninitialised cells are returned too.
+        """
         is_first = ~self._is_atomic[cells]
         found = self._uninitialised(cells)
         found += only(self._against_writes(lanes, cells) + self._against_reads(lanes, cells), is_first)
@@ -97,7 +110,11 @@ class SharedRaces:
         return found
 
     def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
-        """Records a write by an agent for a lane; returns (clock of the agent, unordered accesses)."""
+        """Records a write of ``cells`` by an asynchronous agent, such as a bulk copy, for ``lane``.
+
+        ``column`` is the agent's component of vector clocks. Returns (time of the write in the agent's clock,
+        unordered accesses).
+        """
         lanes, row = np.array([lane]), cells[None]
         found = self._against_writes(lanes, row) + self._against_reads(lanes, row)
         clock = self._clocks.tick_agent(lane, column)
@@ -109,10 +126,11 @@ class SharedRaces:
     def async_read(
         self, lanes: Indices, cells: Indices, column: int, fenced: Array
     ) -> tuple[int, list[Unordered]]:
-        """Records a read by an agent for lanes; returns (clock of the agent, unordered accesses).
+        """Records a read of ``cells`` by an asynchronous agent, a wgmma or a bulk store, for ``lanes``.
 
-        All lanes must be ordered after the writes of the data. ``fenced`` holds the clock of the last proxy
-        fence of each lane of all resident blocks.
+        ``column`` is the agent's component of vector clocks. Returns (time of the read in the agent's clock,
+        unordered, unfenced and uninitialised accesses). All lanes must be ordered after the writes of the
+        data. ``fenced`` holds the clock of the last proxy fence of each lane of all resident blocks.
         """
         row = cells[None]
         found = self._uninitialised(row)

@@ -17,7 +17,7 @@ RACES = (Defect.SHARED_RACE, Defect.GLOBAL_RACE, Defect.BLOCK_RACE)
 
 @dataclass(frozen=True)
 class Unordered:
-    """The cells of an access that are not ordered after an earlier access to the same cells."""
+    """Accesses of lanes that are not ordered after earlier accesses to the same cells, by kind of defect."""
 
     kind: Defect
     is_bad: Bools  # [access, cell of the access]
@@ -27,14 +27,17 @@ class Unordered:
 
 @dataclass(frozen=True)
 class SilentStores:
-    """Whether written cells [access, cell] keep their value: silent stores (Lepak and Lipasti, ISCA 2000)."""
+    """Which cells a store leaves with the value that they have: silent stores (Lepak and Lipasti, ISCA 2000).
+
+    The arrays are [access, cell].
+    """
 
     is_as_before: Bools  # equal to the value before the instruction
     is_as_after: Bools  # equal to the value after all lanes of the instruction
 
 
 def only(found: list[Unordered], where: Bools) -> list[Unordered]:
-    """Returns the unordered accesses restricted to the cells where ``where`` is True."""
+    """Returns the unordered accesses of ``found`` to cells where ``where`` [access, cell] is True."""
     kept = [Unordered(one.kind, one.is_bad & where, one.cells, one.earlier) for one in found]
     return [one for one in kept if one.is_bad.any()]
 
@@ -46,7 +49,11 @@ def report(
     example: Callable[[int, int, str], str],  # (access, cell, earlier) -> text of the example
     silent: SilentStores | None = None,
 ) -> None:
-    """Logs unordered accesses as hazards; a silent store, whose order has no effect, as a benign hazard."""
+    """Logs unordered accesses of ``instruction`` as hazards, and silent stores among them as benign hazards.
+
+    A silent store writes the value that the memory has, so that its order has no effect. ``example``
+    describes (access, cell, kind of the earlier access), for the first hazard.
+    """
     for one in found:
         harmless = np.zeros_like(one.is_bad)
         if silent is not None and one.kind in RACES:

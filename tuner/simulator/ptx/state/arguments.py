@@ -23,7 +23,7 @@ TENSOR_MAP_BYTES = 128  # CUtensorMap
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """A pointer into an array; the kernel may access the whole array through it."""
+    """A kernel argument that points into an array; the kernel may access the whole array."""
 
     name: str  # of the array, for messages
     array: Array
@@ -35,7 +35,7 @@ Argument: TypeAlias = Array | Pointer | TensorMap | int | float | np.generic | b
 
 @dataclass
 class Placement:
-    """The global memory of a launch, its tensor maps, and the bytes of its parameters."""
+    """The placed arguments of a launch: global memory, tensor maps, and the bytes of the parameters."""
 
     global_: GlobalMemory
     cell_bytes: int
@@ -46,9 +46,9 @@ class Placement:
     )  # host address -> (global address, buffer)
 
     def buffer(self, name: str, array: Array) -> tuple[int, GlobalBuffer]:
-        """Returns the global address and the buffer of an array; adds the array on its first use.
+        """Returns (global address, buffer) of an array; adds the array to global memory on its first use.
 
-        Raises UsageError for an array that is not C-contiguous.
+        ``name`` is the array's, for messages. Raises UsageError for an array that is not C-contiguous.
         """
         if not array.flags.c_contiguous:
             raise UsageError(f"argument {name}: the array is not C-contiguous")
@@ -59,14 +59,17 @@ class Placement:
         return self._buffers[key]
 
     def touched(self) -> tuple[Touched, ...]:
-        """Returns per array the byte ranges that were read and written so far."""
+        """Returns, for each array, the byte ranges that were written, and those read before a write."""
         return tuple(
             Touched.of(key, buffer.bytes.size, buffer.races) for key, (_, buffer) in self._buffers.items()
         )
 
 
 def place_arguments(layout: Layout, arguments: tuple[Argument, ...], global_: GlobalMemory) -> Placement:
-    """Places the arguments of a launch. Raises UsageError for an argument that does not fit its parameter."""
+    """Places a launch's arguments: arrays in ``global_``, their addresses and other values in parameters.
+
+    Raises UsageError for an argument that does not fit its parameter.
+    """
     content = np.zeros(layout.parameter_bytes, np.uint8)
     placement = Placement(global_, layout.cell_bytes, content)
     for parameter, argument in zip(layout.kernel.parameters, arguments, strict=True):
@@ -108,7 +111,7 @@ def _tensor_map(placement: Placement, parameter: Parameter, tensor: TensorMap, s
 
 
 def first_content(module: PtxModule) -> ModuleVariables:
-    """Returns the initial bytes of a module's global and constant variables, by name."""
+    """Returns new arrays with the initial bytes of a module's global and constant variables, by name."""
     found = {}
     for variable in module.variables:
         if variable.space in ("global", "const"):
@@ -118,9 +121,10 @@ def first_content(module: PtxModule) -> ModuleVariables:
 
 
 def place_variables(module: PtxModule, content: ModuleVariables, global_: GlobalMemory) -> dict[str, int]:
-    """Places a module's global and constant variables in global memory; returns their addresses by name.
+    """Adds a module's global and constant variables to ``global_``; returns their addresses by name.
 
-    The arrays of ``content`` are read and written in place.
+    ``content`` holds their bytes by name, as ``first_content`` returns them; kernels read and write these
+    arrays in place.
     """
     spaces = {variable.name: variable.space for variable in module.variables}
     return {
@@ -130,7 +134,10 @@ def place_variables(module: PtxModule, content: ModuleVariables, global_: Global
 
 
 def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tuple[Argument, ...]) -> None:
-    """Raises UsageError for a grid, a block or a number of arguments that the kernel does not allow."""
+    """Raises UsageError for a grid, a block or a number of arguments that ``kernel`` does not allow.
+
+    ``grid`` holds blocks, and ``block`` threads, along x, y and z.
+    """
     check_sizes(kernel, grid, block)
     if len(arguments) != len(kernel.parameters):
         count = len(kernel.parameters)
@@ -138,7 +145,11 @@ def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tupl
 
 
 def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
-    """Raises UsageError for a grid or a block that the kernel does not allow."""
+    """Raises UsageError for a grid or a block that ``kernel`` or the hardware does not allow.
+
+    ``grid`` holds blocks, and ``block`` threads, along x, y and z. Limits are those of .maxntid, .reqntid and
+    .reqnctapercluster.
+    """
     if min(*grid, *block) < 1:
         found = f"grid {tuple(grid)} and block {tuple(block)}"
         raise UsageError(f"kernel {kernel.name}: found {found}, allowed sizes from 1")
@@ -157,15 +168,16 @@ def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
 
 
 def cluster_of(kernel: PtxKernel) -> Index3:
-    """Returns the numbers of blocks of a kernel's clusters along x, y and z; 1 where not declared."""
+    """Returns the blocks of a kernel's clusters along x, y and z; (1, 1, 1) where none are declared."""
     x, y, z = (*(kernel.cluster or ()), 1, 1, 1)[:3]
     return x, y, z
 
 
 def block_numbers(grid: Index3, blocks: tuple[Index3, ...] | None, cluster: Index3) -> tuple[int, ...]:
-    """Returns the linear numbers of ``blocks`` and of all blocks in their clusters, cluster by cluster.
+    """Returns the linear numbers of ``blocks`` and of the other blocks in their clusters, by cluster.
 
-    ``blocks`` None: all blocks of the grid. Raises UsageError for a block outside of the grid.
+    ``blocks`` are indices (x, y, z), None: all blocks of the grid; ``cluster`` holds the blocks of a cluster
+    along x, y and z. Raises UsageError for a block outside of the grid.
     """
     if blocks is None and cluster == (1, 1, 1):
         return tuple(range(math.prod(grid)))

@@ -11,7 +11,7 @@ from tuner.simulator.ptx.races.access_watch import Watch
 
 @dataclass
 class ClusterBarriers:
-    """Arrivals and waits per lane, and the joined vector clocks of the threads that arrived in each phase."""
+    """The hardware barriers of resident clusters, with the arrivals and waits of each lane."""
 
     watch: Watch
     _arrivals: Indices = field(init=False)  # per lane: number of its arrivals
@@ -22,9 +22,10 @@ class ClusterBarriers:
         self._arrivals, self._waits = (np.zeros(self.watch.geometry.lanes, np.int64) for _ in range(2))
 
     def arrive(self, lanes: Indices, *, releases: bool) -> None:
-        """Counts the arrival of lanes. Raises Fault for a second arrival without a wait in between.
+        """Counts an arrival of each of ``lanes``: barrier.cluster.arrive.
 
-        With ``releases``, the lanes' accesses so far are ordered before the waits of the phase.
+        With ``releases``, the lanes' accesses so far are ordered before the waits of the phase. Raises Fault
+        for a second arrival without a wait in between.
         """
         geometry, clocks = self.watch.geometry, self.watch.clocks
         is_twice = self._arrivals[lanes] > self._waits[lanes]
@@ -42,16 +43,17 @@ class ClusterBarriers:
         self._arrivals[lanes] += 1
 
     def begin_wait(self, lanes: Indices) -> None:
-        """Raises Fault where a lane waits without an arrival."""
+        """Raises Fault where one of ``lanes`` has not arrived since its last wait; changes nothing."""
         is_early = self._arrivals[lanes] == self._waits[lanes]
         if is_early.any():
             who = self.watch.geometry.who(int(lanes[is_early.argmax()]))
             raise Fault(Defect.BARRIER, f"{who}: found a wait, allowed one after each arrival")
 
     def released(self, waiting: Bools, ended: Bools) -> Indices:
-        """Returns the waiting lanes whose phase is complete, and counts their waits.
+        """Returns the waiting lanes whose phase is complete, and orders them after the phase's arrivals.
 
-        A phase is complete when all threads of the cluster that have not ended have arrived.
+        Counts their waits. ``waiting`` and ``ended`` are masks of all lanes. A phase is complete when all
+        threads of the cluster that have not ended have arrived.
         """
         geometry, found = self.watch.geometry, []
         for cluster in np.unique(geometry.cluster_index[waiting]).tolist():

@@ -29,7 +29,7 @@ ASYNCHRONOUS = ("mbarrier.", "cp.async.bulk.", "wgmma.")
 
 @dataclass
 class LaunchState:
-    """The memory and the logs that all thread blocks of a launch share."""
+    """The state that all thread blocks of a launch share: arguments in memory, and logs."""
 
     layout: Layout
     placement: Placement
@@ -40,7 +40,7 @@ class LaunchState:
     sample: AccessSample | None = None  # records accesses; None: not recorded
 
     def resident_blocks(self, geometry: Geometry, rng: np.random.Generator | None) -> ResidentBlocks:
-        """Returns the thread blocks of ``geometry``, resident on the device, before their first instruction.
+        """Returns the state of the thread blocks of ``geometry`` before their first instruction.
 
         They share this launch's memory and logs. ``rng`` delays bulk loads at random, to find missing waits;
         None: no delays. Columns of a vector clock: threads of the cluster; then, if the kernel has
@@ -72,12 +72,12 @@ class LaunchState:
 
 
 def uses_async(kernel: PtxKernel) -> bool:
-    """Returns whether a kernel uses mbarriers, bulk copies or wgmma."""
+    """Returns whether a kernel contains mbarriers, bulk copies or wgmma; cp.async does not count."""
     return any(isinstance(item, Instruction) and item.opcode.startswith(ASYNCHRONOUS) for item in kernel.body)
 
 
 def random_unit_lanes(kernel: PtxKernel) -> int:
-    """Returns the lanes that a random schedule runs together: a warpgroup with wgmma, else a warp."""
+    """Returns how many lanes a random schedule runs together: 128 (warpgroup) with wgmma, else 32 (warp)."""
     has_wgmma = any(
         isinstance(item, Instruction) and item.opcode.startswith("wgmma.") for item in kernel.body
     )

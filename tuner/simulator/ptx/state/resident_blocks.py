@@ -23,7 +23,7 @@ UNWRITTEN = 0xFFFF_FFFF_FFFF_FFFF
 
 @dataclass
 class ResidentBlocks:
-    """Registers, memories and active mask of resident thread blocks."""
+    """The state of thread blocks that are simulated together: registers, memories and the active lanes."""
 
     geometry: Geometry
     watch: Watch
@@ -48,21 +48,24 @@ class ResidentBlocks:
         self.set_mask(np.ones(self.geometry.lanes, bool))
 
     def set_mask(self, mask: Bools) -> None:
-        """Sets the active mask: the lanes that execute."""
+        """Sets the active mask, a bool per lane: the lanes in which the following instructions execute."""
         self.mask = mask
         self.is_full = bool(mask.all())
 
     def active(self) -> Indices:
-        """Returns the indices of the active lanes."""
+        """Returns the indices of the active lanes, in ascending order."""
         return np.flatnonzero(self.mask)
 
     def read(self, name: str) -> Array:
-        """Returns the bits of a register in all lanes."""
+        """Returns the bits of register ``name`` in all lanes, active or not: unsigned integers, or bool.
+
+        A register that was never written holds all ones, a predicate False.
+        """
         found = self.registers.get(name)
         return self._unwritten(name) if found is None else found
 
     def write(self, name: str, bits: Array) -> None:
-        """Writes a register in the active lanes."""
+        """Writes ``bits``, one value per lane or one for all, to register ``name`` in the active lanes."""
         if name == "_":
             return
         self.written_at[name] = self.time
@@ -72,36 +75,46 @@ class ResidentBlocks:
             self.registers[name] = np.where(self.mask, bits, self.read(name))
 
     def scatter(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register in some lanes, active or not."""
+        """Writes ``bits``, one value for each of ``lanes``, to register ``name``; active or not."""
         if name == "_":
             return
         self.written_at[name] = self.time
         self.put(name, lanes, bits)
 
     def put(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes a register in some lanes for an asynchronous operation; leaves ``written_at`` unchanged."""
+        """Writes a register in ``lanes``, active or not, for an asynchronous operation.
+
+        Unlike ``scatter``, leaves ``written_at`` unchanged, so that it does not count as a write by the
+        kernel.
+        """
         found = np.array(self.read(name))
         found[lanes] = bits
         self.registers[name] = found
 
     def report_unfinished(self) -> None:
-        """Reports asynchronous operations that no thread waited for."""
+        """Ends asynchronous operations when all threads have ended; reports those that no thread waited for.
+
+        Bulk stores of which only the read was waited for are written.
+        """
         self.copies.report_unfinished()
         self.bulk.end()
         self.spaces.shared.cluster.report_ended()
         self.warpgroups.report_unfinished(self.watch)
 
     def full(self, values: Array) -> Array:
-        """Broadcasts values to one value per lane."""
+        """Returns ``values``, one per lane or one for all lanes, as a read-only array of one per lane."""
         return np.broadcast_to(values, self.mask.shape)
 
     def chosen(self, values: Array) -> Array:
-        """Returns the values of the active lanes."""
+        """Returns ``values`` of the active lanes; ``values`` has one value per lane, or one for all lanes."""
         full = self.full(values)
         return full if self.is_full else full[self.mask]
 
     def whole_warps(self) -> Indices:
-        """Returns the indices of the active warps. Raises Fault for a partially active warp."""
+        """Returns the indices of the warps whose lanes are active.
+
+        Raises Fault for a partially active warp.
+        """
         lanes = self.mask.reshape(-1, WARP_LANES)
         some = lanes.any(axis=1)
         is_split = some & ~lanes.all(axis=1)
@@ -113,7 +126,7 @@ class ResidentBlocks:
         return np.flatnonzero(some)
 
     def lanes_of_warps(self, warps: Indices) -> Indices:
-        """Returns the indices of all lanes of warps."""
+        """Returns the indices of all lanes of the warps with the indices ``warps``."""
         return (warps[:, None] * WARP_LANES + np.arange(WARP_LANES)).ravel()
 
     def _unwritten(self, name: str) -> Array:

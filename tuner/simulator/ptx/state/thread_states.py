@@ -16,7 +16,7 @@ BARRIERS_LIMIT = 16  # named barriers per block
 
 @dataclass
 class Arrival:
-    """Threads that arrived at a named barrier without waiting (bar.arrive)."""
+    """Arrivals of threads of a block at a named barrier without waiting (bar.arrive): count and clocks."""
 
     threads: int
     clocks: Array  # join of their vector clocks
@@ -24,7 +24,7 @@ class Arrival:
 
 @dataclass
 class Reduction:
-    """A reduction (bar.red) over the predicates of the threads at a named barrier."""
+    """A reduction (bar.red) in progress, over the predicates of the threads at a named barrier."""
 
     operation: str  # "and", "or", "popc"
     target: str  # register
@@ -33,7 +33,10 @@ class Reduction:
 
 @dataclass
 class Threads:
-    """The scheduling states of resident blocks, one entry per lane. PTX ISA, "bar, barrier"."""
+    """The scheduling states of the threads of resident blocks: running, waiting at a barrier, or ended.
+
+    Arrays have an entry per lane. PTX ISA, "bar, barrier".
+    """
 
     resident: ResidentBlocks
     basic_block: Indices = field(init=False)  # the thread's next basic block
@@ -50,24 +53,34 @@ class Threads:
         self.status = np.where(self.resident.exited, ENDED, RUNS)
 
     def exit(self, lanes: Bools) -> None:
-        """Marks the lanes' threads as ended."""
+        """Marks the threads of ``lanes`` as ended."""
         self.status[lanes] = ENDED
         self.resident.exited = self.resident.exited | lanes
 
     def wait(self, lanes: Bools, barriers: Array, expected: Array) -> None:
-        """Makes threads wait at a named barrier: bar.sync."""
+        """Makes the threads of ``lanes`` wait at named barriers: bar.sync.
+
+        ``barriers`` holds each lane's barrier, ``expected`` the threads that complete it; 0: all threads of
+        the block. Raises Fault for a barrier above 15, or a number of threads that is no multiple of 32.
+        """
         _check_barriers(barriers, expected)
         self.status[lanes] = AT_BARRIER
         self.barrier[lanes] = barriers
         self.expected[lanes] = expected
 
     def wait_for_cluster(self, lanes: Bools) -> None:
-        """Makes threads wait at the barrier of their cluster: barrier.cluster.wait."""
+        """Makes the threads of ``lanes`` wait at the barrier of their cluster: barrier.cluster.wait.
+
+        Raises Fault for a thread that has not arrived since its last wait.
+        """
         self.resident.cluster_barriers.begin_wait(np.flatnonzero(lanes))
         self.status[lanes] = AT_CLUSTER_BARRIER
 
     def require_whole_warps(self, lanes: Bools) -> None:
-        """Raises Fault where only a part of a warp executes an .aligned barrier."""
+        """Raises Fault where ``lanes`` has some but not all threads of a warp; ended threads do not count.
+
+        An .aligned barrier requires this.
+        """
         here = lanes.reshape(-1, WARP_LANES)
         rest = ~here & ~self.resident.exited.reshape(-1, WARP_LANES)
         is_split = here.any(axis=1) & rest.any(axis=1)
@@ -80,7 +93,11 @@ class Threads:
             )
 
     def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
-        """Adds the lanes' predicates to the reduction at a named barrier: bar.red."""
+        """Adds the predicates ``values`` of ``lanes`` to the reduction at a named barrier (bar.red).
+
+        Does not make the threads wait. ``operation`` is "and", "or" or "popc"; ``target`` is the register for
+        the result. Raises Fault where other threads give another operation or register.
+        """
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)
             found = self._reductions.setdefault(key, Reduction(operation, target, np.zeros(len(lanes), bool)))
@@ -89,7 +106,11 @@ class Threads:
             found.values = np.where(lanes, values, found.values)
 
     def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
-        """Counts threads at a named barrier without making them wait: bar.arrive."""
+        """Counts the threads of ``lanes`` at a named barrier without making them wait: bar.arrive.
+
+        ``barriers`` and ``expected`` are as for ``wait``, but the first lane's barrier counts for all lanes.
+        Raises Fault as ``wait`` does.
+        """
         _check_barriers(barriers, expected)
         indices = np.flatnonzero(lanes)
         clocks = self.resident.watch.clocks
@@ -103,7 +124,11 @@ class Threads:
         clocks.tick(indices)
 
     def release(self) -> None:
-        """Releases the threads that wait at complete barriers."""
+        """Lets the threads run again that wait at complete barriers of blocks (named) and of clusters.
+
+        Orders their memory accesses, and writes the results of bar.red. Raises Fault where more threads are
+        at a barrier than it expects.
+        """
         at_cluster = self.status == AT_CLUSTER_BARRIER
         if at_cluster.any():
             ended = self.status == ENDED
@@ -141,11 +166,11 @@ class Threads:
         self.resident.scatter(found.target, lanes, np.full(len(lanes), result, dtype))
 
     def wake(self) -> None:
-        """Makes the threads that wait at mbarriers test their mbarriers again."""
+        """Lets the threads that wait at mbarriers run again, so that they test their mbarriers again."""
         self.status[self.status == AT_MEMORY_BARRIER] = RUNS
 
     def stuck(self) -> str:
-        """Returns a description of where the threads of a deadlock wait."""
+        """Returns a message on a deadlock: how many threads wait, and where some of them do."""
         lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
         words = []
         for lane in lanes[:: max(len(lanes) // 4, 1)]:
