@@ -76,7 +76,7 @@ class Geometry:
         return self.cluster_lanes // WARP_LANES
 
     def first_of_cluster(self, block_index: Indices) -> Indices:
-        """Returns, for each index into ``blocks``, the index of the first block of the same cluster."""
+        """Returns, for each index of a simulated block, the index of the first block of its cluster."""
         return block_index // self.cluster_blocks * self.cluster_blocks
 
     def lanes_of_cluster(self, number: int) -> slice:
@@ -84,7 +84,7 @@ class Geometry:
         return slice(number * self.cluster_lanes, (number + 1) * self.cluster_lanes)
 
     def lanes_of(self, block_index: int) -> slice:
-        """Returns the lane indices, as a slice, of the thread block at an index into ``blocks``."""
+        """Returns the lane indices, as a slice, of the simulated thread block with this index."""
         return slice(block_index * self.block_lanes, (block_index + 1) * self.block_lanes)
 
     def who(self, lane: int) -> str:

@@ -11,7 +11,7 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def load(operands: Operands) -> Step:
-    """Decodes PTX ``ld``: returns the step that loads memory into registers of the active lanes.
+    """Decodes PTX ``ld``: returns a function that loads memory into registers of the active lanes.
 
     All state spaces are simulated, parameters and constants included. Raises UnsupportedInstruction for
     modifiers or operands that are not simulated.
@@ -42,9 +42,9 @@ def load(operands: Operands) -> Step:
 
 
 def store(operands: Operands) -> Step:
-    """Decodes PTX ``st``: returns the step that stores registers of the active lanes to memory.
+    """Decodes PTX ``st``: returns a function that stores registers of the active lanes to memory.
 
-    The step raises Fault for a store to a parameter or a constant. Raises UnsupportedInstruction for
+    The function raises Fault for a store to a parameter or a constant. Raises UnsupportedInstruction for
     modifiers or operands that are not simulated.
     """
     modifiers = operands.modifiers
@@ -71,10 +71,10 @@ def _check_count(operands: Operands, found: int, count: int) -> None:
 
 
 def nothing(operands: Operands) -> Step:
-    """Decodes prefetch, prefetchu, membar, fence, nanosleep, griddepcontrol: returns a step without effect.
+    """Decodes prefetch, prefetchu, membar, fence, nanosleep, griddepcontrol: returns an empty function.
 
     The simulated memory is coherent, and race detection ignores these fences. The exception is
-    ``fence.proxy.async``, whose step has an effect: see ``proxy_fence``.
+    ``fence.proxy.async``, which has an effect: see ``proxy_fence``.
     """
     if operands.instruction.opcode.startswith("fence.proxy.async"):
         operands.modifiers.need(("proxy",), "it")

@@ -24,7 +24,7 @@ FLOATS: dict[str, Typed] = {
 
 
 def arithmetic(operands: Operands) -> Step:
-    """Decodes PTX add, sub, mul, mad, div, rem, min, max, abs and neg: returns the step that computes them.
+    """Decodes PTX add, sub, mul, mad, div, rem, min, max, abs and neg: returns a function that computes them.
 
     The last modifier, such as ``s32`` or ``f16x2``, selects integer or floating-point arithmetic. Raises
     UnsupportedInstruction for a type or a modifier that is not simulated, such as rem of floats.

@@ -26,7 +26,7 @@ ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 
 
 def update(operands: Operands) -> Step:
-    """Decodes PTX ``atom`` and ``red``: returns the step that updates shared or global memory atomically.
+    """Decodes PTX ``atom`` and ``red``: returns a function that updates shared or global memory atomically.
 
     The active lanes update memory in lane order. ``atom`` also writes the old values to registers. Raises
     UnsupportedInstruction for a form that is not simulated.

@@ -18,12 +18,12 @@ LOGIC_TYPES = ("pred", "b16", "b32", "b64")
 
 
 def logic(operands: Operands) -> Step:
-    """Decodes PTX and, or and xor, of predicates or bits: returns the step that computes the result."""
+    """Decodes PTX and, or and xor, of predicates or bits: returns a function that computes the result."""
     return binary(operands, operands.modifiers.type(*LOGIC_TYPES), LOGIC[operands.instruction.parts[0]])
 
 
 def negation(operands: Operands) -> Step:
-    """Decodes PTX ``not`` (complements all bits) and ``cnot`` (1 where a is 0, else 0): returns the step."""
+    """Decodes PTX not and cnot: returns a function that inverts all bits, or gives 1 where a is 0, else 0."""
     type_ = operands.modifiers.type(*LOGIC_TYPES)
     if operands.instruction.parts[0] == "cnot":
         return unary(operands, type_, lambda a: (a == 0).astype(type_.dtype))
@@ -31,7 +31,7 @@ def negation(operands: Operands) -> Step:
 
 
 def lop3(operands: Operands) -> Step:
-    """Decodes PTX lop3.b32: returns the step that applies a Boolean function of three inputs to every bit.
+    """Decodes PTX lop3.b32: returns a function that applies a Boolean function of three inputs to every bit.
 
     The operand immLut, a constant, is the function's truth table of 8 bits. PTX ISA, "lop3".
     """
@@ -52,7 +52,7 @@ def lop3(operands: Operands) -> Step:
 
 
 def shift(operands: Operands) -> Step:
-    """Decodes PTX ``shl`` and ``shr``: returns the step that shifts a register left or right.
+    """Decodes PTX ``shl`` and ``shr``: returns a function that shifts a register left or right.
 
     A shift by the width of the type or more gives 0, or the sign for ``shr`` of a signed type.
     """
@@ -88,7 +88,7 @@ def shift_right(a: Array, amount: Array, type_: PtxType) -> Array:
 
 
 def funnel_shift(operands: Operands) -> Step:
-    """Decodes PTX ``shf``: returns the step that shifts the 64 bits of two registers and keeps 32 of them.
+    """Decodes PTX ``shf``: returns a function that shifts the 64 bits of two registers and keeps 32 of them.
 
     ``.l`` shifts left and keeps the upper half, ``.r`` shifts right and keeps the lower half. The amount is
     taken modulo 32 with ``.wrap``, and limited to 32 with ``.clamp``.
@@ -107,7 +107,7 @@ def funnel_shift(operands: Operands) -> Step:
 
 
 def extract(operands: Operands) -> Step:
-    """Decodes PTX ``bfe``: returns the step that moves a bit field of a register to the lowest bits.
+    """Decodes PTX ``bfe``: returns a function that moves a bit field of a register to the lowest bits.
 
     Operands are the register, the field's first bit and its length. Signed types sign-extend the field.
     """
@@ -130,7 +130,7 @@ def extract(operands: Operands) -> Step:
 
 
 def insert(operands: Operands) -> Step:
-    """Decodes PTX ``bfi``: returns the step that replaces a bit field of operand b by low bits of a.
+    """Decodes PTX ``bfi``: returns a function that replaces a bit field of operand b by low bits of a.
 
     The third and fourth source operands are the field's first bit and its length.
     """
@@ -158,7 +158,7 @@ def _low_bits(count: Array, type_: PtxType) -> Array:
 
 
 def permute(operands: Operands) -> Step:
-    """Decodes PTX ``prmt.b32``: returns the step that builds 4 bytes from the 8 bytes of two registers.
+    """Decodes PTX ``prmt.b32``: returns a function that builds 4 bytes from the 8 bytes of two registers.
 
     Each selector digit of 4 bits names a source byte; with its highest bit set, the byte's sign fills the
     result's byte. Modes such as ``.f4e`` are not simulated.

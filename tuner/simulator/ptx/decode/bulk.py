@@ -21,7 +21,7 @@ DIMENSIONS = {"1d": 1, "2d": 2, "3d": 3, "4d": 4, "5d": 5}
 def bulk(operands: Operands) -> Step:
     """Decodes PTX cp.async.bulk (TMA copies of global and shared memory), its commit_group and wait_group.
 
-    Returns the step that begins the copies, commits or waits. Copies of bytes and of tensor boxes in tiled
+    Returns a function that begins the copies, commits or waits. Copies of bytes and of tensor boxes in tiled
     mode are simulated; reductions, prefetches and im2col are not.
     """
     modifiers = operands.modifiers
@@ -178,7 +178,7 @@ def _require_aligned(address: int, align: int) -> None:
 
 
 def proxy_fence(operands: Operands) -> Step:
-    """Decodes ``fence.proxy.async``: returns a step that makes writes visible to the async proxy.
+    """Decodes ``fence.proxy.async``: returns a function that makes writes visible to the async proxy.
 
     The writes are those of the active lanes so far; the async proxy performs the accesses of bulk copies and
     wgmma.

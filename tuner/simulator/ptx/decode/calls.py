@@ -21,7 +21,7 @@ LENGTH_LIMIT = 1 << 16  # bytes of a string: a longer string is treated as unter
 
 
 def call(operands: Operands) -> Step:
-    """Decodes PTX ``call`` of vprintf: returns the step that formats each active lane's text, in lane order.
+    """Decodes PTX ``call`` of vprintf: returns a function that prints each active lane's text, in order.
 
     The text is appended to the output of the launch, ``ResidentBlocks.printed``; the result register becomes
     0. A call of another function raises UnsupportedInstruction.

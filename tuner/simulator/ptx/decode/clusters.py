@@ -12,9 +12,9 @@ from tuner.simulator.ptx.state.thread_states import Threads
 
 
 def arrive(operands: Operands) -> Step:
-    """Decodes PTX ``barrier.cluster.arrive``: returns the step that counts the active lanes' arrivals.
+    """Decodes PTX ``barrier.cluster.arrive``: returns a function that counts the active lanes' arrivals.
 
-    The step raises Fault for a second arrival without a wait in between, and, with ``.aligned``, for a
+    The function raises Fault for a second arrival without a wait in between, and, with ``.aligned``, for a
     partial warp.
     """
     modifiers = operands.modifiers
@@ -33,9 +33,9 @@ def arrive(operands: Operands) -> Step:
 
 
 def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes PTX ``barrier.cluster.wait``: returns the terminator that makes lanes wait for their cluster.
+    """Decodes PTX ``barrier.cluster.wait``: returns a function that makes lanes wait for their cluster.
 
-    The terminator is called with (states of the threads, mask of the lanes, number of the basic block that
+    The function is called with (states of the threads, mask of the lanes, number of the basic block that
     follows). ``_labels`` is unused: all decoders of terminators have the same parameters.
     """
     modifiers = operands.modifiers
@@ -55,7 +55,7 @@ def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bool
 
 
 def map_address(operands: Operands) -> Step:
-    """Decodes PTX ``mapa``: returns the step that maps a shared address to another block of the cluster.
+    """Decodes PTX ``mapa``: returns a function that maps a shared address to another block of the cluster.
 
     The result addresses the same offset in the shared memory of the block with the given rank.
     """
@@ -73,7 +73,7 @@ def map_address(operands: Operands) -> Step:
 
 
 def rank_of(operands: Operands) -> Step:
-    """Decodes PTX ``getctarank``: returns the step that computes which block a shared address belongs to.
+    """Decodes PTX ``getctarank``: returns a function that computes which block a shared address belongs to.
 
     The result is the block's rank in its cluster; an address without a rank gives the rank of the lane's
     block.

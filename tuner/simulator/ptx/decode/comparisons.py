@@ -53,7 +53,7 @@ def _or_unordered(function: Comparison) -> Comparison:
 
 
 def set_predicate(operands: Operands) -> Step:
-    """Decodes PTX ``setp``: returns the step that compares two operands and writes a predicate.
+    """Decodes PTX ``setp``: returns a function that compares two operands and writes a predicate.
 
     With .and, .or or .xor the result is combined with a third operand. A second destination gets the negated
     comparison, combined likewise; for packed types such as f16x2, the comparison of the upper elements.
@@ -106,7 +106,7 @@ def _combination(operands: Operands) -> tuple[Comparison, Reader]:
 
 
 def set_value(operands: Operands) -> Step:
-    """Decodes PTX ``set``: returns the step that compares two operands and writes a number.
+    """Decodes PTX ``set``: returns a function that compares two operands and writes a number.
 
     The number is all ones (u32, s32) or 1.0 (f32) where the comparison holds, else 0. With .and, .or or .xor
     the comparison is combined with a third operand.
@@ -126,7 +126,7 @@ def set_value(operands: Operands) -> Step:
 
 
 def select(operands: Operands) -> Step:
-    """Decodes PTX ``selp``: returns the step that writes operand a where the predicate c is True, else b."""
+    """Decodes PTX selp: returns a function that writes operand a where the predicate c is True, else b."""
     type_ = operands.modifiers.type()
     operands.need(4)
     a, b = operands.source(1, type_), operands.source(2, type_)
@@ -135,7 +135,7 @@ def select(operands: Operands) -> Step:
 
 
 def select_by_sign(operands: Operands) -> Step:
-    """Decodes PTX ``slct``: returns the step that writes operand a where c >= 0, else b, also for NaN."""
+    """Decodes PTX ``slct``: returns a function that writes operand a where c >= 0, else b, also for NaN."""
     condition, type_ = operands.modifiers.type("s32", "f32"), operands.modifiers.type()
     operands.modifiers.take("ftz")
     operands.need(4)
@@ -145,7 +145,7 @@ def select_by_sign(operands: Operands) -> Step:
 
 
 def test_property(operands: Operands) -> Step:
-    """Decodes PTX ``testp``: returns the step that tests a property of floats; it is not a unit test.
+    """Decodes PTX ``testp``: returns a function that tests a property of floats; it is not a unit test.
 
     The properties are finite, infinite, number, notanumber, normal and subnormal. Zero counts as neither
     normal nor subnormal, unlike in the PTX ISA, where zero is normal.

@@ -18,7 +18,7 @@ Guarded: TypeAlias = tuple[Reader | None, bool]  # (predicate, whether the predi
 
 
 def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``bra``: returns the terminator that moves the lanes to the basic block of a label.
+    """Decodes PTX ``bra``: returns a function that moves the lanes to the basic block of a label.
 
     ``labels`` maps the kernel's labels to the numbers of their basic blocks.
     """
@@ -35,7 +35,7 @@ def branch(operands: Operands, labels: dict[str, int]) -> Terminator:
 
 
 def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``ret`` and ``exit``: returns the terminator that ends the lanes' threads."""
+    """Decodes PTX ``ret`` and ``exit``: returns a function that ends the lanes' threads."""
     operands.modifiers.take("uni")
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
@@ -45,7 +45,7 @@ def end(operands: Operands, _labels: dict[str, int]) -> Terminator:
 
 
 def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
-    """Decodes PTX ``trap``: returns the terminator, which raises Fault (``Defect.TRAP``) when executed."""
+    """Decodes PTX ``trap``: returns a function that raises Fault (``Defect.TRAP``) when it is called."""
 
     def terminator(threads: Threads, lanes: Bools, _following: int) -> None:
         who = threads.resident.geometry.who(int(np.flatnonzero(lanes)[0]))
@@ -57,7 +57,7 @@ def trap(_operands: Operands, _labels: dict[str, int]) -> Terminator:
 def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
     """Decodes PTX ``bar`` and ``barrier`` with sync, arrive or red, and ``barrier.cluster.wait``.
 
-    Returns the terminator that makes the lanes wait (sync, red, wait) or only counts their arrival (arrive).
+    Returns a function that makes the lanes wait (sync, red, wait) or only counts their arrival (arrive).
     ``labels`` is unused. Raises UnsupportedInstruction for other forms.
     """
     modifiers = operands.modifiers

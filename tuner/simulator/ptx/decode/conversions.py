@@ -16,7 +16,7 @@ Function = Callable[[Array], Array]
 
 
 def convert(operands: Operands) -> Step:
-    """Decodes PTX ``cvt``: returns the step that converts numbers between types, or packs two f32.
+    """Decodes PTX ``cvt``: returns a function that converts numbers between types, or packs two f32.
 
     Raises UnsupportedInstruction for types or roundings that are not simulated, such as packed fp8.
     """
@@ -152,9 +152,9 @@ def _convert_pair(operands: Operands) -> Step:
 
 
 def convert_address(operands: Operands) -> Step:
-    """Decodes PTX ``cvta``: returns the step that converts addresses of a state space to generic addresses.
+    """Decodes PTX ``cvta``: returns a function that converts addresses of a state space to generic addresses.
 
-    ``cvta.to`` converts in the other direction. The step does not check that an address lies in the state
+    ``cvta.to`` converts in the other direction. The function does not check that an address lies in the state
     space.
     """
     modifiers = operands.modifiers
@@ -170,7 +170,7 @@ def convert_address(operands: Operands) -> Step:
 
 
 def is_in_space(operands: Operands) -> Step:
-    """Decodes PTX ``isspacep``: returns the step that tests whether generic addresses lie in a state space.
+    """Decodes PTX ``isspacep``: returns a function that tests whether generic addresses lie in a state space.
 
     Constant memory is simulated as a part of global memory, so that const gives the same answer as global.
     """

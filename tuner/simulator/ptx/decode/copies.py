@@ -14,7 +14,7 @@ SIZES_BYTES = (4, 8, 16)
 def copy(operands: Operands) -> Step:
     """Decodes PTX ``cp.async`` from global to shared memory, its commit_group, wait_group and wait_all.
 
-    Returns the step that begins the copies, commits or waits. Also decodes ``cp.async.bulk``, by ``bulk``.
+    Returns a function that begins the copies, commits or waits. Also decodes ``cp.async.bulk``, by ``bulk``.
     Raises UnsupportedInstruction for other forms, such as ``cp.async.mbarrier``.
     """
     modifiers = operands.modifiers

@@ -30,9 +30,9 @@ SMALLEST_NORMAL = {"f32": 2.0**-126, "f16": 2.0**-14, "f16x2": 2.0**-14}
 
 
 def float_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX add, sub and mul of floats of ``type_``: returns the step, which rounds to nearest.
+    """Decodes PTX add, sub and mul of floats of ``type_``: returns a function that computes and rounds.
 
-    Raises UnsupportedInstruction for the roundings .rz, .rm and .rp.
+    Results are rounded to nearest. Raises UnsupportedInstruction for the roundings .rz, .rm and .rp.
     """
     name = operands.instruction.parts[0]
     function = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[name]
@@ -41,7 +41,7 @@ def float_binary(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``div`` of floats: returns the step that divides and rounds once, to nearest.
+    """Decodes PTX ``div`` of floats: returns a function that divides and rounds once, to nearest.
 
     A device may differ by 2 ulp for .approx and .full of f32. Raises UnsupportedInstruction for .rz, .rm and
     .rp.
@@ -52,7 +52,7 @@ def float_divide(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_fma(operands: Operands) -> Step:
-    """Decodes PTX fma, and mad of floats, which is the same: returns the step for a * b + c, rounded once.
+    """Decodes PTX fma, and mad of floats, which is the same: returns a function for a * b + c, rounded once.
 
     Raises UnsupportedInstruction for the roundings .rz, .rm and .rp.
     """
@@ -62,7 +62,7 @@ def float_fma(operands: Operands) -> Step:
 
 
 def float_extreme(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX min and max of floats: returns the step that writes the smaller or larger operand.
+    """Decodes PTX min and max of floats: returns a function that writes the smaller or larger operand.
 
     A number wins over NaN unless .NaN is given; -0 is less than +0.
     """
@@ -81,7 +81,7 @@ def float_extreme(operands: Operands, type_: PtxType) -> Step:
 
 
 def float_sign(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``abs`` and ``neg`` of floats: returns the step, which changes only the sign bit.
+    """Decodes PTX ``abs`` and ``neg`` of floats: returns a function that changes only the sign bit.
 
     With .ftz, subnormal operands become zero first.
     """
@@ -98,13 +98,13 @@ def float_sign(operands: Operands, type_: PtxType) -> Step:
 
 
 def copy_sign(operands: Operands) -> Step:
-    """Decodes PTX ``copysign``: returns the step that writes the magnitude of b with the sign of a."""
+    """Decodes PTX ``copysign``: returns a function that writes the magnitude of b with the sign of a."""
     type_ = operands.modifiers.type("f32", "f64")
     return binary(operands, type_, lambda a, b: np.copysign(b, a))
 
 
 def approximate(operands: Operands) -> Step:
-    """Decodes PTX ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh: returns the step that computes the function.
+    """Decodes PTX ex2, lg2, rcp, sqrt, rsqrt, sin, cos and tanh: returns a function that computes them.
 
     The result is computed in float64 and rounded to the type, where a device approximates. rcp and sqrt with
     .rn equal a device's results. For the other instructions a device may deviate: in f32 by 1 ulp for rcp and

@@ -18,7 +18,7 @@ SIMPLE: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def integer_binary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX add, sub, min and max of integers or packed pairs: returns the step that computes them.
+    """Decodes PTX add, sub, min and max of integers or packed pairs: returns a function that computes them.
 
     Sums wrap around, or saturate with .sat; .relu replaces a negative result by 0. Raises
     UnsupportedInstruction for .sat of another type than s32.
@@ -40,7 +40,7 @@ def _saturated(values: Array) -> Array:
 
 
 def integer_unary(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX abs and neg of integers: returns the step.
+    """Decodes PTX abs and neg of integers: returns a function that computes them.
 
     Both leave the most negative number unchanged.
     """
@@ -49,7 +49,7 @@ def integer_unary(operands: Operands, type_: PtxType) -> Step:
 
 
 def multiply(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX mul.lo, mul.hi and mul.wide of integers: returns the step that computes the product.
+    """Decodes PTX mul.lo, mul.hi and mul.wide of integers: returns a function that computes the product.
 
     .lo keeps the lower half of the product, .hi the upper half, .wide the whole product in twice the width.
     """
@@ -65,7 +65,7 @@ def multiply(operands: Operands, type_: PtxType) -> Step:
 
 
 def multiply_add(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: returns the step that computes a * b + c.
+    """Decodes PTX mad.lo, mad.hi and mad.wide of integers: returns a function that computes a * b + c.
 
     .lo keeps the lower half of the product, .hi the upper half, .wide the whole product; then c is added, and
     the sum wraps around.
@@ -115,9 +115,10 @@ def _high_unsigned(a: Array, b: Array) -> Array:
 
 
 def divide(operands: Operands, type_: PtxType) -> Step:
-    """Decodes PTX ``div`` and ``rem`` of integers: returns the step; quotients are truncated towards zero.
+    """Decodes PTX ``div`` and ``rem`` of integers: returns a function that computes them.
 
-    Division by zero raises nothing: div gives all ones, as on devices, and rem gives the dividend.
+    Quotients are truncated towards zero. Division by zero raises nothing: div gives all ones, as on devices,
+    and rem gives the dividend.
     """
     is_rest = operands.instruction.parts[0] == "rem"
     ones = np.array(-1).astype(type_.dtype)
@@ -132,13 +133,13 @@ def divide(operands: Operands, type_: PtxType) -> Step:
 
 
 def sum_of_differences(operands: Operands) -> Step:
-    """Decodes PTX ``sad``: returns the step that computes c + |a - b| per lane."""
+    """Decodes PTX ``sad``: returns a function that computes c + |a - b| per lane."""
     type_ = operands.modifiers.type()
     return ternary(operands, type_, lambda a, b, c: c + np.where(a < b, b - a, a - b))
 
 
 def count_bits(operands: Operands) -> Step:
-    """Decodes PTX popc, clz, brev and bfind: returns the step that counts, reverses or finds bits.
+    """Decodes PTX popc, clz, brev and bfind: returns a function that counts, reverses or finds bits.
 
     popc counts ones, clz counts leading zeros, brev reverses the bits. bfind gives the position of the
     highest bit that differs from the sign, or, with .shiftamt, the left shift that moves this bit to the top;

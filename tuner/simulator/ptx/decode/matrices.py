@@ -30,7 +30,7 @@ COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
 def multiply_matrices(operands: Operands) -> Step:
-    """Decodes PTX ``mma.sync``: returns the step that computes D [16, 8] = A B + C per warp.
+    """Decodes PTX ``mma.sync``: returns a function that computes D [16, 8] = A B + C per warp.
 
     Simulated: fp8, f16, bf16 and tf32 into f32, f16 into f16, 8-bit integers into s32; other types raise
     UnsupportedInstruction.
@@ -105,7 +105,7 @@ def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) 
 
 
 def load_matrices(operands: Operands) -> Step:
-    """Decodes PTX ``ldmatrix``: returns the step that loads 1, 2 or 4 matrices of 8x8 b16 elements per warp.
+    """Decodes PTX ldmatrix: returns a function that loads 1, 2 or 4 matrices of 8x8 b16 elements per warp.
 
     The addresses of the matrices' rows are in lanes 0 to 8 * count - 1 of the warp. Only .m8n8 with .b16 is
     simulated.
@@ -127,7 +127,7 @@ def load_matrices(operands: Operands) -> Step:
 
 
 def store_matrices(operands: Operands) -> Step:
-    """Decodes PTX ``stmatrix``: returns the step that stores 1, 2 or 4 matrices of 8x8 b16 elements per warp.
+    """Decodes PTX stmatrix: returns a function that stores 1, 2 or 4 matrices of 8x8 b16 elements per warp.
 
     The inverse of ldmatrix: the addresses of the matrices' rows are in lanes 0 to 8 * count - 1 of the warp.
     """

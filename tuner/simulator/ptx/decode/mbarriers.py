@@ -16,9 +16,9 @@ ONE, NOTHING = np.ones(1, np.uint32), np.zeros(1, np.uint32)
 
 
 def mbarrier(operands: Operands) -> Step:
-    """Decodes PTX mbarrier.init, inval, arrive and expect_tx, none of which waits: returns the step.
+    """Decodes PTX mbarrier.init, inval, arrive and expect_tx: returns a function that updates mbarriers.
 
-    arrive returns the number of the phase as its state token; inval has no effect. Raises
+    None of them waits. arrive returns the number of the phase as its state token; inval has no effect. Raises
     UnsupportedInstruction for other operations, such as arrive_drop.
     """
     modifiers = operands.modifiers
@@ -85,10 +85,10 @@ def _zeros(_resident: ResidentBlocks) -> Array:
 
 
 def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bools, int], None]:
-    """Decodes mbarrier.try_wait and test_wait: returns the terminator, which blocks until a phase completes.
+    """Decodes mbarrier.try_wait and test_wait: returns a function that blocks until a phase completes.
 
     The test is repeated until it succeeds, so that a kernel never sees False. ``_labels`` is unused. The
-    terminator is called with (states of the threads, mask of the lanes, number of the basic block that
+    function is called with (states of the threads, mask of the lanes, number of the basic block that
     follows).
     """
     modifiers = operands.modifiers

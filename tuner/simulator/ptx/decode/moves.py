@@ -11,7 +11,7 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
 
 def move(operands: Operands) -> Step:
-    """Decodes PTX ``mov``: returns the step that copies a register, a constant or the address of a variable.
+    """Decodes PTX mov: returns a function that copies a register, a constant or a variable's address.
 
     A vector operand such as {%r1, %r2} is packed into one register, or unpacked from one register.
     """

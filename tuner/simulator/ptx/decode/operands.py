@@ -80,7 +80,10 @@ class Operands:
         return self.writer(self.operand(number), type_)
 
     def items(self, number: int) -> tuple[Operand, ...]:
-        """Returns the elements of the vector operand at position ``number``, from 0; a scalar has one."""
+        """Returns the elements of the vector operand at position ``number``, from 0.
+
+        Of a scalar operand, the operand itself is the only element.
+        """
         operand = self.operand(number)
         return operand.items if isinstance(operand, Vector) else (operand,)
 
@@ -102,7 +105,7 @@ class Operands:
         return operand.name
 
     def pair(self, number: int) -> tuple[Operand, Operand | None]:
-        """Returns (a, b) for the operand ``a|b`` at position ``number``, from 0; (a, None) for a lone a."""
+        """Returns (a, b) for the operand ``a|b`` at position ``number``, from 0; (a, None) for ``a``."""
         operand = self.operand(number)
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
 

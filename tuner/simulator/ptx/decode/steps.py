@@ -10,8 +10,8 @@ from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]) -> Step:
     """Returns the step for ``d = function(a)``, both of ``type_``: operands 0 and 1 of an instruction.
 
-    ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another number of
-    operands.
+    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
+    Raises UnsupportedInstruction for another number of operands.
     """
     operands.need(2)
     write, a = operands.destination(0, type_), operands.source(1, type_)
@@ -25,8 +25,8 @@ def unary(operands: Operands, type_: PtxType, function: Callable[[Array], Array]
 def binary(operands: Operands, type_: PtxType, function: Callable[[Array, Array], Array]) -> Step:
     """Returns the step for ``d = function(a, b)``, all of ``type_``: operands 0 to 2 of an instruction.
 
-    ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another number of
-    operands.
+    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
+    Raises UnsupportedInstruction for another number of operands.
     """
     return binary_of(operands, type_, (type_, type_), function)
 
@@ -39,8 +39,9 @@ def binary_of(
 ) -> Step:
     """Returns the step for ``d = function(a, b)``: operands 0 to 2 of an instruction.
 
-    ``result`` is the type of d, ``sources`` the types of a and b. ``function`` gets and returns arrays of
-    values. Raises UnsupportedInstruction for another number of operands.
+    ``result`` is the type of d, ``sources`` the types of a and b. A step executes the instruction in the
+    active lanes. ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another
+    number of operands.
     """
     operands.need(3)
     write = operands.destination(0, result)
@@ -55,8 +56,8 @@ def binary_of(
 def ternary(operands: Operands, type_: PtxType, function: Callable[[Array, Array, Array], Array]) -> Step:
     """Returns the step for ``d = function(a, b, c)``, all of ``type_``: operands 0 to 3 of an instruction.
 
-    ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another number of
-    operands.
+    A step executes the instruction in the active lanes. ``function`` gets and returns arrays of values.
+    Raises UnsupportedInstruction for another number of operands.
     """
     return ternary_of(operands, type_, (type_, type_, type_), function)
 
@@ -69,8 +70,9 @@ def ternary_of(
 ) -> Step:
     """Returns the step for ``d = function(a, b, c)``: operands 0 to 3 of an instruction.
 
-    ``result`` is the type of d, ``sources`` the types of a, b and c. ``function`` gets and returns arrays of
-    values. Raises UnsupportedInstruction for another number of operands.
+    ``result`` is the type of d, ``sources`` the types of a, b and c. A step executes the instruction in the
+    active lanes. ``function`` gets and returns arrays of values. Raises UnsupportedInstruction for another
+    number of operands.
     """
     operands.need(4)
     write = operands.destination(0, result)

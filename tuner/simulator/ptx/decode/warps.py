@@ -43,7 +43,7 @@ def members(resident: ResidentBlocks, mask: Array) -> Bools:
 
 
 def shuffle(operands: Operands) -> Step:
-    """Decodes PTX shfl.sync up, down, bfly and idx: returns the step that copies values between lanes.
+    """Decodes PTX shfl.sync up, down, bfly and idx: returns a function that copies values between lanes.
 
     A second destination gets whether the source lane was in range. Reading an inactive lane, which is
     undefined, gives NaN (all ones).
@@ -95,7 +95,7 @@ def _shuffle_sources(mode: str, amount: Array, bound: Array) -> tuple[Array, Arr
 
 
 def vote(operands: Operands) -> Step:
-    """Decodes PTX vote.sync all, any, uni and ballot: returns the step that combines a warp's predicates.
+    """Decodes PTX vote.sync all, any, uni and ballot: returns a function that combines a warp's predicates.
 
     The result is a predicate; for ballot, a 32-bit mask of the member lanes whose predicate is True.
     """
@@ -130,14 +130,14 @@ def _write_warps(resident: ResidentBlocks, write: Writer, values: Array) -> None
 
 
 def active_mask(operands: Operands) -> Step:
-    """Decodes PTX ``activemask``: returns the step that writes the 32-bit mask of the warp's active lanes."""
+    """Decodes PTX activemask: returns a function that writes the 32-bit mask of the warp's active lanes."""
     operands.modifiers.type("b32")
     write = operands.destination(0, U32)
     return lambda resident: _write_warps(resident, write, _ballot(resident.mask.reshape(-1, WARP_LANES)))
 
 
 def reduce_warp(operands: Operands) -> Step:
-    """Decodes PTX ``redux.sync``: returns the step that reduces 32-bit integers over a warp's member lanes.
+    """Decodes PTX ``redux.sync``: returns a function that reduces 32-bit integers over a warp's member lanes.
 
     Operations: add, min, max, and, or, xor. Every active lane gets the result.
     """
@@ -163,7 +163,7 @@ def reduce_warp(operands: Operands) -> Step:
 
 
 def elect(operands: Operands) -> Step:
-    """Decodes PTX ``elect.sync``: returns the step that elects the lowest member lane of each warp.
+    """Decodes PTX ``elect.sync``: returns a function that elects the lowest member lane of each warp.
 
     The first destination gets the number of this lane, the second one a predicate that is True in this lane
     only.
@@ -195,9 +195,9 @@ def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
 
 
 def warp_barrier(operands: Operands) -> Step:
-    """Decodes PTX ``bar.warp.sync``: returns the step that orders memory accesses among the member lanes.
+    """Decodes PTX ``bar.warp.sync``: returns a function that orders memory accesses among the member lanes.
 
-    The step raises Fault where a member lane is not active.
+    The function raises Fault where a member lane is not active.
     """
     operands.modifiers.need(("warp",), "a warp")
     operands.modifiers.need(("sync",), "a member mask")

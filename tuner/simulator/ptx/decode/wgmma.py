@@ -21,10 +21,10 @@ REGISTERS_RANGE = range(24, 257, 8)  # PTX ISA, "setmaxnreg"
 
 
 def wgmma(operands: Operands) -> Step:
-    """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group: returns the step for active warpgroups.
+    """Decodes PTX wgmma.fence, mma_async, commit_group, wait_group: returns a function that executes it.
 
-    The step raises Fault for a partially active warpgroup. Raises UnsupportedInstruction for types or shapes
-    that are not simulated.
+    The function raises Fault for a warpgroup of which only some lanes are active. Raises
+    UnsupportedInstruction for types or shapes that are not simulated.
     """
     modifiers = operands.modifiers
     kind = modifiers.need(("fence", "mma_async", "commit_group", "wait_group"), "an operation")
@@ -190,9 +190,9 @@ def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched,
 
 
 def set_registers(operands: Operands) -> Step:
-    """Decodes PTX ``setmaxnreg`` inc and dec: returns the step that sets a warpgroup's registers per thread.
+    """Decodes PTX setmaxnreg inc and dec: returns a function that sets a warpgroup's registers per thread.
 
-    The step raises Fault where a block then needs more registers than a multiprocessor has. Raises
+    The function raises Fault where a block then needs more registers than a multiprocessor has. Raises
     UnsupportedInstruction for a count that is no multiple of 8 from 24 to 256.
     """
     modifiers = operands.modifiers

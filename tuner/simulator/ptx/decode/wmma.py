@@ -27,7 +27,7 @@ RESULT_REGISTERS = {"f16": 4, "f32": 8}
 
 
 def load_tile(operands: Operands) -> Step:
-    """Decodes PTX wmma.load: returns the step that loads a 16x16 matrix A, B or C into a warp's registers.
+    """Decodes PTX wmma.load: returns a function that loads a 16x16 matrix A, B or C into a warp's registers.
 
     Only m16n16k16 is simulated: A and B of f16, C of f16 or f32. Other forms raise UnsupportedInstruction.
     """
@@ -55,7 +55,7 @@ def load_tile(operands: Operands) -> Step:
 
 
 def store_tile(operands: Operands) -> Step:
-    """Decodes PTX ``wmma.store``: returns the step that stores a 16x16 matrix D from registers of a warp.
+    """Decodes PTX ``wmma.store``: returns a function that stores a 16x16 matrix D from registers of a warp.
 
     Only m16n16k16 with D of f16 or f32 is simulated. Other forms raise UnsupportedInstruction.
     """
@@ -74,7 +74,7 @@ def store_tile(operands: Operands) -> Step:
 
 
 def multiply_tiles(operands: Operands) -> Step:
-    """Decodes PTX ``wmma.mma``: returns the step that computes D = A B + C per warp, for 16x16 matrices.
+    """Decodes PTX ``wmma.mma``: returns a function that computes D = A B + C per warp, for 16x16 matrices.
 
     Exact products of f16 are summed in float64 and rounded once to f16 or f32. Other types raise
     UnsupportedInstruction.
@@ -163,7 +163,7 @@ TILES: dict[str, Callable[[Operands], Step]] = {
 
 
 def wmma(operands: Operands) -> Step:
-    """Decodes PTX wmma.load, wmma.store and wmma.mma: returns the step that loads, stores or multiplies."""
+    """Decodes PTX wmma.load, wmma.store and wmma.mma: returns a function that loads, stores or multiplies."""
     return TILES[operands.instruction.parts[1]](operands)
 
 

@@ -117,8 +117,8 @@ class MBarriers:
     def deliver(self, barrier: MBarrier, bytes_: int, clock: int) -> None:
         """Counts ``bytes_`` bytes of a bulk copy that completed at ``barrier``: complete-tx.
 
-        ``clock`` is the time of the copy's writes, after which waiting threads are ordered. Raises Fault for more
-        bytes than were expected.
+        ``clock`` is the time of the copy's writes, after which waiting threads are ordered. Raises Fault for
+        more bytes than were expected.
         """
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
