@@ -55,7 +55,7 @@ class GpuTiles:
 
 
 def cycles(tiles: GpuTiles, problem: Problem, chip: Chip, multiprocessors: int) -> Counts:
-    """Returns the estimated cycles of one call, per schedule of ``tiles``; inf where no thread block fits.
+    """Returns the estimated cycles of one matmul call, per schedule of ``tiles``; inf where no block fits.
 
     The values only rank schedules; they do not predict times. ``multiprocessors`` is their number on the
     device; 0: the usual number of such a chip.

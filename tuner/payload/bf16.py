@@ -45,7 +45,7 @@ def multiply(array: Array, factors: Array, out: Array) -> None:
 
 
 def fill_with_nan(array: Array) -> None:
-    """Fills an array in place with NaN, or one of signed integers with their smallest number."""
+    """Fills an array in place with NaN; signed integers, which have no NaN, with their smallest number."""
     if array.dtype == BF16:
         array.view(np.uint16).fill(NAN_BITS)
     elif array.dtype.kind == "i":

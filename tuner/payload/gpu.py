@@ -32,11 +32,11 @@ class Views:
 
 
 def views_in(script: str, problem: Problem) -> Views:
-    """Parses the comments ``// padding``, ``// workspace`` and ``// packed`` of a script.
+    """Returns the padded sizes, the slices and the packed operands that comments of a script state.
 
-    Without them, the result has the problem's sizes, one slice and no packed operand. Raises UsageError for
-    padded sizes below the problem's or too large, for a number of slices (workspace) above 64 or one that
-    does not divide the padded k, and for packed operands other than a and b.
+    Without such comments, the result has the problem's sizes, one slice and no packed operand. Raises
+    UsageError for padded sizes below the problem's or too large, for a number of slices (workspace) above 64
+    or one that does not divide the padded k, and for packed operands other than a and b.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     padding = _numbers("padding", found.get("padding", [str(size) for size in problem.sizes]), 3)

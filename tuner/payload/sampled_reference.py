@@ -32,7 +32,7 @@ def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
 
 
 def sampled_rows(m: int) -> tuple[int, ...]:
-    """Returns the numbers of at most 256 of ``m`` rows, one per equal part of the rows, at varying places.
+    """Returns the numbers of at most 256 of ``m`` rows, one in each of equal parts, at varying places.
 
     The first and the last row are included. A wrong tile higher than two parts contains a sampled row,
     wherever the tile is.
@@ -47,7 +47,7 @@ def sampled_rows(m: int) -> tuple[int, ...]:
 
 
 def not_finite(result: Array) -> int:
-    """Returns the number of elements that are NaN or infinite; for integers, that are the smallest number."""
+    """Returns how many elements are NaN or infinite; of signed integers, how many are the smallest number."""
     step = max(1, 2**20 // max(result.shape[1], 1))
     parts = (result[start : start + step] for start in range(0, len(result), step))
     return sum(int(np.count_nonzero(is_nan(part) | np.isinf(widened(part)))) for part in parts)

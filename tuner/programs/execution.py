@@ -78,7 +78,7 @@ def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[A
 def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
     """Returns the median time of a call on the host; all calls use one copy of ``arguments``.
 
-    ``seed`` is of the random numbers of the time measurement.
+    ``seed`` seeds the random numbers of the measurement.
     """
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard

@@ -50,7 +50,7 @@ def timed_on_host(
     """Times two programs on this processor: with scripts (``bound``) and without (``plain``).
 
     Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
-    works on one copy of ``arguments``; ``seed`` is of the random numbers of the measurement.
+    works on one copy of ``arguments``; ``seed`` seeds the random order of the calls.
     """
     from tuner.programs.execution import copies
     from tuner.programs.run.host_function import HostFunction
@@ -81,7 +81,7 @@ def timed_on_device(
     """Times two programs on a device: with scripts (``bound``) and without (``plain``).
 
     Calls are interleaved; each is timed from the host's call to its return. The programs work on
-    ``arguments`` themselves. ``seed`` is of the random numbers of the measurement. Raises DeviceError.
+    ``arguments`` themselves; ``seed`` seeds the random order of the calls. Raises DeviceError.
     """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard

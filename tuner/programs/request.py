@@ -39,10 +39,10 @@ def without_scripts(request: ProgramRequest) -> ProgramRequest:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One compared value: the error of a result or written argument relative to a reference run.
+    """One compared value: its error relative to a reference, and the tolerance.
 
-    The reference of a program is the same payload run on the host; kernels and printed texts are compared
-    too.
+    The value is a result, a written argument or the printed text of a program, whose reference is the same
+    payload run on the host; or what sampled blocks of a kernel wrote.
     """
 
     name: str  # "result 0", "argument 2"

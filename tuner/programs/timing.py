@@ -21,7 +21,7 @@ def time_on_device(
 ) -> ProgramTimes:
     """Returns the median time of whole calls on a device, and the kernel times of one typical call.
 
-    ``seed`` is of the random numbers of the measurement. Raises DeviceError.
+    ``seed`` seeds the random numbers of the measurement. Raises DeviceError.
     """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.runner_functions import discard

@@ -115,7 +115,7 @@ class ProgramTuning:
         Args:
             request: the program; its scripts are replaced by the best known ones.
             settings_of: returns the run settings of a matmul.
-            name: of the payload in messages.
+            name: the payload's name in messages.
 
         Raises UsageError for a payload without a matmul, or without a matmul that any strategy supports.
         """

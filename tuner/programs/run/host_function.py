@@ -16,7 +16,10 @@ from tuner.runtime.loaded_code import LoadedCode
 
 
 class HostFunction(LoadedCode):
-    """A callable that runs a compiled program on this processor, in the caller's thread, call by call."""
+    """A callable that runs a compiled program on this processor, in the caller's thread.
+
+    Only one call may run at a time.
+    """
 
     load_again = "tuner.compile_program(payload)"
 

@@ -1,4 +1,4 @@
-"""Runs a few blocks of large launches on the simulator, and compares with a reference that runs all."""
+"""Runs a few blocks of large launches on the simulator, and a reference that computes the launch."""
 
 import math
 import time
@@ -38,9 +38,9 @@ class LaunchSample:
 class SampledLaunches:
     """Simulates only some blocks of large kernel launches; a reference implementation computes the launch.
 
-    A launch is sampled if its kernel has a reference and it has more blocks than a limit; all other launches
-    run completely. The memory after a sampled launch is that of the reference: later launches and the host
-    read it. A slow reference computes the sampled blocks, and as many others as a time limit allows.
+    A launch is sampled if its kernel has a reference and the launch has more blocks than a limit; all other
+    launches run completely. The memory after a sampled launch is that of the reference: later launches and
+    the host read it. A slow reference computes the sampled blocks, and as many others as a time limit allows.
     """
 
     def __init__(
