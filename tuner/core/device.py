@@ -94,8 +94,8 @@ class AbstractHostWatch(abc.ABC):
     def begin_call(self, stream: int | None) -> None:
         """Notifies that a call of a host program begins.
 
-        The call's work is ordered after the work enqueued on ``stream`` so far; None: the call has no stream
-        and is ordered by the host, which waits for its end.
+        The call's work has to run after the work enqueued on ``stream`` so far; None: the call has no stream,
+        and all of its work has to be done when it ends.
         """
 
     @abc.abstractmethod

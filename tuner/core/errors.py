@@ -43,7 +43,8 @@ class TunerError(Exception):
     """Base class of the errors that tuner raises on purpose; not raised for defects of tuner.
 
     ``message`` says in one line what is wrong. ``hint`` says what to do, "" where nothing helps; a command in
-    a hint is the hint's end, so that the option that names the database can be added. ``str`` gives both.
+    a hint is the hint's end, so that the option that names the database can be added. ``str`` gives the
+    message and the hint.
     """
 
     def __init__(self, message: str = "", hint: str = "") -> None:

@@ -13,7 +13,7 @@ from tuner.core.target_name import TargetName
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of verifying a kernel: its output was compared with a float64 reference by element."""
+    """The result of verifying a kernel: its output is compared with a float64 reference by element."""
 
     max_error: float  # largest |result - reference| / tolerance of that element; correct when <= 1
     elements: int  # number of compared elements

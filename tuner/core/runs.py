@@ -142,7 +142,7 @@ class StoredTrial:
 
     @property
     def strategy(self) -> str:
-        """Returns the name of the strategy."""
+        """Returns the name of the candidate's strategy."""
         return self.record.candidate.strategy
 
     @property

@@ -48,24 +48,24 @@ class Ensemble(AbstractMethod):
 
 
 def probed(turn: int) -> int | None:
-    """Returns which method makes the proposal with index ``turn``, as a place in ARMS, if it is a probe.
+    """Returns which method makes proposal ``turn`` (0, 1, ...) as a probe, by its index in ARMS.
 
-    None for the other proposals, which the method with the most credit makes.
+    None if the proposal is no probe: then the method with the most credit makes it.
     """
     return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
 
 
 def best(pool: Pool) -> int:
-    """Returns the method with the most credit, as a place in ARMS; of equal credits the first."""
+    """Returns the search method with the most credit, by its index in ARMS; of equal credits the first."""
     earned = [credit(pool, arm) for arm in range(len(ARMS))]
     return earned.index(max(earned))
 
 
 def credit(pool: Pool, arm: int) -> float:
-    """Returns how good the latest probes of a method were, 0 to 1; ``arm`` is its place in ARMS.
+    """Returns how good the latest probes of a search method were, 0 to 1; ``arm`` is its index in ARMS.
 
-    For each probe: the share of all outcomes that are times no shorter than the probe's; 0 for a failure. The
-    result is their mean, and 1 for a method without a probe.
+    A probe is a proposal that the method made. For each probe: the share of all outcomes that are times no
+    shorter than the probe's; 0 for a failure. The result is their mean, and 1 for a method without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]

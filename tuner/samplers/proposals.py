@@ -30,24 +30,25 @@ class Pool:
         return len(self.proposed) == len(self.unseen)
 
     def require_unseen(self, row: int) -> None:
-        """Raises ValueError for the index of no configuration, and of one that was proposed before."""
+        """Raises ValueError where ``row`` is no index of the feasible set or was proposed before."""
         if not 0 <= row < len(self.unseen):
             raise ValueError(f"row: found {row}, allowed 0..{len(self.unseen) - 1}")
         if not self.unseen[row]:
             raise ValueError(f"row {row} was proposed before")
 
     def put_first(self, row: int) -> None:
-        """Puts a configuration that was not proposed at the head of the queue to propose.
+        """Makes a configuration that was not proposed the next one that ``next_waiting`` returns.
 
-        ``row`` is its index. Raises ValueError as ``require_unseen`` does.
+        ``row`` is its index. Raises ValueError where ``row`` is no index of the feasible set or was proposed
+        before.
         """
         self.require_unseen(row)
         self._waiting.appendleft(row)
 
     def next_waiting(self) -> int | None:
-        """Removes the next configuration from the queue that goes before the method's choices.
+        """Returns the index of the next configuration that has to be proposed before others; None for none.
 
-        Returns its index; skips configurations proposed meanwhile. None when the queue is empty.
+        Removes it from the queue of such configurations; skips those that were proposed meanwhile.
         """
         while self._waiting:
             row = self._waiting.popleft()
@@ -58,7 +59,7 @@ class Pool:
     def propose(self, row: int) -> None:
         """Marks the configuration with index ``row`` as proposed (pending).
 
-        Raises ValueError as ``require_unseen`` does.
+        Raises ValueError where ``row`` is no index of the feasible set or was proposed before.
         """
         self.require_unseen(row)
         self.unseen[row] = False

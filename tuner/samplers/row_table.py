@@ -85,9 +85,9 @@ class RowTable:
         return RowTable(self.codes[rows], self.columns)
 
     def with_alignments(self) -> "RowTable":
-        """Returns the table with one more column for each knob whose alignment matters: its power of two.
+        """Returns the table with one more column for each knob for which ``alignments`` returns ranks.
 
-        -1 where the knob is missing. See ``alignments``.
+        The column holds the rank of the largest power of two that divides the knob's value; -1: no such knob.
         """
         given = [(place, column) for place, column in enumerate(self.columns) if column.alignments]
         if not given:

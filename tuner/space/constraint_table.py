@@ -23,17 +23,25 @@ TABLE_LIMIT = 1 << 16  # combinations in a table: evaluated within a millisecond
 
 @dataclass(frozen=True, eq=False)
 class ConstraintTable:
-    """The truth of a constraint for every combination of its knobs' choices."""
+    """The truth table of a constraint: whether it holds, for every combination of its knobs' choices."""
 
     knobs: tuple[int, ...]  # by their index in the space
     truth: Truth  # one axis per knob
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns for each row whether its combination is allowed."""
+        """Returns for each of several configurations whether the constraint holds.
+
+        ``picks`` maps the index of each knob of the table to an array of choice indices, one per
+        configuration.
+        """
         return self.truth.ravel().take(self._flat(picks, self.knobs, self.truth.shape))
 
     def holds_for_each(self, picks: Picks, last: int) -> Truth:
-        """Returns (rows, choices of the knob ``last``): whether each row is allowed with each choice."""
+        """Returns whether the constraint holds for each configuration with each choice of the knob ``last``.
+
+        The result has the shape (configurations, choices of ``last``). ``picks`` maps each other knob of the
+        table to an array of choice indices, one per configuration.
+        """
         axis = self.knobs.index(last)
         others = self.knobs[:axis] + self.knobs[axis + 1 :]
         moved = np.moveaxis(self.truth, axis, -1)
@@ -41,12 +49,12 @@ class ConstraintTable:
         return np.ascontiguousarray(moved).reshape(-1, moved.shape[-1]).take(flat, axis=0)
 
     def joined(self, other: "ConstraintTable") -> "ConstraintTable":
-        """Returns the table of the combinations that both tables allow."""
+        """Returns a table over the knobs of both tables, True where both constraints hold."""
         knobs = tuple(sorted({*self.knobs, *other.knobs}))
         return ConstraintTable(knobs, _spread(self, knobs) & _spread(other, knobs))
 
     def size_with(self, other: "ConstraintTable") -> int:
-        """Returns the number of combinations of the joined table."""
+        """Returns how many combinations the table ``joined(other)`` would have."""
         sizes = dict(zip(self.knobs, self.truth.shape, strict=True))
         return math.prod((sizes | dict(zip(other.knobs, other.truth.shape, strict=True))).values())
 
@@ -63,7 +71,10 @@ class ConstraintTable:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A constraint with its knobs, and its table where that is small enough. Made by ``of``."""
+    """A constraint of a search space, with the knobs it names, and its truth table if that is small enough.
+
+    Made by ``of``.
+    """
 
     space: SearchSpace
     constraint: Expression
@@ -72,7 +83,10 @@ class Rule:
 
     @classmethod
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
-        """Evaluates the constraint on every combination of its knobs, where there are at most TABLE_LIMIT."""
+        """Returns the rule of a constraint; computes its truth table if it has at most TABLE_LIMIT entries.
+
+        Without a table, also where some combination cannot be evaluated, ``holds`` evaluates the constraint.
+        """
         knobs = tuple(place for place, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
         if math.prod(shape) > TABLE_LIMIT:
@@ -86,14 +100,22 @@ class Rule:
         return cls(space, constraint, knobs, ConstraintTable(knobs, truth.reshape(shape)))
 
     def holds(self, picks: Picks) -> Truth:
-        """Returns the truth for each row. Raises UsageError where the constraint cannot be evaluated."""
+        """Returns for each of several configurations whether the constraint holds.
+
+        ``picks`` maps the index of each knob of the rule to an array of choice indices, one per
+        configuration. Raises UsageError where the constraint cannot be evaluated.
+        """
         if self.table is not None:
             return self.table.holds(picks)
         return evaluated(self.space, self.constraint, picks, _rows(picks))
 
 
 def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: int) -> Truth:
-    """Returns the truth of a constraint for each row. Raises UsageError where it cannot be evaluated."""
+    """Returns for each of ``rows`` configurations whether the constraint holds.
+
+    ``picks`` maps the index of a knob to an array of choice indices, one per configuration. Raises UsageError
+    where the constraint cannot be evaluated.
+    """
     columns = {
         space.knobs[knob].name: np.array(space.knobs[knob].choices)[column]
         for knob, column in picks.items()
@@ -104,7 +126,10 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables while the result stays within TABLE_LIMIT: one look-up then replaces several."""
+    """Joins tables while a joined table has at most TABLE_LIMIT entries; returns the resulting tables.
+
+    One look-up then replaces several.
+    """
     joined: list[ConstraintTable] = []
     for table in tables:
         place = next((n for n, one in enumerate(joined) if one.size_with(table) <= TABLE_LIMIT), None)

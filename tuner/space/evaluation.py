@@ -9,7 +9,11 @@ from tuner.space.partial_arithmetic import Operand, Partial
 
 
 def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
-    """Returns the value of a whitelisted tree. Raises TypeError and OverflowError as the arithmetic does."""
+    """Returns the value of an expression's syntax tree, elementwise where names stand for columns.
+
+    ``values`` gives each name a number, a text or a column. The tree must be whitelisted. Raises TypeError
+    for text in arithmetic or as a condition, OverflowError for a power that is too large.
+    """
     match node:
         case ast.Name(name):
             return Partial(values[name])

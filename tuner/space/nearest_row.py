@@ -9,13 +9,13 @@ from tuner.space.search_space import Knob
 
 
 def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
-    """Returns the row of a candidate, or of the nearest configuration; None where its strategy has no rows.
+    """Returns the index of a candidate in a feasible set, or of the configuration nearest to it.
 
-    The distance is a number of steps, summed over the knobs: one step leads to the next larger or smaller
-    choice of a knob, or to any other text. Values between two choices count as a fraction of a step. Knobs
-    that only one side has do not count. Of equally near configurations the first is returned. Configurations
-    that break a preference are returned only for a candidate that is one of them, or where all rows break a
-    preference.
+    None where the candidate's strategy has no configurations. The distance is a number of steps, summed over
+    the knobs: one step leads to the next larger or smaller choice of a knob, or to any other text. Values
+    between two choices count as a fraction of a step. Knobs that only one side has do not count. Of equally
+    near configurations the first is returned. Configurations that break a preference are returned only for a
+    candidate that is one of them, or where all of its strategy break a preference.
     """
     row = feasible.row_of(candidate)
     if row is not None:
@@ -35,7 +35,11 @@ def nearest_row(candidate: Candidate, feasible: FeasibleSet) -> int | None:
 
 
 def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
-    """Returns for each choice of a knob its distance in steps from a value, which need not be a choice."""
+    """Returns the distance in steps from ``value`` to each choice of a knob.
+
+    ``value`` need not be a choice; between two choices it counts as a fraction of a step, by the ratio of
+    sizes. Another text has the distance 1.
+    """
     if knob.is_text or isinstance(value, str):
         return np.array([choice != value for choice in knob.choices], np.float32)
     numbers = np.array([int(choice) for choice in knob.choices], np.float64)

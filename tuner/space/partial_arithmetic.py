@@ -43,13 +43,13 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Partial:
-    """A number, a text or a column of either, with the mask of points where it is undefined."""
+    """A value of an expression: a number, a text, or a column of either, with a mask of undefined points."""
 
     value: Operand
     undefined: Mask = False
 
     def filled(self) -> Operand:
-        """Returns the value, with 0, False or "" at undefined points."""
+        """Returns the number, text or column, with 0, False or "" at undefined points."""
         if not np.any(self.undefined):
             return self.value
         nothing = "" if _is_text(self.value) else np.zeros((), np.asarray(self.value).dtype)[()]
@@ -58,7 +58,11 @@ class Partial:
 
 
 def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
-    """Applies an operator of ARITHMETIC; undefined where a divisor is zero. Raises TypeError for text."""
+    """Returns ``left sign right`` for an operator such as "+" or "//", elementwise.
+
+    Undefined where a side is, and where a divisor is zero. Raises TypeError for text, OverflowError for a
+    power that is too large.
+    """
     a, b = _number(left.value, sign), _number(right.value, sign)
     undefined = _either(left.undefined, right.undefined)
     if sign in ("/", "//", "%"):
@@ -71,32 +75,35 @@ def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
 
 
 def ceil_div(left: Partial, right: Partial) -> Partial:
-    """Returns the quotient rounded up."""
+    """Returns ``left / right`` rounded up; undefined where ``right`` is zero. Raises TypeError for text."""
     return negative(arithmetic("//", negative(left), right))
 
 
 def negative(part: Partial) -> Partial:
-    """Returns the value with its sign changed. Raises TypeError for text."""
+    """Returns the number or column with its sign changed. Raises TypeError for text."""
     return arithmetic("-", Partial(0), part)
 
 
 def magnitude(part: Partial) -> Partial:
-    """Returns the absolute value. Raises TypeError for text."""
+    """Returns the absolute value of a number or column. Raises TypeError for text."""
     return choose(compare("<", part, Partial(0)), negative(part), part)
 
 
 def smallest(parts: list[Partial]) -> Partial:
-    """Returns the elementwise minimum. Raises TypeError for text."""
+    """Returns the elementwise minimum of the parts; undefined where one is. Raises TypeError for text."""
     return reduce(lambda a, b: choose(compare("<=", a, b), a, b), parts)
 
 
 def largest(parts: list[Partial]) -> Partial:
-    """Returns the elementwise maximum. Raises TypeError for text."""
+    """Returns the elementwise maximum of the parts; undefined where one is. Raises TypeError for text."""
     return reduce(lambda a, b: choose(compare(">=", a, b), a, b), parts)
 
 
 def compare(sign: str, left: Partial, right: Partial) -> Partial:
-    """Compares numbers by any operator, texts by == and !=. Raises TypeError for any other pair."""
+    """Returns the truth of ``left sign right``: any comparison of numbers, == and != of texts.
+
+    Undefined where one side is. Raises TypeError for other operators on texts, and for a text and a number.
+    """
     texts = _is_text(left.value) + _is_text(right.value)
     if texts == 1:
         raise TypeError(f"text compared with a number by {sign}")
@@ -108,26 +115,33 @@ def compare(sign: str, left: Partial, right: Partial) -> Partial:
 
 
 def all_of(parts: list[Partial]) -> Partial:
-    """Returns the conjunction: False where any part is false, else undefined where any part is undefined."""
+    """Returns the logical and of the parts: False where any is false, else undefined where any is undefined.
+
+    Raises TypeError for text.
+    """
     return negate(any_of([negate(part) for part in parts]))
 
 
 def any_of(parts: list[Partial]) -> Partial:
-    """Returns the disjunction: True where any part is true, else undefined where any part is undefined."""
+    """Returns the logical or of the parts: True where any is true, else undefined where any is undefined.
+
+    Raises TypeError for text.
+    """
     true = _plain(reduce(np.logical_or, (_holds(part) for part in parts)))
     undefined = reduce(_either, (part.undefined for part in parts))
     return Partial(true, _either(False, np.logical_and(undefined, np.logical_not(true))))
 
 
 def negate(part: Partial) -> Partial:
-    """Returns the negation; undefined points stay undefined."""
+    """Returns the logical not; undefined points stay undefined. Raises TypeError for text."""
     return Partial(_plain(np.logical_not(_truth(part.value))), part.undefined)
 
 
 def choose(test: Partial, then: Partial, other: Partial) -> Partial:
-    """Returns ``then`` where the test is true, else ``other``.
+    """Returns ``then`` where ``test`` is true, else ``other``, elementwise.
 
-    Raises TypeError for text together with numbers.
+    Undefined where ``test`` or the chosen value is. Raises TypeError where one of ``then`` and ``other`` is
+    text and the other is not, and for a text as test.
     """
     if _is_text(then.value) != _is_text(other.value):
         raise TypeError("a choice between text and a number")

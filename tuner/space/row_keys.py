@@ -15,9 +15,9 @@ DECODED_ROWS = 1 << 17  # decoded at once: they fit in the cache
 
 
 class RowKeys:
-    """Encodes configurations as keys and decodes keys.
+    """Encodes configurations of a search space as integer keys (mixed radix), and decodes keys.
 
-    Ascending keys order rows with the last knob fastest.
+    In ascending order of keys the last knob varies fastest.
     """
 
     def __init__(self, space: SearchSpace) -> None:
@@ -31,32 +31,35 @@ class RowKeys:
 
     @property
     def dtype(self) -> type[np.unsignedinteger]:
-        """Returns the narrowest integer type that holds the choice indices of every knob."""
+        """Returns the narrowest unsigned integer type that holds the choice indices of every knob."""
         largest = max(self.sizes, default=1)
         return np.uint8 if largest <= 2**8 else np.uint16 if largest <= 2**16 else np.uint32
 
     def root(self) -> Keys:
-        """Returns the key of one row with nothing chosen."""
+        """Returns an array with the key of one configuration in which every knob is open."""
         return np.zeros((len(self._words), 1), np.uint64)
 
     def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
-        """Adds the choices ``picks`` of a knob to the keys of rows that leave the knob open, in place.
+        """Adds a choice of the knob with index ``knob`` to each key, in place; returns ``keys``.
 
-        Returns the keys.
+        ``picks`` has one choice index per key. The knob must be open in all keys.
         """
         text, stride = self._places[knob]
         keys[text] += picks.astype(np.uint64) * np.uint64(stride)
         return keys
 
     def encode(self, index: Indices) -> Keys:
-        """Returns the keys of complete configurations."""
+        """Returns the keys of complete configurations: an array (configurations, knobs) of choice indices."""
         keys = np.zeros((len(self._words), len(index)), np.uint64)
         for knob in range(len(self.sizes)):
             keys = self.chosen(keys, knob, index[:, knob])
         return keys
 
     def decode(self, keys: Keys) -> Indices:
-        """Returns the configurations of keys, column-major in memory."""
+        """Returns the configurations of keys as an array (configurations, knobs) of choice indices.
+
+        The array is column-major in memory.
+        """
         columns = np.empty((len(self.sizes), keys.shape[1]), self.dtype)
         for start in range(0, keys.shape[1], DECODED_ROWS):
             part = slice(start, start + DECODED_ROWS)
@@ -70,7 +73,7 @@ class RowKeys:
 
 
 def sort_keys(keys: Keys) -> Keys:
-    """Returns the keys in ascending order; sorts keys of one word in place."""
+    """Returns the keys in ascending order; keys of one word are sorted in place, others are copied."""
     if len(keys) == 1:
         keys.sort(axis=1)
         return keys

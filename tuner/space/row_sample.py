@@ -1,9 +1,10 @@
 """The configurations that a search chooses among: the whole feasible set, or a fixed sample of a larger set.
 
-A sample is drawn level by level. Each level extends the kept rows by every allowed choice of one more knob
-and keeps the rows with the smallest hashes: each allowed configuration is equally likely to be in the sample,
-and the shares that were kept estimate their number (Chen, 1992, https://doi.org/10.1137/0221022, with equal
-weights). The hash is fixed, so equal spaces give equal samples on every machine, in every session.
+A sample is drawn level by level. Each level extends the kept partial configurations by every allowed choice
+of one more knob and keeps those with the smallest hashes: each allowed configuration is equally likely to be
+in the sample, and the shares that were kept estimate their number (Chen, 1992,
+https://doi.org/10.1137/0221022, with equal weights). The hash is fixed, so equal spaces give equal samples on
+every machine, in every session.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ SURE = 3.0  # times a limit: a higher estimate is accepted without enumeration
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Allowed configurations of one strategy, sorted with the last knob varying fastest."""
+    """Allowed configurations of one strategy, all or a sample, sorted with the last knob varying fastest."""
 
     index: Indices
     total: int  # number of allowed configurations; estimated where ``index`` is a sample
@@ -41,10 +42,12 @@ class _Sample:
 
 
 def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None = None) -> Rows:
-    """Returns every allowed configuration, or a sample when there are more than ``limit``.
+    """Returns every allowed configuration of a space, or a sample of more than ``limit`` of them.
 
-    A sample also holds the rows ``always``, which the constraints must allow.
-    Raises UsageError when no configuration was found within VISITS_LIMIT.
+    A sample is also taken where the enumeration would take too long. It has up to SAMPLE_ROWS configurations;
+    for a space with preferences up to as many again that meet all of them; and the configurations ``always``,
+    choice indices (configurations, knobs) that the constraints must allow. Raises UsageError when the search
+    was too long to find any configuration.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)

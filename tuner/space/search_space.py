@@ -11,7 +11,7 @@ CHOICES_LIMIT = 4096  # of one knob: samplers keep a table of the similarity of 
 
 @dataclass(frozen=True)
 class Knob:
-    """One choice of a strategy: its name and its values for one problem."""
+    """A tunable parameter of a strategy: its name and the values that it may have for one problem."""
 
     name: str
     choices: tuple[Value, ...]  # all integers, or all texts
@@ -27,7 +27,7 @@ class Knob:
 
     @property
     def is_text(self) -> bool:
-        """True if the choices are texts, which have no order."""
+        """Returns whether the choices are texts, which have no order; otherwise they are integers."""
         return isinstance(self.choices[0], str)
 
 
@@ -52,26 +52,35 @@ class SearchSpace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Returns the names of the knobs, in the order of the file."""
+        """Returns the names of the knobs: of the file, then those that only the script declares."""
         return tuple(knob.name for knob in self.knobs)
 
     @property
     def cartesian(self) -> int:
-        """Returns the number of combinations of choices, allowed or not."""
+        """Returns the number of combinations of the knobs' choices, allowed by the constraints or not."""
         return math.prod(len(knob.choices) for knob in self.knobs)
 
     def contains(self, candidate: Candidate) -> bool:
-        """Returns whether the candidate has one of the choices of every knob, allowed together or not."""
+        """Returns whether a candidate is of this strategy and has, for every knob, one of the knob's choices.
+
+        The constraints may reject it nevertheless.
+        """
         values = dict(candidate.choices)
         is_complete = candidate.strategy == self.strategy and values.keys() == set(self.names)
         return is_complete and all(values[knob.name] in knob.choices for knob in self.knobs)
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint, in the order of the file, that rejects the candidate."""
+        """Returns the first constraint, in the file's order, that a candidate violates; None for none.
+
+        Raises UsageError for a candidate without a knob that a constraint needs.
+        """
         return self._first_false(self.constraints, candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference, in the order of the file, that the candidate breaks."""
+        """Returns the first preference, in the file's order, that a candidate breaks; None for none.
+
+        Raises UsageError for a candidate without a knob that a preference needs.
+        """
         return self._first_false(self.preferences, candidate)
 
     def _first_false(self, expressions: tuple[Expression, ...], candidate: Candidate) -> Expression | None:

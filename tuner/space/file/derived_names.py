@@ -17,13 +17,16 @@ Derived = Mapping[str, Expression]  # derived name -> its expression, in whose t
 
 @dataclass(frozen=True)
 class DerivedName:
-    """A name and the expression that the name stands for, as the file gives them."""
+    """A derived name of a strategy (``let:`` of the search space file), and the expression it stands for."""
 
     name: str
     expression: Expression  # over knobs, variables and other derived names
 
     def require_other_than(self, names: Collection[str], kind: str) -> None:
-        """Raises UsageError when the name is among ``names``, which are names of a ``kind`` ("knob")."""
+        """Raises UsageError when this derived name is also one of ``names``.
+
+        ``kind`` says in the message what these are names of: "knob" or "variable".
+        """
         if self.name in names:
             raise UsageError(
                 f"{self.expression.where}: {self.name!r} is the name of a {kind} too: give it another name"
@@ -31,9 +34,9 @@ class DerivedName:
 
 
 def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
-    """Returns the expression of each derived name, with all other derived names written out.
+    """Returns the expression of each derived name, by name, with all other derived names replaced in it.
 
-    Raises UsageError where derived names depend on each other in a cycle, or a tree becomes too large.
+    Raises UsageError where derived names depend on each other in a cycle, or an expression becomes too large.
     """
     expressions = {each.name: each.expression for each in derived}
     done: dict[str, Expression] = {}
@@ -43,9 +46,9 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
 
 
 def written_out(expression: Expression, derived: Derived) -> Expression:
-    """Returns the expression with derived names written out in its tree; its text stays as in the file.
+    """Returns an expression in whose syntax tree derived names are replaced by their expressions.
 
-    Raises UsageError where the tree becomes larger or deeper than allowed.
+    Its text stays as in the file. Raises UsageError where the tree becomes larger or deeper than allowed.
     """
     used = expression.names & derived.keys()
     if not used:

@@ -10,7 +10,11 @@ BY_NAME = ("knobs", "let")  # keys of a strategy whose entries are merged one by
 
 
 def is_extending(document: object, name: str) -> bool:
-    """Returns whether a file extends the shipped one. Raises UsageError where it extends another."""
+    """Returns whether a search space file has ``extends: default``: it adds to the shipped file.
+
+    ``document`` is the parsed file, ``name`` begins the message. Raises UsageError where it extends another
+    file.
+    """
     if not isinstance(document, dict) or KEY not in document:
         return False
     if document[KEY] != DEFAULT:
@@ -19,11 +23,11 @@ def is_extending(document: object, name: str) -> bool:
 
 
 def extended(own: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """Returns the shipped document with a file's strategies: new ones first, known ones changed in place.
+    """Returns the shipped document ``default`` merged with ``own``, a file's: its new strategies come first.
 
-    Of a known strategy each key that is given takes the place of the shipped one, of ``knobs`` and ``let``
-    each name. A document that has not the form of a space file is returned as it is, for
-    the schema to refuse.
+    A strategy that both have stays in its place: each key that the file gives replaces the shipped one; in
+    ``knobs`` and ``let`` each name. A document that has not the form of a space file is returned as it is,
+    without ``extends``, for the schema to refuse.
     """
     wanted = own.get("strategies")
     if not isinstance(wanted, dict):

@@ -20,7 +20,7 @@ BYTES_LIMIT = 4_000_000  # of a file that is read at all
 
 @dataclass(frozen=True)
 class SpaceFile:
-    """A validated search space file."""
+    """A validated search space file: its strategies, with knobs, constraints and preferences."""
 
     name: str  # for messages
     text: str  # with the file that it extends merged: a resumed run parses it again
@@ -28,27 +28,36 @@ class SpaceFile:
     folder: Path | None = None  # where the file lies; None for text that is no file
 
     def strategy(self, name: str) -> StrategyEntry:
-        """Returns one strategy. Raises UsageError, with the known names, for another name."""
+        """Returns the strategy ``name`` of the file. Raises UsageError, with all names, for another name."""
         for entry in self.strategies:
             if entry.name == name:
                 return entry
         raise unknown_value(f"{self.name}: strategy", name, [entry.name for entry in self.strategies])
 
     def script(self, name: str) -> Path | None:
-        """Returns the path of a strategy's custom script; None for the shipped template."""
+        """Returns the path of the user's script of strategy ``name``; None where it has the shipped template.
+
+        Raises UsageError for an unknown strategy.
+        """
         template = self.strategy(name).template
         return None if template is None else (self.folder or Path()) / template
 
 
 def load_space_file(path: Path) -> SpaceFile:
-    """Reads a search space file. Raises UsageError when it cannot be read or is not valid."""
+    """Reads a search space file, merged with the shipped one where it has ``extends: default``.
+
+    Raises UsageError when it cannot be read or is not valid.
+    """
     text = read_text(path, "a YAML file", BYTES_LIMIT)
     return parse_space(_whole(text, path.name), path.name, path.parent)
 
 
 @functools.lru_cache(maxsize=8)
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
-    """Parses the text of a search space file. Raises UsageError with file, key path, found and allowed."""
+    """Parses the text of a search space file. Raises UsageError with file, key path, found and allowed.
+
+    ``name`` is the file's name in messages; ``folder`` is where paths of scripts begin.
+    """
     return SpaceFile(name, text, schema.entries(strict_yaml.load(text, name), name), folder)
 
 
@@ -72,9 +81,16 @@ def spaces_for(
     names: tuple[str, ...] | None,
     script_knobs: Mapping[str, tuple[Knob, ...]] | None = None,
 ) -> tuple[SearchSpace, ...]:
-    """Returns the search spaces of the strategies that support the problem, in the order of the file.
+    """Returns the search spaces of the strategies that support a problem, in the order of the file.
 
-    ``names`` limits the strategies; ``script_knobs`` gives, per strategy, the knobs that its script declares.
+    Args:
+        space_file: The strategies.
+        problem: The problem that a strategy has to support.
+        isa: Instruction set of the machine, ``Machine.isa``.
+        variables: (name, value) pairs that constraints may use, see ``variables_of``.
+        names: The strategies to consider; None: all of the file.
+        script_knobs: For each strategy the knobs that its script declares; None: no knobs.
+
     Raises UsageError for an unknown strategy, and when no strategy supports the problem.
     """
     chosen = _chosen(space_file, names)
@@ -88,7 +104,10 @@ def spaces_for(
 
 
 def first_rows(space_file: SpaceFile, feasible: FeasibleSet) -> tuple[int, ...]:
-    """Returns the rows of the file's first configurations that are feasible and meet all preferences."""
+    """Returns the indices in a feasible set of the configurations that the file lists under ``first``.
+
+    Leaves out those that are not in the set or break a preference.
+    """
     used = {space.strategy for space in feasible.spaces}
     points = [point for entry in space_file.strategies if entry.name in used for point in entry.first]
     rows = (feasible.row_of(point) for point in points)
