@@ -29,7 +29,7 @@ class LaneFunction:
 
 @dataclass(frozen=True, eq=False)
 class Decoders:
-    """The interpreter's decoder for each supported operation, by operation name such as ``scf.for``."""
+    """The operations that the interpreter supports: per name, the function that decodes it to a step."""
 
     steps: Mapping[str, Decode]
     choices: Mapping[str, Branches]  # terminators with several successors

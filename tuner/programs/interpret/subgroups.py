@@ -48,9 +48,8 @@ def require_whole_blocks(frame: LaneFrame, where: str) -> None:
 def require_whole_subgroups(frame: LaneFrame, where: str, width: int = SUBGROUP) -> None:
     """Raises CandidateError(RUN) if a subgroup has active lanes, but not all of its first ``width`` lanes.
 
-    Lanes that have returned are not counted.
-
-    Subgroups without an active lane pass. ``where`` names the operation in the message.
+    Lanes that have returned are not counted. Subgroups without an active lane pass. ``where`` names the
+    operation in the message.
     """
     grid = frame.grid
     there = by_subgroup(grid, frame.live) & (np.arange(SUBGROUP) < width)

@@ -17,7 +17,7 @@ ADDRESS = "memref.extract_aligned_pointer_as_index"
 
 @dataclass(frozen=True)
 class Aliases:
-    """The values that may alias one buffer, their users, and whether the buffer is freed or escapes."""
+    """The memrefs that may share memory with one buffer, their users, and whether it is freed or returned."""
 
     values: frozenset[Value]  # memrefs that may be the buffer or a part of it
     users: frozenset[Op]  # users of these memrefs, and of the tokens of asynchronous work on the buffer
@@ -27,7 +27,11 @@ class Aliases:
 
 
 def aliases_of(buffer: Value) -> Aliases:
-    """Returns the aliases of a buffer, searched forward from its definition."""
+    """Returns the memrefs that may be ``buffer`` or a part of it, with their users.
+
+    Follows uses from the definition through views, ``arith.select`` and scf; ``buffer`` is the memref that
+    the allocation, or the block argument, defines.
+    """
     values: set[Value] = set()
     users: dict[Op, None] = {}
     open_values = [buffer]

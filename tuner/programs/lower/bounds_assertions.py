@@ -20,9 +20,9 @@ ASSERT_BOUNDS = (
 
 
 def assert_bounds(module: ir.Module) -> None:
-    """Makes functions assert, in place, that each load and store is in bounds.
+    """Inserts a ``cf.assert`` before each load and store of a module, in place: indices must be in bounds.
 
     Lowers linalg ops to loops, and affine ops, first. Vector accesses and code in the LLVM dialect are not
-    checked.
+    checked. Raises CandidateError(COMPILE) where a pass fails.
     """
     run_passes(module, ASSERT_BOUNDS)

@@ -40,7 +40,7 @@ TENSORS = ir.RankedTensorType | ir.UnrankedTensorType
 
 
 def has_tensors(module: ir.Module) -> bool:
-    """Returns whether any value of a module is a tensor."""
+    """Returns whether any operand, result or block argument in a module is a tensor."""
     found: list[Type] = []
 
     def visit(op: Op) -> WalkResult:
@@ -54,7 +54,11 @@ def has_tensors(module: ir.Module) -> bool:
 
 
 def bufferized(module: ir.Module, name: str) -> ir.Module:
-    """Returns the module on memrefs that are freed; ``name`` is its function. Raises CandidateError."""
+    """Converts a module's tensors to memrefs and adds deallocations; returns the result.
+
+    ``name`` is the module's function. Only the returned module is valid; it may be ``module`` itself. Raises
+    CandidateError(COMPILE) where bufferization fails.
+    """
     _protect_arguments(function_named(module, name))
     run_passes(module, ELEMENTWISE)
     copy_shared_fills(function_named(module, name))

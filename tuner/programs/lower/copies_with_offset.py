@@ -18,7 +18,11 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def move_pointers_of_copies(module: ir.Module) -> int:
-    """Rewrites copies and fills of a module in place; returns the number of replaced operands."""
+    """Makes device copies and fills of contiguous views start at the view's first element, in place.
+
+    The operand of a ``gpu.memcpy`` or ``gpu.memset`` that has an offset is replaced by a memref without one,
+    since ``gpu-to-llvm`` drops the offset. Returns the number of replaced operands.
+    """
     moved = 0
     for op in [*walk(module, "gpu.memcpy"), *walk(module, "gpu.memset")]:
         for number, operand in enumerate(op.operands):

@@ -22,7 +22,11 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def copy_shared_fills(function: Op) -> None:
-    """Duplicates shared fills of a function in place; the last user keeps the original fill."""
+    """Duplicates ``linalg.fill`` operations in place, so that each user has a fill that no other user shares.
+
+    One user keeps the original. Fills of dynamic shape, and of tensors other than ``tensor.empty``, stay
+    shared.
+    """
     for fill in walk(function, "linalg.fill"):
         if not fill.results or not _is_of_empty(fill):
             continue

@@ -31,7 +31,7 @@ ALLOCATIONS = ("memref.alloc", "memref.alloca")
 
 
 def yields_iteration_local_memory(function: Op) -> bool:
-    """Returns whether a loop or branch on buffers yields memory that it allocated."""
+    """Returns whether an scf.for or scf.if yields a memref that its body allocated, or a view of one."""
     yields = [
         last_of(block) for name in (LOOP, BRANCH) for op in walk(function, name) for block in _blocks(op)
     ]
@@ -39,7 +39,11 @@ def yields_iteration_local_memory(function: Op) -> bool:
 
 
 def copy_yields(function: Op) -> None:
-    """Inserts copies before the yields of scf.for, scf.while and scf.if, in place."""
+    """Makes scf.for, scf.while and scf.if yield copies of tensors, in place, before bufferization.
+
+    An iteration copies into its iter_args, a branch into a tensor from before the branch. Other types, and
+    branch results of dynamic shape, are yielded as they are.
+    """
     for loop in walk(function, LOOP):
         block = _blocks(loop)[0]
         _copy_iteration(last_of(block), list(block.arguments)[1:], 0)

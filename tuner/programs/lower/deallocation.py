@@ -39,7 +39,11 @@ BY_ADDRESS = "memref.extract_aligned_pointer_as_index"
 
 
 def deallocate(module: ir.Module) -> bool:
-    """Adds deallocations in place; True if no deallocation depends on addresses at run time."""
+    """Adds deallocations to a module on memrefs in place, by MLIR's buffer-deallocation pipeline.
+
+    Returns False if a deallocation compares addresses at run time. Raises CandidateError(COMPILE) where a
+    pass fails.
+    """
     run_passes(module, DEALLOCATE)
     return not walk(module, BY_ADDRESS)
 
@@ -47,9 +51,8 @@ def deallocate(module: ir.Module) -> bool:
 def free_memory(module: ir.Module, name: str) -> ir.Module:
     """Returns the module with deallocations of what its function ``name`` allocates and does not free.
 
-    Only the returned module is valid: a returned argument may become a copy, which the caller may free.
-
-    Raises CandidateError(COMPILE) where it is undecidable who frees a buffer.
+    Only the returned module is valid; it may be ``module`` itself. A returned argument may become a copy,
+    which the caller may free. Raises CandidateError(COMPILE) where it is undecidable who frees a buffer.
     """
     function = function_named(module, name)
     if _is_for_upstream(function):

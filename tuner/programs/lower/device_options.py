@@ -14,7 +14,10 @@ MAX_STREAMS = 8
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """Options of a host program's device work: asynchronous form, number of streams, memory."""
+    """How a program issues its device work: asynchronous form, number of streams, kinds of memory.
+
+    Raises UsageError for an unknown form, and for fewer than one stream.
+    """
 
     form: Form = "streams"
     max_streams: int = MAX_STREAMS

@@ -8,9 +8,10 @@ MAIN = "main"  # the function that mlir-runner runs
 
 
 def entry_of(module: ir.Module, entry: str | None) -> str:
-    """Returns the name of the function to run.
+    """Returns the name of the function to run: ``entry``, else ``main``, else the only public function.
 
-    Raises CandidateError(BIND) where the module leaves a choice.
+    Raises CandidateError(BIND) if no function ``entry`` has a body, and if ``entry`` is None and the choice
+    is not clear.
     """
     public = [name_of(function) for function in defined_functions(module) if _is_public(function)]
     if entry is not None:
@@ -28,18 +29,21 @@ def entry_of(module: ir.Module, entry: str | None) -> str:
 
 
 def defined_functions(module: ir.Module) -> list[Op]:
-    """Returns the functions that have a body."""
+    """Returns the ``func.func`` operations of a module that have a body, in order."""
     found = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     return [function for function in found if len(function.regions[0].blocks) > 0]
 
 
 def function_named(module: ir.Module, name: str) -> Op:
-    """Returns the function with that name, which must have a body."""
+    """Returns the ``func.func`` of this name, which must exist and have a body."""
     return next(function for function in defined_functions(module) if name_of(function) == name)
 
 
 def hide_others(module: ir.Module, entry: str) -> None:
-    """Makes every function except ``entry`` private, so that none of them remains after inlining."""
+    """Makes ``entry`` public and every other function with a body private, in place.
+
+    Inlining then removes the private functions.
+    """
     for function in defined_functions(module):
         if name_of(function) != entry:
             function.attributes["sym_visibility"] = ir.StringAttr.get("private")

@@ -36,7 +36,11 @@ EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
-    """Returns whether device work accesses memory of the host only, or host code accesses device memory."""
+    """Returns whether device work of a function takes host memory, or host code accesses device memory.
+
+    ``device_arguments``: buffers that the function takes are in device memory. Memory that both sides can
+    access counts as either.
+    """
     ops = list(_outside_of_kernels(function))
     registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}
 
@@ -56,7 +60,10 @@ def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
 
 
 def reject_tensor_maps(function: Op) -> None:
-    """Raises CandidateError(COMPILE) for a tensor map, since its memory cannot be placed again."""
+    """Raises CandidateError(COMPILE) if a function creates a tensor map (``nvgpu.tma.create.descriptor``).
+
+    The compiler is about to place the function's memory again, which it cannot do for a tensor map's memory.
+    """
     for op in walk(function, DESCRIPTOR):
         found = f"{op.operands[0].type} in a program that leaves memory of the device to the compiler"
         allowed = "tensors in gpu.alloc, where the program itself copies all that its kernels take"
@@ -64,7 +71,11 @@ def reject_tensor_maps(function: Op) -> None:
 
 
 def without_explicit_memory(function: Op) -> None:
-    """Rewrites device memory to host memory in place, except ``host_shared``; takes synchronous work."""
+    """Replaces the device memory of a function by host memory, in place, except ``host_shared`` memory.
+
+    gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset become their host equivalents. Their operations must be
+    synchronous.
+    """
     dead = []
     for op in list(_outside_of_kernels(function)):
         if op.name in EXPLICIT and not _is_of_shared(op):
@@ -75,7 +86,11 @@ def without_explicit_memory(function: Op) -> None:
 
 
 def use_host_memory(op: Op) -> None:
-    """Creates the host equivalent of a device memory operation before the operation; the caller erases it."""
+    """Creates the host equivalent of a gpu.alloc, gpu.dealloc, gpu.memcpy or gpu.memset before the operation.
+
+    Users of an allocation's result take the new memory; the caller erases ``op``. Other operations are
+    ignored.
+    """
     kept = [each for each in op.operands if not is_token(each)]
     kinds = [each.type for each in op.results if not is_token(each)]
     with op.location, ir.InsertionPoint(op):

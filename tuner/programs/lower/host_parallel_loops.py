@@ -20,7 +20,10 @@ LAUNCHES = ("gpu.launch", "gpu.launch_func")
 
 
 def make_host_loops(function: Op) -> int:
-    """Rewrites loops around launches in place, inner loops first; returns the number of rewritten loops."""
+    """Rewrites each ``scf.parallel`` around GPU launches to nested ``scf.for``, in place.
+
+    Loops with results stay unchanged. Returns the number of rewritten loops.
+    """
     loops = [loop for loop in walk(function, "scf.parallel") if _launches(loop) and not loop.results]
     for loop in loops:
         _make_for(loop)

@@ -39,7 +39,11 @@ END_OF_STREAM = "gpux.destroy_stream"
 
 
 def free_after_last_use(function: Op) -> None:
-    """Inserts deallocations in place. Raises CandidateError(COMPILE) where it is undecidable who frees."""
+    """Inserts deallocations, in place, after the last use of memory that a function does not free or return.
+
+    A function of several blocks is left unchanged. Raises CandidateError(COMPILE) where it is undecidable who
+    frees.
+    """
     if len(function.regions[0].blocks) != 1:
         return
     _leave_branches(function)

@@ -39,9 +39,10 @@ LAUNCH_SEGMENTS = [0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 
 
 def launch_parallel_loops(function: Op) -> None:
-    """Converts the parallel loops of a function in place; loops inside kernels stay as they are.
+    """Converts each outermost ``scf.parallel`` of a host function to a ``gpu.launch``, in place.
 
-    Raises CandidateError(COMPILE) for more iterations than a grid has threads.
+    Each iteration becomes a thread. Loops with results, and loops inside kernels, stay as they are. Raises
+    CandidateError(COMPILE) for a number of iterations that is known to exceed the threads of a grid.
     """
     for loop in [each for each in walk(function, "scf.parallel") if _is_outermost(each)]:
         if not loop.results:

@@ -16,7 +16,10 @@ from tuner.mlir.rewrite.walking import walk
 
 
 def restore_stack(module: ir.Module) -> None:
-    """Inserts ``stacksave`` before and ``stackrestore`` after every launch of a module in LLVM dialect."""
+    """Makes each launch of a module in LLVM dialect release the stack memory of its arguments, in place.
+
+    Inserts ``llvm.intr.stacksave`` before, and ``llvm.intr.stackrestore`` after, every ``gpu.launch_func``.
+    """
     for launch in walk(module, "gpu.launch_func"):
         with launch.location, ir.InsertionPoint(launch):
             stack = value("llvm.intr.stacksave", ir.Type.parse("!llvm.ptr"))

@@ -33,9 +33,10 @@ from tuner.programs.lower.streams.to_gpux import write_as_gpux
 
 
 def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:
-    """Lowers a payload in place up to a step; returns MLIR or PTX.
+    """Lowers a payload in place up to ``step``; returns the text of the module: PTX for ``ptx``, else MLIR.
 
-    Raises CandidateError as the lowering does.
+    Raises CandidateError: BIND for ``device-memory`` of a program that names its streams, COMPILE for ``ptx``
+    of a program without kernels, and all errors of the lowering.
     """
     module, function = payload.module, payload.function
     if step in ("llvm", "ptx"):

@@ -20,7 +20,10 @@ RUNTIME = "mgpu"  # prefix of the runtime functions that host code calls
 
 
 def require_resources(text: str) -> None:
-    """Raises CandidateError(BIND) for a constant without its data, as torch-mlir prints by default."""
+    """Raises CandidateError(BIND) if a ``dense_resource`` constant in MLIR text has no data after the module.
+
+    torch-mlir prints large constants without their data by default.
+    """
     module, _, data = text.rpartition(RESOURCES)
     for name in dict.fromkeys(RESOURCE.findall(module or text)):
         if not module or f'{name}: "0x' not in data:
@@ -34,8 +37,8 @@ def require_resources(text: str) -> None:
 def reject_calls(module: ir.Module) -> None:
     """Raises CandidateError(BIND) for recursion, and for calls of functions without a body.
 
-    Neither can be inlined. Allowed without a body are MLIR's runner functions. Recursion is a cycle of the
-    call graph: the functions that remain after Kahn's topological sort.
+    Neither can be inlined. MLIR's runner functions, such as ``printMemrefF32``, may have no body. Recursion
+    is a cycle of the call graph: the functions that remain after Kahn's topological sort.
     """
     functions = defined_functions(module)
     callees = {name_of(function): _callees(function) for function in functions}
@@ -57,7 +60,7 @@ def reject_calls(module: ir.Module) -> None:
 
 
 def require_names(module: ir.Module) -> None:
-    """Raises CandidateError(BIND) for names that PTX or the linker does not allow, or the runtime uses."""
+    """Raises CandidateError(BIND) for a function or kernel name that PTX rejects or the runtime uses."""
     for function in [each for kind in ("func.func", "gpu.func") for each in walk(module, kind)]:
         name = name_of(function)
         if not NAME.fullmatch(name):
@@ -67,7 +70,10 @@ def require_names(module: ir.Module) -> None:
 
 
 def require_default_memory(function: Op) -> None:
-    """Raises CandidateError(BIND) for host memory in a memory space: host code has one address space."""
+    """Raises CandidateError(BIND) for a memref outside of kernels that has a memory space.
+
+    Host code has one address space.
+    """
     found: list[tuple[Op, Type]] = []
 
     def visit(op: Op) -> WalkResult:
@@ -84,7 +90,10 @@ def require_default_memory(function: Op) -> None:
 
 
 def reject_linalg(function: Op) -> None:
-    """Raises CandidateError(COMPILE) for linalg operations that no pass lowers to loops, such as softmax."""
+    """Raises CandidateError(COMPILE) if a function still has a linalg operation after lowering to loops.
+
+    No pass of MLIR lowers some operations, such as softmax.
+    """
     found = walk_where(function, lambda op: op.name.startswith("linalg."))
     if found:
         raise unsupported(found[0], "no loops for it", "linalg ops that become loops")

@@ -33,22 +33,22 @@ INLINE = "builtin.module(inline,symbol-dce)"
 
 @dataclass(frozen=True)
 class ProgramPayload:
-    """A module in the current context whose function ``entry`` works on memrefs alone."""
+    """A user's program: an MLIR module in the current context, with a function ``entry`` on memrefs."""
 
     module: ir.Module
     entry: str
 
     @property
     def function(self) -> Op:
-        """Returns the entry function."""
+        """Returns the ``func.func`` of the program's entry."""
         return function_named(self.module, self.entry)
 
 
 def read_program(text: str, entry: str | None = None) -> ProgramPayload:
-    """Parses and bufferizes a program.
+    """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
 
     Args:
-        text: MLIR text.
+        text: MLIR text, which is parsed in the current context.
         entry: the function to run; may be None if the module has one public function, or one named ``main``.
 
     Raises CandidateError: at stage BIND for text that is no valid program, at stage COMPILE for unsupported

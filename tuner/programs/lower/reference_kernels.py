@@ -18,9 +18,12 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 
 
 def reference_kernels(module: ir.Module, left_out: frozenset[str]) -> str:
-    """Returns the MLIR text of the kernels that can be interpreted; "" if there are none.
+    """Returns the MLIR text of a module's kernels that the interpreter supports; "" if there are none.
+
+    The interpreter computes from it what the kernels should do. The module stays unchanged.
 
     Args:
+        module: a program whose kernels are not outlined yet.
         left_out: names of kernels to omit.
     """
     copy = copy_of(module)

@@ -9,7 +9,10 @@ from tuner.mlir.rewrite.symbols import function_type
 
 
 def arguments_of(function: Op) -> tuple[ValueType, ...]:
-    """Returns the types of the arguments of a func.func. Raises CandidateError(COMPILE)."""
+    """Returns the types of the arguments of a ``func.func``, in a form that needs no MLIR.
+
+    Raises CandidateError(COMPILE) for a memref that is not row-major, and for other than memrefs and numbers.
+    """
     kinds = list(function_type(function).inputs)
     for kind in kinds:
         if isinstance(kind, ir.MemRefType):
@@ -18,12 +21,15 @@ def arguments_of(function: Op) -> tuple[ValueType, ...]:
 
 
 def results_of(function: Op) -> tuple[ValueType, ...]:
-    """Returns the types of the results of a func.func. Raises CandidateError(COMPILE)."""
+    """Returns the types of the results of a ``func.func``, in a form that needs no MLIR.
+
+    Raises CandidateError(COMPILE) for other than memrefs and numbers.
+    """
     return tuple(_value_type(kind, "result") for kind in function_type(function).results)
 
 
 def written_arguments(function: Op) -> tuple[bool, ...]:
-    """Returns for each argument of a function with loops whether it may be written."""
+    """Returns, per argument of a host function, True if it is a memref that the function may write."""
     arguments = function.regions[0].blocks[0].arguments
     return tuple(is_buffer(argument.type) and effect_of(argument).writes for argument in arguments)
 

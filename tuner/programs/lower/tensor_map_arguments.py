@@ -35,7 +35,11 @@ BOX = re.compile(r"memref<((?:\d+x)+)")
 
 
 def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
-    """Replaces the tensor-map parameters of a compiled kernel by the tensors themselves."""
+    """Changes each tensor-map parameter of a compiled kernel to a memref of the tensor, in place.
+
+    ``launch`` states which parameters of ``function`` are tensor maps. ``create_tensor_maps`` undoes this
+    later.
+    """
     for number, name in enumerate(launch.arguments):
         tensor_map = launch.tensor_map(name)
         if tensor_map is not None:
@@ -43,9 +47,9 @@ def replace_maps_by_tensors(function: Op, launch: Launch) -> None:
 
 
 def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
-    """Returns attributes that record, per argument, the tensor-map type that the kernel expects.
+    """Returns attributes for a launch operation: per argument, the tensor-map type that the kernel expects.
 
-    Returns {} for a launch without tensor maps.
+    Returns {} for a launch without tensor maps. ``create_tensor_maps`` reads and removes the attributes.
     """
     maps = [launch.tensor_map(name) for name in launch.arguments]
     if not any(maps):
@@ -58,7 +62,10 @@ def tensor_map_attributes(launch: Launch) -> dict[str, Attribute]:
 
 
 def create_tensor_maps(module: ir.Module) -> None:
-    """Creates tensor maps for launches with the attribute, and makes their kernels take the maps."""
+    """Creates tensor maps before the launches that have the attribute of ``tensor_map_attributes``, in place.
+
+    The launches, and the parameters of their kernels, then take the tensor maps in place of the tensors.
+    """
     for function in walk(module, "gpu.func"):
         tensor_map_types = [
             launch for launch in launches_of(module, name_of(function)) if NOTE in launch.attributes

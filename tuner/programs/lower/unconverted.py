@@ -24,7 +24,7 @@ REASONS = {
 
 
 def reject_copies_of_views(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) for a copy or a fill of a view with an offset or with gaps.
+    """Raises CandidateError(COMPILE) for a device copy or fill of a memref with an offset or with gaps.
 
     For such a view ``gpu-to-llvm`` copies the first bytes of the underlying buffer.
     """

@@ -30,16 +30,22 @@ MAPPED_TO_LAUNCHES = "builtin.module(func.func(convert-parallel-loops-to-gpu),lo
 
 
 def problems_of(payload: ProgramPayload) -> tuple[Problem, ...]:
-    """Returns the distinct matmuls of a program, in program order."""
+    """Returns the distinct matmul problems of a program, in program order.
+
+    Generalizes named linalg operations in place. Raises CandidateError(COMPILE) for a matmul whose output is
+    one of its factors.
+    """
     return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload)))
 
 
 def launch_kernels(
     payload: ProgramPayload, scripts: dict[Problem, Script], chip: Chip
 ) -> tuple[MatmulKernel, ...]:
-    """Converts a payload's work to kernels in place; matmuls without a script become loops, then kernels.
+    """Converts a payload's linalg operations and parallel loops to launches of GPU kernels, in place.
 
-    Returns the kernels whose single launch computes a whole matmul. Raises CandidateError.
+    A matmul that has a script becomes launches of the script's kernels, other work one thread per element.
+    Returns the kernels whose single launch computes a whole matmul. Raises CandidateError for a script that
+    fails, and COMPILE for linalg operations that do not become loops.
     """
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)

@@ -22,9 +22,9 @@ LIMIT_BYTES = 1 << 32  # of one allocation, over all lanes that run together
 def allocation(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.alloc`` or ``memref.alloca``: one buffer per block or per thread.
 
-    In workgroup memory each block has one, else each thread. The step executes ``op`` in all active lanes
-    (GPU threads); ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for a layout with
-    symbols.
+    In workgroup memory each block has one, else each thread. A step is a function that executes ``op`` in all
+    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
+    CandidateError(COMPILE) for a layout with symbols.
     """
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)
@@ -85,9 +85,9 @@ def strides_of(kind: Any, sizes: list[Array]) -> tuple[Array, ...]:
 def global_memory(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.get_global``: a constant, or one buffer per block in shared memory.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for an unknown name, and for a global that has no contents and is not in
-    shared memory.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for an unknown name, and for a global that has no
+    contents and is not in shared memory.
     """
     name = str(ir.FlatSymbolRefAttr(op.attributes["name"]).value)
     if name not in scope.symbols:
@@ -129,7 +129,8 @@ def _constant(contents: Array, sizes: list[Array]) -> BufferView:
 def dynamic_shared(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.dynamic_shared_memory``: one buffer per block, of the launch's size.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     kind = op.results[0].type
     element, target, where = scope.element(op, kind), scope.slot(op.results[0]), where_of(op)

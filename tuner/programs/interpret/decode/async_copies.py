@@ -10,10 +10,11 @@ from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 
 
 def copy(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``nvgpu.device_async_copy``: copies ``dstElements`` elements per lane, at once.
+    """Returns the step for ``nvgpu.device_async_copy``: a synchronous copy by each lane.
 
-    Elements beyond ``srcElements`` become zero. The step executes ``op`` in all active lanes (GPU threads);
-    ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an access out of bounds.
+    A lane copies ``dstElements`` elements; elements beyond ``srcElements`` become zero. A step is a function
+    that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame
+    slots. The step raises CandidateError(RUN) for an access out of bounds.
     """
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
     to, *rest = scope.slots(op.operands)

@@ -42,7 +42,8 @@ def put(frame: LaneFrame, targets: Sequence[int], condition: Array, values: list
 def if_else(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.if``: each lane executes the region that its condition selects.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     condition, targets = scope.slot(op.operands[0]), scope.slots(op.results)
     then, other = (scope.body(region) if region.blocks else None for region in op.regions)
@@ -64,7 +65,8 @@ def if_else(op: Op, scope: FunctionScope) -> Step:
 def switch(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.index_switch``: each lane executes the region of its case, or the default.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     chosen, targets = scope.slot(op.operands[0]), scope.slots(op.results)
     default, *cases = (scope.body(region) for region in op.regions)
@@ -85,7 +87,8 @@ def switch(op: Op, scope: FunctionScope) -> Step:
 def region(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.execute_region`` or ``memref.alloca_scope``: executes the only region once.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     body, targets = scope.body(op.regions[0]), scope.slots(op.results)
 
@@ -98,8 +101,9 @@ def region(op: Op, scope: FunctionScope) -> Step:
 def call(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``func.call`` of a function in the kernel's module.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for a callee without a body, for recursion, and for unsupported operations.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for a callee without a body, for recursion, and for
+    unsupported operations.
     """
     name = callee_of(op)
     function = scope.function(name, op)
@@ -115,7 +119,8 @@ def call(op: Op, scope: FunctionScope) -> Step:
 def assertion(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``cf.assert``: raises CandidateError(RUN) if an active lane's condition is false.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     condition, where = scope.slot(op.operands[0]), where_of(op)
     said = ir.StringAttr(op.attributes["msg"]).value

@@ -23,7 +23,8 @@ from tuner.programs.interpret.subgroups import (
 def barrier(op: Op, _: FunctionScope) -> Step:
     """Returns the step for ``gpu.barrier``: raises CandidateError(RUN) if a block's threads have diverged.
 
-    Otherwise it does nothing, since all lanes run in lockstep. Threads that have returned are not counted.
+    A step is a function that is called with the frame of all lanes (GPU threads). Otherwise it does nothing,
+    since all lanes run in lockstep. Threads that have returned are not counted.
     """
     where = where_of(op)
     return lambda frame: require_whole_blocks(frame, where)
@@ -32,8 +33,8 @@ def barrier(op: Op, _: FunctionScope) -> Step:
 def all_reduce(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.all_reduce``: reduces a value over a block's threads, by a kind or a region.
 
-    The step raises CandidateError(RUN) unless all threads of the block take part. The step executes ``op`` in
-    all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) if only some threads of a block take part.
     """
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     body = scope.body(op.regions[0]) if op.regions[0].blocks else None
@@ -66,9 +67,10 @@ def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
 def subgroup_reduce(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_reduce``: reduces a value over each subgroup, or each cluster.
 
-    Inactive lanes are omitted; for a ``uniform`` operation the step raises CandidateError(RUN) if there are
-    any. The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for clusters that do not divide 32 lanes.
+    Inactive lanes are omitted; for a ``uniform`` operation the step raises CandidateError(RUN) if only some
+    lanes of a subgroup take part. A step is a function that executes ``op`` in all active lanes (GPU threads)
+    of a frame; ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for clusters that do
+    not divide 32 lanes.
     """
     source, target, where = scope.slot(op.operands[0]), scope.slot(op.results[0]), where_of(op)
     combine = combination(op, scope, str(op.attributes["op"]))
@@ -99,7 +101,8 @@ def _number(op: Op, name: str, default: int) -> int:
 def ballot(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.ballot``: bit i is 1 if lane i is active and its predicate is true.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     dtype = scope.element(op, op.results[0].type).dtype

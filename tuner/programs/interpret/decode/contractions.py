@@ -18,8 +18,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def reduction(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.reduction``: combines the elements from the first to the last.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for an unsupported kind of reduction.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for an unsupported kind of reduction.
     """
     combine = combination(op, scope, str(op.attributes["kind"]))
 
@@ -36,9 +36,9 @@ def reduction(op: Op, scope: FunctionScope) -> Step:
 def multi_reduction(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.multi_reduction``: reduces a vector along some dimensions.
 
-    Elements are combined in row-major order of the reduced dimensions. The step executes ``op`` in all active
-    lanes (GPU threads); ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for an
-    unsupported kind of reduction.
+    Elements are combined in row-major order of the reduced dimensions. A step is a function that executes
+    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
+    CandidateError(COMPILE) for an unsupported kind of reduction.
     """
     combine = combination(op, scope, str(op.attributes["kind"]))
     axes = [2 + axis for axis in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])]
@@ -57,8 +57,8 @@ def multi_reduction(op: Op, scope: FunctionScope) -> Step:
 def contract(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.contract`` of kind add; floats are summed in float64 and rounded once.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for other kinds.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for other kinds.
     """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")
@@ -81,9 +81,9 @@ def contract(op: Op, scope: FunctionScope) -> Step:
 def outer_product(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.outerproduct`` of kind add, with or without an accumulator.
 
-    Floats with an accumulator are computed by a fused multiply-add. The step executes ``op`` in all active
-    lanes (GPU threads); ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for other
-    kinds.
+    Floats with an accumulator are computed by a fused multiply-add. A step is a function that executes ``op``
+    in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. Raises
+    CandidateError(COMPILE) for other kinds.
     """
     if str(op.attributes["kind"]) != "#vector.kind<add>":
         raise unsupported(op, str(op.attributes["kind"]), "#vector.kind<add>")

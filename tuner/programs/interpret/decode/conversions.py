@@ -23,8 +23,9 @@ NEAREST = "0 : i32"  # arith's rounding mode to_nearest_even
 def constant(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``arith.constant``: stores the constant, the same for all lanes.
 
-    ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for other than numbers and
-    dense<...>.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for a value that is neither a number nor
+    ``dense<...>``.
     """
     (target,), value = scope.slots(op.results), constant_of(op, scope)
 
@@ -37,8 +38,8 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 def constant_of(op: Op, scope: FunctionScope) -> Array:
     """Returns the value of an ``arith.constant`` or ``memref.global`` as an array of shape (1, 1, *shape).
 
-    Raises CandidateError(COMPILE) for other than numbers and dense<...>; ``scope`` maps MLIR types to
-    numpy's.
+    ``scope`` maps MLIR types to numpy's. Raises CandidateError(COMPILE) for a value that is neither a number
+    nor ``dense<...>``.
     """
     attribute = op.attributes["value" if "value" in op.attributes else "initial_value"]
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -88,7 +89,7 @@ def _wrapped(value: Any, dtype: DType) -> Any:
 def select(condition: Array, one: Any, other: Any) -> Any:
     """Returns ``one`` where ``condition`` is true, else ``other``: arrays, or memrefs (BufferView).
 
-    An array condition of shape (blocks, threads) selects per lane; with more axes it selects per element.
+    A condition of shape (blocks, threads) selects per lane; with more axes it selects per element of arrays.
     """
     if condition.ndim > 2:
         return np.where(condition, one, other)
@@ -130,8 +131,8 @@ def reinterpreted(dtype: DType) -> Callable[[Array], Array]:
 def rounded(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``arith.truncf``: rounds to the narrower float type, to nearest, ties to even.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for another rounding mode.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for another rounding mode.
     """
     mode = op.attributes.get("roundingmode")
     if mode is not None and str(mode) != NEAREST:

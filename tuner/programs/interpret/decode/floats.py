@@ -48,7 +48,8 @@ ORDERED: tuple[Callable[[Array, Array], Array], ...] = (
 def comparison(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``arith.cmpf``: compares floats elementwise by the operation's predicate.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     return step_of(op, scope, predicate(ir.IntegerAttr(op.attributes["predicate"]).value))
 

@@ -27,7 +27,8 @@ WITHOUT_AXIS: dict[str, Callable[[LaneGrid], Array]] = {
 def along(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for gpu.thread_id, gpu.block_id, gpu.global_id, gpu.block_dim or gpu.grid_dim.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     axis, index = axis_of(op), ALONG[op.name]
     return _put(op, scope, lambda grid: index(grid, axis))
@@ -36,7 +37,8 @@ def along(op: Op, scope: FunctionScope) -> Step:
 def without_axis(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for gpu.lane_id, gpu.subgroup_id, gpu.num_subgroups or gpu.subgroup_size.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     return _put(op, scope, WITHOUT_AXIS[op.name])
 

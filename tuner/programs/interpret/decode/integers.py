@@ -87,7 +87,8 @@ PREDICATES: tuple[tuple[Callable[[Array, Array], Array], Callable[[Array], Array
 def division(function: Binary) -> Decode:
     """Returns the decoder of an integer division or remainder, which ``function`` computes on arrays.
 
-    The decoded step raises CandidateError(RUN) where an active lane divides by zero.
+    A decoder takes an operation and its function's scope, and returns a step; this step raises
+    CandidateError(RUN) where an active lane divides by zero.
     """
 
     def decode(op: Op, scope: FunctionScope) -> Step:
@@ -106,7 +107,8 @@ def division(function: Binary) -> Decode:
 def comparison(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``arith.cmpi``: compares integers elementwise by the operation's predicate.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     compare, read = PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
     return step_of(op, scope, lambda a, b: compare(read(a), read(b)))
@@ -114,6 +116,8 @@ def comparison(op: Op, scope: FunctionScope) -> Step:
 
 def extended(wide: Callable[[Array, Array], Array], read: Callable[[Array], Array]) -> Decode:
     """Returns the decoder of an integer operation with two results, the low and high half of a wide one.
+
+    A decoder takes an operation and its function's scope, and returns the step that executes the operation.
 
     Args:
         wide: the operation on arrays of Python integers, such as addition or multiplication.

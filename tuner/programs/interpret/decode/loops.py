@@ -17,8 +17,8 @@ from tuner.programs.interpret.scope import Decode, FunctionScope, where_of
 def for_loop(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.for``, in which each lane has its own number of iterations.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for a loop step below 1.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for a loop step below 1.
     """
     lower, upper, stride, *starts = scope.slots(op.operands)
     targets, body, where = scope.slots(op.results), scope.body(op.regions[0]), where_of(op)
@@ -63,7 +63,8 @@ def run_loop(
 def while_loop(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.while``, in which each lane leaves the loop when its condition is false.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     starts, targets = scope.slots(op.operands), scope.slots(op.results)
     before, after = (scope.body(region) for region in op.regions)
@@ -94,8 +95,9 @@ def while_loop(op: Op, scope: FunctionScope) -> Step:
 def parallel(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``scf.parallel`` without reductions: each lane executes the iterations in order.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for a loop step below 1. Raises CandidateError(COMPILE) for a reduction.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for a loop step below 1. Raises
+    CandidateError(COMPILE) for a reduction.
     """
     if op.results:
         raise unsupported(op, "a reduction", "loops without one")

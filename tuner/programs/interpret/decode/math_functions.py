@@ -113,7 +113,8 @@ def integer_power(base: Array, exponent: Array) -> Array:
 def sine_and_cosine(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``math.sincos``, which has two results; computed in float64 and rounded.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     (source,), (sine, cosine) = scope.slots(op.operands), scope.slots(op.results)
 

@@ -37,8 +37,8 @@ COPY_LIMIT = 1 << 26  # number of elements over all lanes
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.load``: loads one element per lane.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access out of bounds.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds.
     """
     source, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)
@@ -54,8 +54,8 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.store``: stores one element per active lane.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access out of bounds.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds.
     """
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
@@ -71,9 +71,9 @@ def store(op: Op, scope: FunctionScope) -> Step:
 def copy(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.copy``: each active lane copies the whole memref.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access out of bounds, for sizes that differ between lanes, and for
-    too many elements.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, for sizes that
+    differ between lanes, and for too many elements.
     """
     source, to = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)
@@ -114,9 +114,9 @@ def extents(frame: LaneFrame, where: str, view: BufferView) -> tuple[int, ...]:
 def atomic(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.atomic_rmw``, whose result is the number before the update.
 
-    Lanes with the same address update it one after another. The step executes ``op`` in all active lanes (GPU
-    threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an access out
-    of bounds.
+    Lanes with the same address update it one after another. A step is a function that executes ``op`` in all
+    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) for an access out of bounds.
     """
     value, to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.operands[0].type), where_of(op)
@@ -134,9 +134,9 @@ def atomic(op: Op, scope: FunctionScope) -> Step:
 def atomic_region(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.generic_atomic_rmw``: a region computes the new number from the old one.
 
-    The result is the old number; lanes with the same address update it one after another. The step executes
-    ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises
-    CandidateError(RUN) for an access out of bounds.
+    The result is the old number; lanes with the same address update it one after another. A step is a
+    function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to
+    frame slots. The step raises CandidateError(RUN) for an access out of bounds.
     """
     to, *indices = scope.slots(op.operands)
     target, kind, where = scope.slot(op.results[0]), scope.element(op, op.results[0].type), where_of(op)

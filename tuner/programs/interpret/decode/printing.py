@@ -17,8 +17,9 @@ INTEGERS, UNSIGNED, FLOATS = "dic", "uoxX", "fFeEgG"
 def printf(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for conversion specifiers other than those of C for numbers.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for conversion specifiers other than those of C for
+    numbers.
     """
     text = ir.StringAttr(op.attributes["format"]).value
     kinds = [match["kind"] for match in PLACE.finditer(text) if match["kind"] != "%"]

@@ -32,10 +32,11 @@ SOURCES: dict[str, Callable[[Array, Array], Array]] = {
 def shuffle(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.shuffle``: each lane reads a value of another lane of its subgroup.
 
-    The second result is False, and the first is poison, where the source is not among the first ``width``
-    lanes. The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame
-    slots. The step raises CandidateError(RUN) if one of these lanes is inactive, or for a width outside 1 to
-    32.
+    The results are the value and whether it is valid: False, with a poison value, if the source lane, or the
+    lane itself, is not among the first ``width`` lanes. A step is a function that executes ``op`` in all
+    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) if only some of these lanes take part, and for a width that differs between lanes or
+    is not 1 to 32.
     """
     mode = str(op.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").removesuffix(">")
     if mode not in SOURCES:
@@ -56,9 +57,10 @@ def shuffle(op: Op, scope: FunctionScope) -> Step:
 def rotate(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.rotate``: each lane reads the value of the lane ``offset`` further.
 
-    The lanes wrap around after ``width``, an attribute of ``op`` like ``offset``. The step executes ``op`` in
-    all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises
-    CandidateError(RUN) if one of the first ``width`` lanes is inactive.
+    The lanes wrap around after ``width``, an attribute of ``op`` like ``offset``; lanes from ``width`` on get
+    poison, and False as second result. A step is a function that executes ``op`` in all active lanes (GPU
+    threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) if only
+    some of the first ``width`` lanes take part.
     """
     value, where, targets = scope.slot(op.operands[0]), where_of(op), scope.slots(op.results)
     offset, width = (ir.IntegerAttr(op.attributes[name]).value for name in ("offset", "width"))
@@ -82,8 +84,8 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 def broadcast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_broadcast``, from a given lane or from the first active lane.
 
-    The result is poison if the source lane is inactive. The step executes ``op`` in all active lanes (GPU
-    threads); ``scope`` maps SSA values to frame slots.
+    The result is poison if the source lane is inactive. A step is a function that executes ``op`` in all
+    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)

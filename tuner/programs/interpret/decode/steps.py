@@ -15,8 +15,8 @@ Compute: TypeAlias = Callable[..., Any]
 def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
     """Returns the step that stores ``compute(*operands)`` as the only result of ``op``.
 
-    ``compute`` gets the operands of all lanes as arrays, or memrefs. The step executes ``op`` in all active
-    lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    ``compute`` gets the operands of all lanes as arrays, or memrefs. A step is a function that executes
+    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     sources, (target,) = scope.slots(op.operands), scope.slots(op.results)
     if len(sources) == 1:
@@ -41,21 +41,23 @@ def step_of(op: Op, scope: FunctionScope, compute: Compute) -> Step:
 
 
 def elementwise(compute: Compute) -> Decode:
-    """Returns the decoder of an operation whose step stores ``compute(*operands)`` as its only result.
+    """Returns the decoder of an operation whose only result is ``compute(*operands)``.
 
-    ``compute`` gets the operands of all lanes as arrays, or memrefs, and does not depend on their types.
+    A decoder takes an operation and its function's scope, and returns a step. ``compute`` gets the operands
+    of all lanes as arrays, or memrefs, and does not depend on their types.
     """
     return lambda op, scope: step_of(op, scope, compute)
 
 
 def of_result(make: Callable[[Any], Compute]) -> Decode:
-    """Returns the decoder of an operation whose step stores ``make(dtype)(*operands)`` as its only result.
+    """Returns the decoder of an operation whose only result is ``make(dtype)(*operands)``.
 
-    ``dtype`` is the numpy type of the result, or of its elements if it is a vector.
+    A decoder takes an operation and its function's scope, and returns a step. ``dtype`` is the numpy type of
+    the result, or of its elements if it is a vector.
     """
     return lambda op, scope: step_of(op, scope, make(scope.element(op, op.results[0].type).dtype))
 
 
 def aligned(scalar: Array, vector: Array) -> Array:
-    """Returns ``scalar``, a number per lane, with axes of size 1 appended to have as many as ``vector``."""
+    """Returns ``scalar``, a number per lane, with appended axes of size 1: as many axes as ``vector``."""
     return with_trailing_axes(scalar, vector.ndim - scalar.ndim)

@@ -43,8 +43,9 @@ def shape_of(kind: Any) -> tuple[int, int]:
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_load_matrix``: each lane loads a copy of the whole matrix.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access out of bounds, and for a subgroup with inactive lanes.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, and if only some
+    lanes of a subgroup take part.
     """
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)
@@ -65,8 +66,9 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_store_matrix``: each lane stores the whole matrix.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access out of bounds, and for a subgroup with inactive lanes.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, and if only some
+    lanes of a subgroup take part.
     """
     value, to, *indices = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[1].type), where_of(op)
@@ -96,8 +98,8 @@ def _places(op: Op, shape: tuple[int, int]) -> Array:
 def multiply(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_compute``: a @ b + c of matrices of a subgroup.
 
-    Floats are computed in float64 and rounded once. The step executes ``op`` in all active lanes (GPU
-    threads); ``scope`` maps SSA values to frame slots.
+    Floats are computed in float64 and rounded once. A step is a function that executes ``op`` in all active
+    lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     is_transposed = ["a_transpose" in op.attributes, "b_transpose" in op.attributes]
 
@@ -114,7 +116,8 @@ def multiply(op: Op, scope: FunctionScope) -> Step:
 def constant(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_constant_matrix``: a matrix with one number in all elements.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     shape = shape_of(op.results[0].type)
     return step_of(
@@ -125,8 +128,8 @@ def constant(op: Op, scope: FunctionScope) -> Step:
 def elementwise(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_mma_elementwise``: the operation's function on each matrix element.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for an unsupported function.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for an unsupported function.
     """
     name = str(op.attributes["opType"]).removeprefix("#gpu<mma_element_wise ").removesuffix(">")
     if name not in ELEMENTWISE:

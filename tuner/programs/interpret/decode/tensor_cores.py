@@ -35,9 +35,9 @@ TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core doe
 def multiply(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
 
-    Floats are multiplied and summed in float64 and rounded once. The step executes ``op`` in all active lanes
-    (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for a
-    subgroup with inactive lanes.
+    Floats are multiplied and summed in float64 and rounded once. A step is a function that executes ``op`` in
+    all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) if only some lanes of a subgroup take part.
     """
     m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)
@@ -125,9 +125,10 @@ def _truncated(numbers: Array) -> Array:
 def load_matrix(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.ldmatrix``, which loads tiles of 8 rows of 16 bytes from shared memory.
 
-    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``. The step executes ``op`` in all active
-    lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an
-    address out of bounds or misaligned, and for a subgroup with inactive lanes.
+    Lane ``8 i + r`` provides the address of row ``r`` of tile ``i``. A step is a function that executes
+    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step
+    raises CandidateError(RUN) for an address out of bounds or misaligned, and if only some lanes of a
+    subgroup take part.
     """
     source, *indices = scope.slots(op.operands)
     (target,), where = scope.slots(op.results), where_of(op)

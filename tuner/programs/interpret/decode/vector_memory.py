@@ -23,8 +23,8 @@ Axes = Sequence[
 def load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.load``: loads consecutive numbers along the memref's last dimensions.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access outside of the buffer.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
     """
     kind = scope.element(op, op.operands[0].type)
     if kind.shape:  # a memref of vectors
@@ -44,8 +44,8 @@ def load(op: Op, scope: FunctionScope) -> Step:
 def store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.store``: stores consecutive numbers along the memref's last dimensions.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access outside of the buffer.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
     """
     kind = scope.element(op, op.operands[1].type)
     if kind.shape:
@@ -63,9 +63,9 @@ def store(op: Op, scope: FunctionScope) -> Step:
 def transfer_read(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.transfer_read``: loads a vector from a memref, with padding.
 
-    Elements outside the memref, or masked off, have the padding value. The step executes ``op`` in all active
-    lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an
-    index outside of a dimension that is marked as in bounds.
+    Elements outside the memref, or masked off, have the padding value. A step is a function that executes
+    ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step
+    raises CandidateError(RUN) for an index outside of a dimension that is marked as in bounds.
     """
     transfer = _Transfer(op, scope, op.operands[0], shape_of(op.results[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -91,9 +91,9 @@ def transfer_read(op: Op, scope: FunctionScope) -> Step:
 def transfer_write(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.transfer_write``: stores a vector in a memref.
 
-    Elements outside the memref, or masked off, are not stored. The step executes ``op`` in all active lanes
-    (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an index
-    outside of a dimension that is marked as in bounds.
+    Elements outside the memref, or masked off, are not stored. A step is a function that executes ``op`` in
+    all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) for an index outside of a dimension that is marked as in bounds.
     """
     transfer = _Transfer(op, scope, op.operands[1], shape_of(op.operands[0].type))
     sizes = list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))
@@ -152,9 +152,9 @@ class _Transfer:
 def masked_load(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.maskedload`` or ``vector.gather``: loads where the mask is true.
 
-    Where the mask is false, the result has the pass-through value. The step executes ``op`` in all active
-    lanes (GPU threads); ``scope`` maps SSA values to frame slots. The step raises CandidateError(RUN) for an
-    access outside of the buffer.
+    Where the mask is false, the result has the pass-through value. A step is a function that executes ``op``
+    in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
+    CandidateError(RUN) for an access outside of the buffer.
     """
     kind = scope.element(op, op.operands[0].type)
     source, *indices, mask, passed = scope.slots(op.operands)
@@ -172,8 +172,8 @@ def masked_load(op: Op, scope: FunctionScope) -> Step:
 def masked_store(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.maskedstore`` or ``vector.scatter``: stores where the mask is true.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    step raises CandidateError(RUN) for an access outside of the buffer.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The step raises CandidateError(RUN) for an access outside of the buffer.
     """
     kind = scope.element(op, op.operands[0].type)
     to, *indices, mask, value = scope.slots(op.operands)

@@ -33,7 +33,8 @@ def spread(values: Array, shape: tuple[int, ...]) -> Array:
 def broadcast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.broadcast``: repeats a number or vector along added or unit dimensions.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda values: spread(values, shape))
@@ -63,8 +64,8 @@ def positions(op: Op, scope: FunctionScope, first: int) -> Callable[[LaneFrame],
 def extract(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.extract``: the element or subvector at an index.
 
-    An index outside the vector is clamped. The step executes ``op`` in all active lanes (GPU threads);
-    ``scope`` maps SSA values to frame slots.
+    An index outside the vector is clamped. A step is a function that executes ``op`` in all active lanes (GPU
+    threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     source, target, places = scope.slot(op.operands[0]), scope.slot(op.results[0]), positions(op, scope, 1)
 
@@ -88,8 +89,8 @@ def extract(op: Op, scope: FunctionScope) -> Step:
 def insert(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.insert``: a copy of a vector with one element or subvector replaced.
 
-    An index outside the vector replaces nothing. The step executes ``op`` in all active lanes (GPU threads);
-    ``scope`` maps SSA values to frame slots.
+    An index outside the vector replaces nothing. A step is a function that executes ``op`` in all active
+    lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     value, whole = scope.slots(list(op.operands)[:2])
     target, places = scope.slot(op.results[0]), positions(op, scope, 2)
@@ -116,7 +117,8 @@ def integers_of(op: Op, name: str) -> list[int]:
 def extract_slice(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.extract_strided_slice``: a slice by offsets, sizes and strides.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     parts = zip(*(integers_of(op, name) for name in ("offsets", "sizes", "strides")), strict=True)
     places = tuple(slice(first, first + (size - 1) * step + 1, step) for first, size, step in parts)
@@ -126,8 +128,8 @@ def extract_slice(op: Op, scope: FunctionScope) -> Step:
 def insert_slice(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.insert_strided_slice``: a copy of a vector with a slice replaced.
 
-    The slice extends along the last dimensions. The step executes ``op`` in all active lanes (GPU threads);
-    ``scope`` maps SSA values to frame slots.
+    The slice extends along the last dimensions. A step is a function that executes ``op`` in all active lanes
+    (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     offsets, strides = integers_of(op, "offsets"), integers_of(op, "strides")
     sizes = shape_of(op.operands[0].type)
@@ -149,7 +151,8 @@ def insert_slice(op: Op, scope: FunctionScope) -> Step:
 def reshape(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.shape_cast``: the same elements in row-major order with another shape.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda values: values.reshape(*values.shape[:2], *shape))
@@ -158,7 +161,8 @@ def reshape(op: Op, scope: FunctionScope) -> Step:
 def bitcast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.bitcast``: the size of the last dimension changes with the element width.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     dtype = scope.element(op, op.results[0].type).dtype
     return step_of(op, scope, lambda values: np.ascontiguousarray(values).view(dtype))
@@ -167,7 +171,8 @@ def bitcast(op: Op, scope: FunctionScope) -> Step:
 def transpose(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.transpose``: permutes the dimensions of a vector.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     order = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
     return step_of(op, scope, lambda values: values.transpose(0, 1, *(2 + axis for axis in order)))
@@ -176,7 +181,8 @@ def transpose(op: Op, scope: FunctionScope) -> Step:
 def from_elements(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.from_elements``: a vector of the operands, in row-major order.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     shape = shape_of(op.results[0].type)
 
@@ -190,7 +196,8 @@ def from_elements(op: Op, scope: FunctionScope) -> Step:
 def to_elements(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.to_elements``: one result per element of a vector, in row-major order.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     (source,), targets = scope.slots(op.operands), scope.slots(op.results)
 
@@ -206,7 +213,8 @@ def to_elements(op: Op, scope: FunctionScope) -> Step:
 def shuffle(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.shuffle``: selects elements of two joined vectors; -1 selects poison.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     chosen = np.array(list(ir.DenseI64ArrayAttr(op.attributes["mask"])))
 
@@ -228,7 +236,8 @@ def interleave(one: Array, other: Array) -> Array:
 def deinterleave(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.deinterleave``: two vectors, of the elements at even and at odd indices.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     (source,), targets = scope.slots(op.operands), scope.slots(op.results)
 
@@ -242,8 +251,8 @@ def deinterleave(op: Op, scope: FunctionScope) -> Step:
 def create_mask(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.create_mask``: true where an index is below its dimension's operand.
 
-    In several dimensions, all must hold. The step executes ``op`` in all active lanes (GPU threads);
-    ``scope`` maps SSA values to frame slots.
+    In several dimensions, all must hold. A step is a function that executes ``op`` in all active lanes (GPU
+    threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     shape = shape_of(op.results[0].type)
     return step_of(op, scope, lambda *sizes: mask_of(shape, sizes))
@@ -252,8 +261,8 @@ def create_mask(op: Op, scope: FunctionScope) -> Step:
 def constant_mask(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.constant_mask``: true where an index is below its dimension's bound.
 
-    In several dimensions, all must hold. The step executes ``op`` in all active lanes (GPU threads);
-    ``scope`` maps SSA values to frame slots.
+    In several dimensions, all must hold. A step is a function that executes ``op`` in all active lanes (GPU
+    threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     sizes = [uniform(size) for size in ir.DenseI64ArrayAttr(op.attributes["mask_dim_sizes"])]
     return _constant(op, scope, mask_of(shape_of(op.results[0].type), sizes))
@@ -275,7 +284,8 @@ def mask_of(shape: tuple[int, ...], sizes: Sequence[Array]) -> Array:
 def count(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.step``: the vector 0, 1, 2, ... of index type.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     return _constant(op, scope, np.arange(op.results[0].type.shape[0], dtype=INDEX)[None, None])
 
@@ -292,7 +302,8 @@ def _constant(op: Op, scope: FunctionScope, value: Array) -> Step:
 def type_cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``vector.type_cast``: a memref of numbers as a rank-0 memref of one vector.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
 
     def compute(view: BufferView) -> BufferView:

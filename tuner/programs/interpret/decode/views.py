@@ -46,8 +46,9 @@ def _mixed(op: Op, scope: FunctionScope) -> tuple[MixedNumbers, MixedNumbers, Mi
 def subview(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.subview``: a part of a memref by offsets, sizes and strides.
 
-    Dimensions of size 1 may be dropped. The step executes ``op`` in all active lanes (GPU threads); ``scope``
-    maps SSA values to frame slots. Raises CandidateError(COMPILE) if another dimension is dropped.
+    Dimensions of size 1 may be dropped. A step is a function that executes ``op`` in all active lanes (GPU
+    threads) of a frame; ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) if another
+    dimension is dropped.
     """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
@@ -80,8 +81,8 @@ def _kept(op: Op, sizes: list[int], shape: list[int]) -> list[int]:
 def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.reinterpret_cast``: other sizes, strides and offset on the same buffer.
 
-    The offset is relative to the start of the buffer. The step executes ``op`` in all active lanes (GPU
-    threads); ``scope`` maps SSA values to frame slots.
+    The offset is relative to the start of the buffer. A step is a function that executes ``op`` in all active
+    lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     offsets, extents, strides = _mixed(op, scope)
@@ -98,7 +99,8 @@ def reinterpret_cast(op: Op, scope: FunctionScope) -> Step:
 def byte_view(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.view``: a contiguous memref at a byte offset in a buffer of bytes.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     source, shift, *dynamic = scope.slots(op.operands)
     target, shape = scope.slot(op.results[0]), list(op.results[0].type.shape)
@@ -115,7 +117,8 @@ def byte_view(op: Op, scope: FunctionScope) -> Step:
 def dimension(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.dim``: the size of a memref along the dimension that an operand gives.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     source, axis = scope.slots(op.operands)
     (target,) = scope.slots(op.results)
@@ -140,7 +143,8 @@ def groups_of(op: Op) -> list[list[int]]:
 def collapse(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.collapse_shape``: merges groups of adjacent dimensions of a memref.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
 
@@ -171,7 +175,8 @@ def _innermost(pairs: list[tuple[Array, Array]]) -> Array:
 def expand(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.expand_shape``: splits dimensions of a memref into several.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     source, target, groups = scope.slot(op.operands[0]), scope.slot(op.results[0]), groups_of(op)
     extents = MixedNumbers(op, scope, "static_output_shape", list(op.operands)[1:])
@@ -193,7 +198,8 @@ def expand(op: Op, scope: FunctionScope) -> Step:
 def transpose(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.transpose``: permutes the dimensions of a memref without copying.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots.
     """
     source, target = scope.slot(op.operands[0]), scope.slot(op.results[0])
     results = ir.AffineMapAttr(op.attributes["permutation"]).value.results
@@ -210,8 +216,8 @@ def transpose(op: Op, scope: FunctionScope) -> Step:
 def metadata(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.extract_strided_metadata``: the base, offset, sizes and strides.
 
-    The offset and the strides are in elements. The step executes ``op`` in all active lanes (GPU threads);
-    ``scope`` maps SSA values to frame slots.
+    The offset and the strides are in elements. A step is a function that executes ``op`` in all active lanes
+    (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     source, (base, offset, *rest) = scope.slot(op.operands[0]), scope.slots(op.results)
     item_bytes = scope.element(op, op.operands[0].type).size_bytes
@@ -229,8 +235,8 @@ def metadata(op: Op, scope: FunctionScope) -> Step:
 def cast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.cast`` or ``memref.memory_space_cast``: the same memref.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots.
-    Raises CandidateError(COMPILE) for an unranked memref.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. Raises CandidateError(COMPILE) for an unranked memref.
     """
     kinds = (op.operands[0].type, op.results[0].type)
     if not all(isinstance(kind, ir.MemRefType) for kind in kinds):
@@ -241,8 +247,8 @@ def cast(op: Op, scope: FunctionScope) -> Step:
 def same(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``memref.assume_alignment`` or ``memref.distinct_objects``: the operands.
 
-    The step executes ``op`` in all active lanes (GPU threads); ``scope`` maps SSA values to frame slots. The
-    assumption is not checked.
+    A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
+    values to frame slots. The assumption is not checked.
     """
     sources, targets = scope.slots(op.operands), scope.slots(op.results)
 

@@ -39,7 +39,7 @@ class BufferKind(enum.Enum):
 
 @dataclass
 class MirroredBuffer:
-    """One buffer in host and device memory."""
+    """A buffer of a host program with its memory on the host and its memory on the device."""
 
     kind: BufferKind
     alias_set: int
@@ -55,8 +55,9 @@ class MirroredBuffer:
     is_returned: bool = False
 
     def copy_to(self, side: Side) -> None:
-        """Creates a copy of the whole buffer to one side, at the current insertion point.
+        """Creates a copy of the whole buffer to host or device memory, at the current insertion point.
 
+        Creates nothing for a copy of a constant to the host, since a constant is never written on the device.
         Raises CandidateError(COMPILE) for a non-contiguous device argument, since its memory is the caller's.
         """
         if self.kind is BufferKind.DEVICE_ARGUMENT and not is_row_major(self.host.type):
@@ -80,7 +81,11 @@ class MirroredBuffer:
             copy_buffer(self.host, view)
 
     def free(self) -> None:
-        """Creates deallocations of what was allocated for the mirror, at the current insertion point."""
+        """Creates deallocations of what was allocated for the mirror, at the current insertion point.
+
+        For a device argument this is the host memory, unless it is returned; for other buffers the device
+        memory and the staging memory.
+        """
         if self.kind is BufferKind.DEVICE_ARGUMENT:
             if not self.is_returned:
                 self.deallocations.append(create("memref.dealloc", [], [self.host]))
@@ -104,10 +109,11 @@ class MirroredBuffer:
 
 
 def allocate_like(host: Value) -> tuple[Value, Value]:
-    """Allocates device memory for a memref; returns the flat memory, and its view of the memref's type.
+    """Allocates device memory for a memref in host memory, at the current insertion point.
 
-    The view has the strides and the static offset of the memref; a dynamic offset becomes 0. The operations
-    are created at the current insertion point.
+    Returns (the memory as it is allocated, its view of the memref's type); both are the same value for a
+    contiguous memref. The view has the strides and the static offset of the memref; a dynamic offset becomes
+    0.
 
     Raises CandidateError(COMPILE) for an unranked memref, and for a non-contiguous allocation of dynamic
     size.
@@ -122,7 +128,10 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
 
 
 def allocate_host_like(device: Value) -> Value:
-    """Allocates host memory for a memref in device memory, at the current insertion point."""
+    """Creates a ``memref.alloc`` with the type and sizes of a memref in device memory; returns its result.
+
+    It is created at the current insertion point, and nothing is copied.
+    """
     return _allocate("memref.alloc", device.type, _sizes_of(device))
 
 

@@ -39,7 +39,10 @@ OUTSIDE = {
 
 
 class CoherenceWalk:
-    """The data-flow analysis of one function: a state per operation, and the actions that make it true."""
+    """A data-flow analysis that finds where a function must copy buffers between host and device memory.
+
+    It tracks where each alias set has its current contents, and calls the actions that keep accesses correct.
+    """
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], effects: KernelEffects
@@ -52,7 +55,11 @@ class CoherenceWalk:
         self._globals = {buffer.alias_set for buffer in buffers.values() if buffer.kind is BufferKind.GLOBAL}
 
     def function(self, function: Op, actions: AbstractActions) -> None:
-        """Walks a function; at its end, arguments and globals are valid in the memory that they came from."""
+        """Walks a host function in the order of execution; calls ``actions`` where copies are needed.
+
+        Also calls them for launches, allocations and deallocations. At the return, arguments and globals are
+        valid in the memory that they came from, results in host memory.
+        """
         block = function.regions[0].blocks[0]
         valid = self._outside(OUTSIDE.keys())
         valid = self._inside(block, valid, actions)

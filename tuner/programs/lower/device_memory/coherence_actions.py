@@ -7,11 +7,14 @@ from tuner.programs.lower.device_memory.validity import Location, Side
 
 
 class AbstractActions(abc.ABC):
-    """The actions at each operation that the walk visits: copies, launches, allocations, deallocations."""
+    """What ``CoherenceWalk`` calls while it walks a function: copy, launch, allocate, deallocate."""
 
     @abc.abstractmethod
     def fetch(self, location: Location, before: Op) -> None:
-        """Makes an alias set valid on one side, before an operation."""
+        """Makes an alias set valid in host or device memory before the operation ``before``.
+
+        ``location`` is (number of the alias set, memory that gets the current contents).
+        """
 
     @abc.abstractmethod
     def launch(self, launch: Op) -> None:
@@ -19,48 +22,58 @@ class AbstractActions(abc.ABC):
 
     @abc.abstractmethod
     def copy(self, copy: Op, source: Side, target: Side) -> None:
-        """Makes a ``memref.copy`` copy between these two sides, of which at least one is the device."""
+        """Makes a ``memref.copy`` copy from ``source`` memory to ``target`` memory.
+
+        One of them, or both, is the device.
+        """
 
     @abc.abstractmethod
     def touch_on_host(self, alias_set: int) -> None:
-        """Records that the host memory of an alias set is used."""
+        """Records that host code uses the host memory of an alias set, given by its number."""
 
     @abc.abstractmethod
     def define(self, allocation: Op) -> None:
-        """Records that an allocation defines a buffer."""
+        """Handles an allocation in the program, after which its buffer exists."""
 
     @abc.abstractmethod
     def release(self, deallocation: Op) -> None:
-        """Frees a buffer where the program frees it."""
+        """Handles a ``memref.dealloc`` in the program: frees its buffer in device memory too."""
 
     @abc.abstractmethod
     def leave(self, block: Block) -> None:
-        """Frees the buffers that go out of scope at the end of a block."""
+        """Frees the device memory of buffers that go out of scope at the end of a block."""
 
 
 class FetchRecorder(AbstractActions):
-    """Records the locations that would be fetched, without changes: lookahead for loops and branches."""
+    """Actions that change nothing and only record fetches, to look ahead in loops and branches."""
 
     def __init__(self) -> None:
         self.fetched: set[Location] = set()
 
     def fetch(self, location: Location, before: Op) -> None:
+        """Adds ``location`` to ``fetched``: (number of an alias set, host or device memory)."""
         self.fetched.add(location)
 
     def launch(self, launch: Op) -> None:
+        """Does nothing: a lookahead leaves the launch unchanged."""
         return
 
     def copy(self, copy: Op, source: Side, target: Side) -> None:
+        """Does nothing: a lookahead leaves the copy unchanged."""
         return
 
     def touch_on_host(self, alias_set: int) -> None:
+        """Does nothing: a lookahead records only the locations that would be fetched."""
         return
 
     def define(self, allocation: Op) -> None:
+        """Does nothing: a lookahead records only the locations that would be fetched."""
         return
 
     def release(self, deallocation: Op) -> None:
+        """Does nothing: a lookahead leaves the deallocation unchanged."""
         return
 
     def leave(self, block: Block) -> None:
+        """Does nothing: a lookahead creates no deallocations."""
         return

@@ -21,7 +21,10 @@ DERIVED = VIEWS | {"arith.select"}
 
 
 class DeviceViews:
-    """The device view of each memref that has one: call ``set_root`` for all buffers, then ``connect``."""
+    """A mapping from a function's host memrefs to the same parts of the same buffers in device memory.
+
+    Call ``set_root`` for all whole buffers, then ``connect``, which creates the device views of their views.
+    """
 
     def __init__(self, function: Op, is_wanted: Callable[[Value], bool]) -> None:
         """Adds iter_args for the device views of wanted memrefs; up to ``connect`` they hold host memrefs."""
@@ -36,15 +39,15 @@ class DeviceViews:
                 self._operands += added.operands
 
     def set_root(self, host: Value, device: Value) -> None:
-        """Sets the device memory of a whole buffer."""
+        """Records that ``device`` is the device memory of the whole buffer ``host``."""
         self._views[host] = device
 
     def of(self, value: Value) -> Value:
-        """Returns the device view of a memref, or the memref itself if it has no device view."""
+        """Returns the device view of a host memref, or ``value`` itself if it has no device view."""
         return self._views.get(value, value)
 
     def connect(self) -> None:
-        """Creates the device views of views, and sets the operands of the extra iter_args to device views."""
+        """Creates the device views of all views of buffers, and makes extra iter_args carry device views."""
         own = set(self._views.values())
         for op in list(structured_operations(self._block)):
             if op.name in DERIVED and not own & set(op.results):
@@ -53,7 +56,7 @@ class DeviceViews:
             each.op.operands[each.number] = self.of(each.op.operands[each.number])
 
     def erase_unused(self) -> None:
-        """Erases unused views, of host and of device memory."""
+        """Erases views without users: device views that ``connect`` created, and the host views they copy."""
         for op in reversed(self._clones):
             if not any(list(result.uses) for result in op.results):
                 op.erase()

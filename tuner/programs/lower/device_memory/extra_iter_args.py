@@ -24,7 +24,7 @@ from tuner.mlir.rewrite.definitions import attributes_of
 
 @dataclass(frozen=True)
 class IterArgOperand:
-    """Operand ``number`` of ``op``, which was added by ``add_iter_args``; the caller replaces its value.
+    """An operand that ``add_iter_args`` added: operand ``number`` of ``op``; the caller replaces its value.
 
     ``op`` is the structured control flow operation (an initial value) or a terminator in it (a yielded
     value).
@@ -36,7 +36,7 @@ class IterArgOperand:
 
 @dataclass(frozen=True)
 class AddedIterArgs:
-    """The iter_args that were added to one operation."""
+    """The iter_args that ``add_iter_args`` added to one operation of structured control flow."""
 
     pairs: tuple[tuple[Value, Value], ...]  # block argument or result, and the extra value added for it
     operands: tuple[IterArgOperand, ...]  # each holds the original value, to be replaced by the second value
@@ -53,11 +53,11 @@ class _Ports:
 
 
 def add_iter_args(op: Op, is_wanted: Callable[[Value], bool]) -> AddedIterArgs:
-    """Adds a second iter_arg, yield operand and result for each wanted one of a control-flow operation.
+    """Adds a second iter_arg, yield operand and result for each value that ``is_wanted`` selects.
 
     Takes scf.for, scf.while, scf.if or scf.index_switch. Replaces it by a copy in which the additional values
     follow the original ones; each starts as, and yields, the original value until the caller sets the
-    operands that are returned. An operation without wanted values stays as it is.
+    operands that are returned. An operation without such values stays as it is.
 
     Args:
         op: The operation; erased if it is replaced.

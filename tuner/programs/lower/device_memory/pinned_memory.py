@@ -15,14 +15,21 @@ from tuner.programs.lower.device_memory.buffers import BufferKind, MirroredBuffe
 
 
 def pin(buffers: list[MirroredBuffer]) -> None:
-    """Page-locks the host memory of the buffers that the function allocates and frees itself."""
+    """Allocates the host memory of buffers as page-locked memory, in place.
+
+    Left unchanged are buffers that the function returns or takes from its caller, stack memory, and
+    non-contiguous memrefs.
+    """
     for buffer in buffers:
         if _can_be_pinned(buffer):
             _pin(buffer)
 
 
 def forget_registrations(function: Op) -> None:
-    """Erases gpu.host_register and gpu.host_unregister: kernels take device copies, not host memory."""
+    """Erases the gpu.host_register and gpu.host_unregister of a function, and casts that only they used.
+
+    They have no effect there, since kernels take copies in device memory.
+    """
     for name in ("gpu.host_register", "gpu.host_unregister"):
         for op in walk(function, name):
             cast = op_of(op.operands[0], "memref.cast")

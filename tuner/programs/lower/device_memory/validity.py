@@ -15,14 +15,14 @@ ITERATIONS_LIMIT = 4
 
 
 class Side(enum.Enum):
-    """The host memory or the device memory."""
+    """One of the two memories that a buffer has: of the host or of the device."""
 
     HOST = "host"
     DEVICE = "device"
 
     @property
     def other(self) -> "Side":
-        """Returns the other memory."""
+        """Returns DEVICE for HOST, and HOST for DEVICE."""
         return Side.DEVICE if self is Side.HOST else Side.HOST
 
 
@@ -31,20 +31,27 @@ Valid = frozenset[Location]
 
 
 def written(valid: Valid, alias_set: int, side: Side) -> Valid:
-    """Returns the state after a write on one side: the other side is out of date."""
+    """Returns ``valid`` after a write to an alias set on one side, which makes the other side out of date.
+
+    ``valid`` contains (number of an alias set, memory that has its current contents).
+    """
     return valid - {(alias_set, side.other)} | {(alias_set, side)}
 
 
 def sides_of(valid: Valid, alias_set: int) -> set[Side]:
-    """Returns the memories in which an alias set is valid."""
+    """Returns the memories, host or device or both, in which an alias set is valid according to ``valid``."""
     return {side for number, side in valid if number == alias_set}
 
 
 def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid:
-    """Returns the state where control-flow paths join: the intersection of the states of the paths.
+    """Returns what is valid where control-flow paths join: what is valid at the end of every path.
 
     An alias set that is valid on every path, but on no side common to all paths, gets its preferred sides: a
     copy at the end of the other paths makes these sides valid.
+
+    Args:
+        paths: per path, the pairs (number of an alias set, memory that has its current contents).
+        preferred: maps the number of an alias set to its preferred memories.
     """
     common = frozenset.intersection(*paths)
     known = frozenset.intersection(*(frozenset(alias_set for alias_set, _ in path) for path in paths))
@@ -53,7 +60,7 @@ def meet(paths: Sequence[Valid], preferred: Callable[[int], set[Side]]) -> Valid
 
 
 def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
-    """Returns the state after a branch, given the state at the end of each path.
+    """Returns what is valid after a branch, given what is valid before it and at the end of each path.
 
     Where no side is common, an alias set returns to the side where it was valid before the branch, so that a
     path that does not access the alias set copies nothing; to the device if it was valid on both sides.
@@ -67,15 +74,14 @@ def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
 
 
 def at_loop(before: Valid, iteration: Callable[[Valid], tuple[Valid, Valid]]) -> Valid:
-    """Returns the state at the start of every iteration of a loop, by forward data flow to a fixed point.
+    """Returns what is valid at the start of every iteration of a loop, by forward data flow to a fixed point.
 
     The search begins with the locations that the first iteration fetches: a copy before the loop serves all
-    iterations.
+    iterations. It ends after four rounds in any case.
 
     Args:
-        before: the state before the loop.
-        iteration: maps a state to the state after one iteration, and to the locations that were fetched in
-            it.
+        before: what is valid before the loop.
+        iteration: maps what is valid before it to (what is valid after it, locations fetched in it).
     """
     _, fetched = iteration(before)
     known = {alias_set for alias_set, _ in before}

@@ -27,7 +27,7 @@ ITERATORS = {"m": "parallel", "n": "parallel", "k": "reduction"}
 
 @dataclass(frozen=True)
 class MatmulMatch:
-    """One contraction: its operation, its operands and the problem that it computes."""
+    """A ``linalg.generic`` that computes ``C += A B``, with its operands and its matmul problem."""
 
     op: Op  # linalg.generic: C += A B
     problem: Problem
@@ -38,7 +38,10 @@ class MatmulMatch:
 
 
 def find_matmuls(payload: ProgramPayload) -> list[MatmulMatch]:
-    """Generalizes named operations in place; returns the entry's matmuls in program order, also in loops.
+    """Returns the matmuls of a payload's entry function in program order, also those in loops.
+
+    Generalizes named linalg operations to ``linalg.generic``, in place. Matmuls inside kernels, and shapes,
+    types or layouts that a problem cannot describe, are omitted.
 
     Raises CandidateError(COMPILE) for a matmul whose output is one of its factors: the result would depend on
     the order of iterations.

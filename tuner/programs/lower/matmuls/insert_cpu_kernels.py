@@ -37,7 +37,10 @@ POINTER = "!llvm.ptr"
 
 @dataclass(frozen=True)
 class LinkedKernel:
-    """The compiled kernel of one problem, and the partitions of C that its calls compute."""
+    """A CPU kernel that a script produced for one matmul problem, in LLVM dialect, to be added by ``link``.
+
+    Each of its partitions of C is computed by one call.
+    """
 
     problem: Problem
     llvm: str  # module in LLVM dialect; symbols that it defines end in ``suffix``
@@ -46,7 +49,11 @@ class LinkedKernel:
 
 
 def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> tuple[LinkedKernel, ...]:
-    """Replaces matmuls by calls of functions that ``link`` adds later, in place. Raises CandidateError."""
+    """Replaces matmuls that have a script by calls of compiled CPU kernels, in place; returns the kernels.
+
+    The called functions are only declared; ``link`` adds their definitions later. Raises CandidateError for a
+    script that fails, BIND or COMPILE.
+    """
     kernels: dict[Problem, LinkedKernel] = {}
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     for problem in dict.fromkeys(match.problem for match in matches):
@@ -57,7 +64,10 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
 
 
 def link(module: ir.Module, kernels: tuple[LinkedKernel, ...]) -> None:
-    """Replaces the declarations of kernels by their definitions, in a module in LLVM dialect."""
+    """Replaces the declarations of kernels by their definitions, in place, in a module in LLVM dialect.
+
+    ``kernels`` is what ``call_kernels`` returned for the program.
+    """
     for kernel in kernels:
         own = parse(kernel.llvm, "kernel")
         names = {name_of(op.operation) for op in own.body.operations if _has_body(op.operation)}

@@ -39,7 +39,7 @@ CONTAINER = "gpu.container_module"
 
 @dataclass(frozen=True)
 class InsertedKernels:
-    """The kernels of one problem in a program's module, and the sequence that launches them."""
+    """The GPU kernels of one matmul problem in a program's module, and the sequence that launches them."""
 
     module: str  # symbol of the gpu.module with the kernels
     host: LaunchSequence
@@ -49,9 +49,10 @@ class InsertedKernels:
 def insert_gpu_kernels(
     module: ir.Module, matches: list[MatmulMatch], scripts: dict[Problem, Script], chip: Chip
 ) -> tuple[MatmulKernel, ...]:
-    """Replaces matmuls by launches in place; returns the kernels whose single launch computes a whole matmul.
+    """Replaces matmuls by launches of GPU kernels that their scripts produce, in place.
 
-    Raises CandidateError for a script that produces no kernels.
+    Returns the kernels whose single launch computes a whole matmul, for problems with no other kernel. Raises
+    CandidateError for a script that fails or produces no kernels.
     """
     kernels: dict[Problem, InsertedKernels] = {}
     for match in matches:
@@ -62,7 +63,10 @@ def insert_gpu_kernels(
 
 
 def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip) -> InsertedKernels:
-    """Compiles a script's kernels as a trial does, and moves their gpu.module into ``module``."""
+    """Compiles the kernels of a script for one matmul, and appends their ``gpu.module`` to ``module``.
+
+    Returns their names, parameter types and launches. Raises CandidateError for a script that fails.
+    """
     with failing_at(Stage.BIND):
         views = views_in(script.text, problem)
     own = parse(gpu_payload_mlir(problem, views), "payload")

@@ -34,7 +34,10 @@ ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
 
 
 class PackedViews:
-    """The packed copies in use while matches are replaced in program order."""
+    """Contiguous copies of non-contiguous matmul factors, while a program's matmuls are replaced in order.
+
+    Two factors share a copy if they are equal views and their memory is not written between.
+    """
 
     def __init__(self, matches: Sequence[MatmulMatch]) -> None:
         """Determines which factors share a copy."""
@@ -43,7 +46,10 @@ class PackedViews:
         self._packed: dict[int, Value] = {}  # number of a copy -> its buffer
 
     def take(self, match: int, factor: int, view: Value) -> Value:
-        """Returns a contiguous factor, packed at the current insertion point unless packed before.
+        """Returns a contiguous memref of a matmul's factor: the factor itself, or a copy.
+
+        A copy is created at the current insertion point unless an earlier match made it. Call it once per
+        match and factor, in program order: ``free_unused`` counts the calls.
 
         Args:
             match: number of the matmul.
@@ -66,7 +72,7 @@ class PackedViews:
 
 
 def allocate(kind: ir.MemRefType) -> Value:
-    """Creates a memref.alloc of a static memref type."""
+    """Creates a ``memref.alloc`` of a static memref type at the insertion point; returns its result."""
     return value("memref.alloc", kind, operandSegmentSizes=ir.DenseI32ArrayAttr.get([0, 0]))
 
 
@@ -86,7 +92,7 @@ def _copies(matches: Sequence[MatmulMatch]) -> list[tuple[int, int]]:
 
 
 def is_same_view(one: Value, other: Value) -> bool:
-    """Returns whether two values are equal, or equal views of the same memory."""
+    """Returns whether two values are equal, or results of the same view operation on equal values."""
     if one == other:
         return True
     if isinstance(one.owner, ir.Block) or isinstance(other.owner, ir.Block) or one.type != other.type:

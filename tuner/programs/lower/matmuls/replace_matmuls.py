@@ -24,7 +24,12 @@ Multiply = Callable[[Value, Value, Value], None]  # creates ``C = A B`` of three
 
 
 def replace_matmuls(matches: Sequence[MatmulMatch], multiply: Callable[[MatmulMatch], Multiply]) -> None:
-    """Rewrites all matches of a function in place; ``multiply`` returns the code generator of each match."""
+    """Replaces matmuls of a program, in place, by code that tuned kernels or other functions create.
+
+    ``multiply(match)`` returns a function that creates ``C = A B`` for three contiguous row-major memrefs at
+    the insertion point. Non-contiguous factors are copied before; the product is added to C afterwards unless
+    C was filled with zeros.
+    """
     views = PackedViews(matches)
     for number, match in enumerate(matches):
         _replace(match, number, views, multiply(match))

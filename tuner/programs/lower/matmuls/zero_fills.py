@@ -13,7 +13,10 @@ from tuner.programs.lower.aliases import aliases_of
 
 
 def zero_fill_before(op: Op, c: Value) -> Op | None:
-    """Returns the zero fill of C before ``op`` if no operation between the two accesses C; else None."""
+    """Returns the operation that fills ``c`` with zeros before ``op`` in the same block, or None.
+
+    None also if an operation between the two may access ``c``.
+    """
     before = list(op.block.operations)
     index = next(number for number, other in enumerate(before) if other.operation == op)
     aliases = {each for origin in origins_of(c) for each in aliases_of(origin).values}

@@ -20,7 +20,11 @@ from tuner.programs.lower.streams.stream_values import make_pointers, selected_s
 
 
 def drop_streams(function: Op) -> None:
-    """Converts GPUX to GPU dialect in place. Raises CandidateError(COMPILE) for invalid GPUX."""
+    """Converts a function's GPUX operations to synchronous GPU dialect in place, in program order.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. The context then rejects unregistered dialects.
+    Raises CandidateError(COMPILE) for invalid GPUX.
+    """
     lower_tokens(function)
     ops = checked_gpux_ops(function)
     for op in ops:

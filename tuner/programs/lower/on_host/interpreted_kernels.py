@@ -33,9 +33,10 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 
 
 def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
-    """Replaces the launches of some kernels by calls; erases these kernels and returns their text.
+    """Replaces the launches of the given kernels by calls of functions that interpret the kernels, in place.
 
-    Raises CandidateError(COMPILE) for operations that the interpreter does not support.
+    Erases these kernels, and returns their MLIR text; "" without kernels. Raises CandidateError(COMPILE) for
+    operations that the interpreter does not support.
     """
     if not kernels:
         return ""

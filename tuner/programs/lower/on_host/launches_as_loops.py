@@ -37,7 +37,11 @@ HOST_OPS = frozenset(
 
 
 def run_kernels_on_host(module: ir.Module) -> str:
-    """Converts launches in place; returns the text of interpreted kernels. Raises CandidateError(COMPILE)."""
+    """Converts all kernel launches of a module to host code, in place: loops, or calls of the interpreter.
+
+    The interpreter runs kernels whose threads synchronize or share memory; their MLIR text is returned, "" if
+    there are none. Raises CandidateError(COMPILE) for kernels that neither can run.
+    """
     kernels = [kernel for holder in walk(module, "gpu.module") for kernel in walk(holder, "gpu.func")]
     together = frozenset(name_of(kernel) for kernel in kernels if not has_independent_threads(kernel))
     interpreted = call_interpreter(module, together)
@@ -88,7 +92,11 @@ def _to_function(module: ir.Module, kernel: Op) -> str:
 
 
 def has_independent_threads(kernel: Op) -> bool:
-    """True if a kernel is a plain function of its indices: no branches, barriers or shared memory."""
+    """Returns whether a kernel's threads can run one after another, as iterations of a loop.
+
+    False for a kernel of several blocks, and for one with barriers, shared memory, calls, globals or GPU
+    operations other than indices and sizes.
+    """
     blocks = kernel.regions[0].blocks
     if len(blocks) != 1 or len(function_type(kernel).inputs) != len(blocks[0].arguments):
         return False

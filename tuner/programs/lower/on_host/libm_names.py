@@ -11,7 +11,11 @@ MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run
 
 
 def with_bundled_math(text: str) -> str:
-    """Renames declared math functions: the JIT resolves the original names, known to LLVM, wrongly."""
+    """Returns LLVM-dialect text in which declared C math functions have the prefix ``math_``.
+
+    The runtime defines functions with these names. The JIT would resolve the original names, which LLVM
+    knows, wrongly.
+    """
     for name in set(DECLARATION.findall(text)) - RESOLVABLE:
         if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):
             text = re.sub(rf"@{re.escape(name)}\b", f"@{MATH_PREFIX}{name}", text)

@@ -23,7 +23,10 @@ MISSING = ("math.rsqrt", "math.fpowi", *TESTS)
 
 
 def lower_missing_math(module: ir.Module) -> None:
-    """Expands the math operations of host code in place."""
+    """Expands math operations that ``convert-math-to-libm`` has no C function for to arith, in place.
+
+    These are rsqrt, copysign, fpowi (not of float64) and tests such as isnan.
+    """
     for op in [op for name in MISSING for op in walk(module, name)]:
         if op.name != "math.fpowi" or str(Term(op.operands[0]).element) != "f64":
             compute(op)

@@ -21,19 +21,23 @@ FILLED_BYTES = (2, 4)  # element sizes that mgpuMemset16 and mgpuMemset32 fill
 
 
 def is_token(value: Value) -> bool:
-    """Returns whether a value is an async token."""
+    """Returns whether a value is a ``!gpu.async.token``."""
     return str(value.type) == ASYNC
 
 
 def is_filled_by_runtime(memref: Type) -> bool:
-    """Returns whether MLIR's runtime can fill such a memref, with mgpuMemset16 or mgpuMemset32."""
+    """Returns whether MLIR's GPU runtime can fill memory of this memref type with one number.
+
+    True for contiguous memory of 16-bit or 32-bit elements (mgpuMemset16, mgpuMemset32).
+    """
     return is_contiguous(memref) and element_bytes(memref.element_type) in FILLED_BYTES
 
 
 def make_async(op: Op, dependency: Value) -> Value:
-    """Creates the asynchronous form of ``op`` before it, replaces the uses of ``op``; returns the token.
+    """Creates the asynchronous form of a synchronous GPU operation before it; returns its token.
 
-    The caller erases ``op``, because insertion points may still refer to it.
+    The new operation waits for the token ``dependency``, and replaces ``op`` in its users. The caller erases
+    ``op``, because insertion points may still refer to it.
     """
     attributes = attributes_of(op)
     if SEGMENTS in attributes:
@@ -48,10 +52,13 @@ def make_async(op: Op, dependency: Value) -> Value:
 
 
 def wait_async(tokens: Sequence[Value]) -> Value:
-    """Creates ``gpu.wait async`` at the insertion point: a new stream after ``tokens``; returns its token."""
+    """Creates ``gpu.wait async`` at the insertion point: a new stream that begins after ``tokens``.
+
+    Returns the token of the new stream.
+    """
     return create("gpu.wait", [ir.Type.parse(ASYNC)], tokens).results[0]
 
 
 def wait_on_host(tokens: Sequence[Value]) -> None:
-    """Creates ``gpu.wait`` at the insertion point: the host waits, and the streams of ``tokens`` end."""
+    """Creates ``gpu.wait`` at the insertion point: the host waits for ``tokens``, whose streams end there."""
     create("gpu.wait", [], tokens)

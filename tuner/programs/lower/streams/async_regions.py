@@ -23,7 +23,11 @@ ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
 
 
 def inline_async_regions(function: Op) -> None:
-    """Inlines the regions of a function in place. Raises CandidateError(COMPILE)."""
+    """Replaces each ``async.execute`` of a function by the operations in its body, in place.
+
+    Raises CandidateError(COMPILE) for other operations of the async dialect than async.execute, async.await
+    and async.yield, and for async values that control flow forwards.
+    """
     found = walk(function, EXECUTE, AWAIT)  # inner regions first
     made: dict[Value, Value] = {}  # value of the async dialect -> the plain value
     for op in found:

@@ -39,7 +39,7 @@ from tuner.programs.lower.streams.stream_plan import BEGIN, NodeKind, StreamPlan
 
 @dataclass(frozen=True)
 class BlockPlan:
-    """The plan of a block, and the plans of its nested blocks."""
+    """The streams for the device work of a block of a host function, with the plans of its nested blocks."""
 
     graph: DependencyGraph
     plan: StreamPlan
@@ -48,13 +48,16 @@ class BlockPlan:
 
 
 def use_streams(function: Op, effects: KernelEffects, limit: int) -> int:
-    """Rewrites a function of synchronous device work; returns how many streams it takes, at least one.
+    """Makes a function's device work asynchronous, in place, on streams that become its last arguments.
 
-    The host waits for data before it reads them; the caller waits for the end of all work. Host memory of the
-    arguments must be ready when the function is called, device memory when the caller's stream reaches the
-    call. A nested block uses its node's stream, and further streams that no work outside the block uses.
+    The work must be synchronous. Returns the number of streams, at least one. The host waits for data before
+    it reads them; the caller waits for the end of all work. Host memory of the arguments must be ready when
+    the function is called, device memory when the caller's stream reaches the call. A nested block uses its
+    node's stream, and further streams that no work outside the block uses.
 
     Args:
+        function: the host function.
+        effects: what each kernel reads and writes.
         limit: maximum number of streams.
     """
     graph = dependency_graph(function, effects, bodies_run_on_streams=True)

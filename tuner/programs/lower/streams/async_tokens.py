@@ -25,11 +25,14 @@ from tuner.programs.lower.streams.stream_plan import StreamPlan, StreamStep, pla
 
 
 def use_tokens(function: Op, effects: KernelEffects, limit: int) -> None:
-    """Rewrites a function of synchronous device work with tokens; all work is done when the function returns.
+    """Makes a function's device work asynchronous, in place, by ``!gpu.async.token`` values.
 
-    A loop or branch ends when its device work is done.
+    The work must be synchronous. All work is done when the function returns, and a loop or branch ends when
+    its device work is done.
 
     Args:
+        function: the host function.
+        effects: what each kernel reads and writes.
         limit: maximum number of streams that a block uses at a time.
     """
     graph = dependency_graph(function, effects, bodies_run_on_streams=False)

@@ -29,19 +29,22 @@ ALLOCATIONS = ("memref.alloc", "gpu.alloc")
 
 @dataclass(frozen=True)
 class NodeAccesses:
-    """The buffer accesses of a node."""
+    """The buffers that one unit of work in a loop body (a node of the dependency graph) reads and writes."""
 
     kind: NodeKind
     own: Accesses  # by the device; by the host for a host node
     inside: Accesses  # by the host inside device work
 
     def without(self, roots: set[Value]) -> "NodeAccesses":
-        """Returns the accesses without accesses of the buffers in ``roots``."""
+        """Returns the accesses except those of the buffers in ``roots``."""
         return NodeAccesses(self.kind, without(self.own, roots), without(self.inside, roots))
 
 
 def iteration_local_buffers(block: Block) -> set[Value]:
-    """Returns the buffers that each iteration of a loop's body allocates and does not yield."""
+    """Returns the buffers that operations in a loop's body allocate and that the body does not yield.
+
+    ``memref.alloca`` is not counted, since it may return the same memory again.
+    """
     ops = [inner for op in block.operations for inner in inside(op.operation)]
     made = {op.results[0] for op in ops if op.name in ALLOCATIONS}
     handed_on = {root for each in last_of(block).operands if is_buffer(each.type) for root in roots_of(each)}
@@ -49,7 +52,7 @@ def iteration_local_buffers(block: Block) -> set[Value]:
 
 
 def without(accesses: Accesses, roots: set[Value]) -> Accesses:
-    """Returns ``accesses`` without accesses of the buffers in ``roots``."""
+    """Returns ``accesses`` except those of the buffers in ``roots``."""
 
     def others(parts: Iterable[BufferPart]) -> frozenset[BufferPart]:
         return frozenset(part for part in parts if part.root not in roots)
@@ -58,9 +61,12 @@ def without(accesses: Accesses, roots: set[Value]) -> Accesses:
 
 
 def carried_dependences(nodes: Sequence[NodeAccesses]) -> Carried | None:
-    """Returns the loop-carried dependences of nodes, given accesses without memory local to an iteration.
+    """Returns the loop-carried dependences: pairs (u, v) of numbers of nodes.
 
-    Returns None where nodes allocate or free memory that other iterations use: then iterations are joined.
+    Node v of every later iteration depends on node u. v is BEGIN if the host waits for u at the start of an
+    iteration. ``nodes`` are those of a loop's body, without accesses of memory local to an iteration. Returns
+    None where nodes allocate or free memory that other iterations use: then an iteration begins after all
+    work of the previous one.
     """
     if any(node.own for node in nodes if node.kind in (NodeKind.ALLOCATION, NodeKind.FREE)):
         return None

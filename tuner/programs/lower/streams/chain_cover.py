@@ -15,7 +15,9 @@ Chain = tuple[int, ...]
 def chain_cover(
     before: tuple[frozenset[int], ...], preference: Callable[[int, int], int], limit: int
 ) -> tuple[Chain, ...]:
-    """Returns chains that contain every element once, each in ascending order; the longest chain first.
+    """Covers a partial order with the fewest chains; returns each chain's elements in ascending order.
+
+    Every element is on one chain; the longest chain comes first.
 
     Args:
         before: ``before[v]`` contains all elements that precede v; transitively closed, and all less than v.

@@ -43,7 +43,10 @@ KINDS = {"gpu.alloc": NodeKind.ALLOCATION, "gpu.dealloc": NodeKind.FREE}
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node and its operation; ``bodies``: a graph per nested block, if these contain device work."""
+    """A node of a dependency graph with its operation, which may be a loop or branch with nested device work.
+
+    ``bodies`` has a graph per nested block if these contain device work.
+    """
 
     op: Op
     node: Node
@@ -52,7 +55,7 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class DependencyGraph:
-    """The nodes of a block, in the order of its operations."""
+    """The device work and host work of one block, with the data dependences between them."""
 
     block: Block
     items: tuple[GraphNode, ...]
@@ -61,18 +64,20 @@ class DependencyGraph:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Returns the nodes, which refer to each other by their index in this tuple."""
+        """Returns the nodes in program order; their dependences are indices into this tuple."""
         return tuple(item.node for item in self.items)
 
 
 def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_streams: bool) -> DependencyGraph:
-    """Returns the graph of a function's body.
+    """Returns the graph of data dependences between the device work and host work of a function.
 
-    An operation that contains device work is one node. If ``bodies_run_on_streams``, the node is work of its
-    stream: it begins after all its dependences, and the host waits inside the operation for the dependences
-    of its host work. Otherwise the node is host work, and all its device work is done when it ends.
+    A loop or branch that contains device work is one node. If ``bodies_run_on_streams``, the node is work of
+    its stream: it begins after all its dependences, and the host waits inside the operation for the
+    dependences of its host work. Otherwise the node is host work, and all its device work is done when it
+    ends.
 
-    Raises CandidateError(COMPILE) for device work in control flow other than scf's.
+    Raises CandidateError(COMPILE) for several blocks, for async tokens, and for device work in control flow
+    other than scf's.
     """
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:

@@ -26,7 +26,10 @@ CARRIERS = frozenset({"scf.for", "scf.while", "scf.if", "scf.index_switch", "scf
 
 
 def drop_tokens(function: Op) -> None:
-    """Makes device work synchronous in place. Raises CandidateError(COMPILE) for other users of tokens."""
+    """Makes a function's device work synchronous in place: removes async tokens and ``gpu.wait``.
+
+    Raises CandidateError(COMPILE) if an operation other than GPU work and scf uses a token.
+    """
     _forget_carried(function)
     for op in reversed(list(inside(function))):  # users of a token before the operation that returns it
         if op.name == WAIT or (op.name in DEVICE_OPS and _has_tokens(op)):

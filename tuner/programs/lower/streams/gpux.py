@@ -57,7 +57,10 @@ from tuner.programs.lower.streams.stream_values import make_pointers, selected_s
 
 
 def take_stream_from_caller(function: Op) -> None:
-    """Replaces the stream arguments of a function by ``gpux.create_stream``; the first one is marked."""
+    """Replaces the GPUX stream arguments of a function by ``gpux.create_stream`` operations, in place.
+
+    The first one is marked as the caller's stream. GPUX is Intel's MLIR dialect of GPU work on named streams.
+    """
     block = function.regions[0].blocks[0]
     for number, stream in enumerate([argument for argument in block.arguments if is_stream(argument)]):
         mark = {} if number else {CALLERS: ir.UnitAttr.get()}
@@ -68,9 +71,11 @@ def take_stream_from_caller(function: Op) -> None:
 
 
 def lower_gpux(function: Op) -> int:
-    """Lowers the GPUX of a function; returns how many streams the function takes as its last arguments.
+    """Lowers a function's GPUX operations, in place, to asynchronous GPU dialect on stream arguments.
 
-    Raises CandidateError(COMPILE) for invalid GPUX.
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Returns how many streams the function takes as
+    its last arguments, at least one. The context then rejects unregistered dialects. Raises
+    CandidateError(COMPILE) for invalid GPUX.
     """
     lower_tokens(function)
     ops = checked_gpux_ops(function)
@@ -168,7 +173,7 @@ class _Lowering:
 
 
 def drop_argument(function: Op, number: int) -> None:
-    """Removes an unused argument of a function."""
+    """Removes argument ``number`` of a function, which must be unused, from its type, attributes and body."""
     kind = function_type(function)
     inputs = [each for index, each in enumerate(kind.inputs) if index != number]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, kind.results))

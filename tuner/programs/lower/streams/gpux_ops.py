@@ -45,7 +45,10 @@ KNOWN = frozenset({CREATE, DESTROY, WAIT, *WORK, *IGNORED})
 
 
 def parse_with_gpux(text: str, what: str) -> ir.Module:
-    """Parses MLIR that may contain GPUX, in which case the context allows unregistered dialects."""
+    """Parses MLIR text that may contain GPUX, a dialect that MLIR does not know; ``what`` names it in errors.
+
+    If it does, the context allows unregistered dialects. Raises CandidateError(BIND) for invalid text.
+    """
     if PREFIX not in text:
         return parse(text, what)
     ir.Context.current.allow_unregistered_dialects = True
@@ -53,14 +56,18 @@ def parse_with_gpux(text: str, what: str) -> ir.Module:
 
 
 def uses_gpux(function: Op) -> bool:
-    """Returns whether a function names streams: GPUX operations or stream arguments."""
+    """Returns whether a function contains GPUX operations or takes a GPUX stream.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams.
+    """
     return bool(_gpux_ops(function)) or any(map(is_stream, function.regions[0].blocks[0].arguments))
 
 
 def checked_gpux_ops(function: Op) -> list[Op]:
-    """Returns the GPUX operations of a function, in order.
+    """Returns the GPUX operations of a function in pre-order, after checking their operands and order.
 
-    Raises CandidateError(COMPILE) for invalid GPUX.
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for invalid
+    GPUX.
     """
     ops = _gpux_ops(function)
     for op in ops:
@@ -70,14 +77,15 @@ def checked_gpux_ops(function: Op) -> list[Op]:
 
 
 def is_stream(value: Value) -> bool:
-    """Returns whether a value is a GPUX stream."""
+    """Returns whether a value has the type ``!gpux.StreamType``, a stream of Intel's GPUX dialect."""
     return str(value.type) == STREAM_TYPE
 
 
 def segment_sizes(op: Op) -> list[int]:
-    """Returns the sizes of the operand segments, without tokens and stream.
+    """Returns the sizes of a GPUX operation's operand segments, without those of tokens and of the stream.
 
-    Raises CandidateError(COMPILE).
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for an attribute
+    of segment sizes that is missing or does not fit.
     """
     expected = WORK.get(op.name)
     if expected is None:
@@ -94,10 +102,14 @@ def segment_sizes(op: Op) -> list[int]:
 
 
 def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns the kernel and segment attributes of a GPUX operation for its GPU dialect form.
+    """Returns the attributes that a GPUX operation has as an operation of the GPU dialect.
+
+    These are the kernel and the sizes of operand segments, if the operation has them. GPUX is Intel's MLIR
+    dialect of GPU work on named streams.
 
     Args:
-        tokens: number of tokens of the GPU dialect operation.
+        op: the GPUX operation.
+        tokens: number of tokens that the GPU dialect operation takes.
     """
     attributes = {name: op.attributes[name] for name in ("kernel",) if name in op.attributes}
     if op.name == ALLOC:

@@ -30,9 +30,10 @@ OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
 
 
 def to_generic(text: str) -> str:
-    """Returns the text with every printed GPUX operation in generic form.
+    """Returns MLIR text with every GPUX operation in generic form, which MLIR parses without knowing GPUX.
 
-    Raises CandidateError(BIND), with line and column, for an incomplete operation of a known form.
+    GPUX is Intel's dialect of GPU work on named streams. Raises CandidateError(BIND), with line and column,
+    for an incomplete operation of a known form.
     """
     text = OLDER_PREFIX.sub("gpux.", text)
     parts, at = [], 0

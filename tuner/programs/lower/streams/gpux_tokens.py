@@ -47,7 +47,11 @@ YIELDS = frozenset({"scf.yield", "scf.condition"})
 
 
 def lower_tokens(function: Op) -> None:
-    """Lowers the tokens of GPUX in a function, in place. Raises CandidateError(COMPILE)."""
+    """Replaces async tokens of GPUX operations by events, and by waits of one stream for another, in place.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for tokens of
+    other operations, and for other users of tokens.
+    """
     ops = list(inside(function))
     if not any(_has_tokens(op) for op in ops if op.name in {*WORK, WAIT}):
         return

@@ -24,7 +24,11 @@ from tuner.programs.lower.streams.gpux_ops import uses_gpux
 
 
 def inline_stream_functions(module: ir.Module) -> None:
-    """Inlines calls in place; the functions stay. Raises CandidateError(COMPILE) for several blocks."""
+    """Inlines all calls of functions that contain GPUX or take its streams, in place; the functions stay.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for such a
+    function with several blocks.
+    """
     functions = [op for op in walk(module, "func.func") if list(op.regions[0].blocks)]
     holders = {name_of(function): function for function in functions if uses_gpux(function)}
     while (call := _next_call(module, holders)) is not None:

@@ -30,7 +30,7 @@ Stream = int | Value  # the number of a stream argument, or a pointer that contr
 
 
 class StreamCalls:
-    """Creates calls of MLIR's GPU runtime (mgpuEventRecord, mgpuStreamWaitEvent, ...) in one function.
+    """Adds streams to a function's arguments, and creates calls of MLIR's GPU runtime on them.
 
     The streams are pointer arguments that are added to the function; ``token`` gives a stream as the
     !gpu.async.token that upstream's operations take. Calls are created at the current insertion point, and
@@ -52,11 +52,11 @@ class StreamCalls:
             ]
 
     def pointer(self, stream: Stream) -> Value:
-        """Returns a stream as the pointer that the runtime takes."""
+        """Returns a stream, given by number or value, as the pointer that runtime functions take."""
         return self._streams[stream] if isinstance(stream, int) else stream
 
     def token(self, stream: Stream) -> Value:
-        """Returns a stream as a token, the form that upstream's operations take.
+        """Returns a stream, given by number or value, as a ``!gpu.async.token``, which GPU operations take.
 
         For a stream that control flow selects, creates the cast at the current insertion point.
         """
@@ -65,25 +65,28 @@ class StreamCalls:
         return create("builtin.unrealized_conversion_cast", [ir.Type.parse(ASYNC)], [stream]).results[0]
 
     def record(self, stream: Stream) -> Value:
-        """Creates and returns an event that completes when all work now on the stream is complete."""
+        """Creates calls that create an event and record it on a stream; returns the event.
+
+        The event completes when all work that was enqueued on the stream before is complete.
+        """
         event = self._call("mgpuEventCreate")
         self._call("mgpuEventRecord", event, self.pointer(stream))
         return event
 
     def wait(self, stream: Stream, event: Value) -> None:
-        """Makes a stream wait for an event."""
+        """Creates a call that makes a stream wait for an event (mgpuStreamWaitEvent)."""
         self._call("mgpuStreamWaitEvent", self.pointer(stream), event)
 
     def destroy(self, event: Value) -> None:
-        """Destroys an event that no later call uses; waits that are already enqueued stay valid."""
+        """Creates a call that destroys an event; waits that are already enqueued stay valid."""
         self._call("mgpuEventDestroy", event)
 
     def synchronize_event(self, event: Value) -> None:
-        """Makes the host wait for an event."""
+        """Creates a call that makes the host wait for an event (mgpuEventSynchronize)."""
         self._call("mgpuEventSynchronize", event)
 
     def synchronize_stream(self, stream: Stream) -> None:
-        """Makes the host wait for all work on a stream."""
+        """Creates a call that makes the host wait for all work on a stream (mgpuStreamSynchronize)."""
         self._call("mgpuStreamSynchronize", self.pointer(stream))
 
     def _call(self, name: str, *operands: Value) -> Value | None:

@@ -18,7 +18,7 @@ BEGIN = -1  # the point of the first stream where everything starts
 
 
 class NodeKind(enum.Enum):
-    """Whether the device or the host executes a node, and the node's cost."""
+    """What a node of the dependency graph does: device work, host work, allocation or deallocation."""
 
     WORK = "work"  # on the device: kernel, copy, fill, or a loop of these
     HOST = "host"  # on the host: done when issued
@@ -29,7 +29,10 @@ class NodeKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Node:
-    """One operation, or a loop or branch that contains device work."""
+    """A node of the dependency graph: one operation, or a loop or branch that contains device work.
+
+    ``before`` has the numbers of the nodes that it depends on.
+    """
 
     kind: NodeKind
     before: frozenset[int] = frozenset()  # earlier nodes, or BEGIN, that must be done first: direct conflicts
@@ -38,7 +41,7 @@ class Node:
 
 @dataclass(frozen=True)
 class StreamStep:
-    """A node with its stream and its waits."""
+    """One step of a plan: a node, the stream that it is issued on, and the nodes that it waits for."""
 
     node: int
     slot: int | None  # number of the stream; None: the host
@@ -49,7 +52,7 @@ class StreamStep:
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """The steps in the order of issue, and the waits and deallocations at the end."""
+    """How the host issues a block's work on streams: steps in order, then last waits and deallocations."""
 
     slots: int  # number of streams, at least one; the first is the caller's, if the caller has a stream
     steps: tuple[StreamStep, ...]
@@ -67,7 +70,9 @@ def plan_streams(
     limit: int,
     carried: frozenset[tuple[int, int]] | None = None,
 ) -> StreamPlan:
-    """Plans the fewest streams that keep independent work concurrent, up to a limit.
+    """Assigns nodes to the fewest streams that keep independent work concurrent, up to a limit.
+
+    Returns the steps in the order of issue, each with its stream and the nodes that it waits for.
 
     Args:
         nodes: the nodes in program order.

@@ -18,7 +18,10 @@ CHOOSING = frozenset(
 
 
 def selected_streams(function: Op) -> list[Value]:
-    """Returns the streams that control flow selects. Raises CandidateError(COMPILE) for other origins."""
+    """Returns the GPUX streams that arith.select or scf defines: results and block arguments.
+
+    Raises CandidateError(COMPILE) for a stream that another operation than these and create_stream defines.
+    """
     found = []
     for op in inside(function):
         for value in filter(is_stream, _defined(op)):
@@ -31,7 +34,10 @@ def selected_streams(function: Op) -> list[Value]:
 
 
 def make_pointers(streams: list[Value]) -> None:
-    """Changes the type of streams to pointers; their sources must be pointers already, or in ``streams``."""
+    """Changes the type of GPUX streams to ``!llvm.ptr``, in place.
+
+    The values that they come from must be pointers already, or in ``streams``.
+    """
     for stream in streams:
         stream.set_type(ir.Type.parse(POINTER))
 

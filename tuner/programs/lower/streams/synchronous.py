@@ -17,7 +17,10 @@ from tuner.programs.lower.streams.async_ops import make_async, wait_async, wait_
 
 
 def wait_for_each(function: Op) -> None:
-    """Rewrites a function in place: each operation of device work gets a stream and a host wait."""
+    """Makes the host wait for each device operation of a function, in place, so that no work overlaps.
+
+    Each operation gets a new stream, which ends with a host wait.
+    """
     works = [op for op in inside(function) if is_device_work(op)]
     for op in works:
         with op.location, ir.InsertionPoint(op):

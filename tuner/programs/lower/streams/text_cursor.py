@@ -15,7 +15,7 @@ CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
 @dataclass
 class TextCursor:
-    """A position in the text, which advances past what is read. Errors name line and column."""
+    """A position in MLIR text, which advances past what is read; errors name line and column."""
 
     text: str
     at: int
@@ -26,30 +26,33 @@ class TextCursor:
         self.end = self.at
 
     def skip(self) -> None:
-        """Skips white space and comments."""
+        """Advances past white space and comments."""
         match = SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()
 
     def sees(self, word: str) -> bool:
-        """Returns whether ``word`` comes next."""
+        """Skips white space and comments; returns whether the text then continues with ``word``."""
         self.skip()
         return self.text.startswith(word, self.at)
 
     def takes(self, word: str) -> bool:
-        """Advances past ``word`` if it comes next; returns whether it did."""
+        """Advances past ``word`` if the text continues with it, after white space; returns whether it did."""
         is_next = self.sees(word)
         if is_next:
             self.at = self.end = self.at + len(word)
         return is_next
 
     def require(self, word: str) -> None:
-        """Advances past ``word``. Raises CandidateError(BIND) if another word comes next."""
+        """Advances past ``word``. Raises CandidateError(BIND) if the text does not continue with it."""
         if not self.takes(word):
             raise self.error(f"{word!r}")
 
     def matched(self, pattern: re.Pattern[str], what: str) -> str:
-        """Returns the match of ``pattern`` at this position. Raises CandidateError(BIND) if there is none."""
+        """Reads the text that matches ``pattern`` here, after white space, and returns it.
+
+        Raises CandidateError(BIND), with ``what`` as what is allowed, if nothing matches.
+        """
         self.skip()
         match = pattern.match(self.text, self.at)
         if match is None:
@@ -58,7 +61,7 @@ class TextCursor:
         return match[0]
 
     def values(self) -> list[str]:
-        """Returns comma-separated values; [] if no value comes next."""
+        """Reads comma-separated SSA values such as ``%a, %b#1``; returns a list, [] if none follows."""
         found: list[str] = []
         while self.sees("%") and RESULT.match(self.text, self.at) is None:
             found.append(self.matched(VALUE, "a value"))
@@ -67,7 +70,11 @@ class TextCursor:
         return found
 
     def enclosed(self, opening: str) -> str:
-        """Returns the text between the opening bracket, which must come next, and its closing bracket."""
+        """Reads from the bracket ``opening`` to its closing bracket; returns the text between them.
+
+        Raises CandidateError(BIND) if the text does not continue with ``opening``, or if the closing bracket
+        is missing.
+        """
         self.require(opening)
         start, waiting = self.at, [CLOSING[opening]]
         while waiting:
@@ -88,12 +95,18 @@ class TextCursor:
         return self.text[start : self.at - 1]
 
     def type(self) -> str:
-        """Returns the type that comes next."""
+        """Reads and returns an MLIR type, such as ``memref<4xf32>``.
+
+        Raises CandidateError(BIND) if none follows.
+        """
         kind = self.matched(SIMPLE_TYPE, "a type")
         return f"{kind}<{self.enclosed('<')}>" if self.sees("<") else kind
 
     def types(self) -> list[str]:
-        """Returns comma-separated types, with or without parentheses."""
+        """Reads and returns comma-separated MLIR types, with or without parentheses around them.
+
+        Raises CandidateError(BIND) if no type follows, except between parentheses.
+        """
         if self.takes("("):
             found = [] if self.sees(")") else self._listed()
             self.require(")")
@@ -101,7 +114,10 @@ class TextCursor:
         return self._listed()
 
     def error(self, allowed: str) -> CandidateError:
-        """Returns the error for unexpected text at this position."""
+        """Returns, does not raise, the CandidateError(BIND) for unexpected text at this position.
+
+        The message names line, column, the next word, and what is ``allowed``.
+        """
         self.skip()
         line = self.text.count("\n", 0, self.at) + 1
         column = self.at - (self.text.rfind("\n", 0, self.at) + 1) + 1

@@ -38,7 +38,12 @@ HOST_WAITS = frozenset({"mgpuStreamSynchronize", "mgpuEventSynchronize"})
 
 
 def write_as_gpux(function: Op) -> None:
-    """Rewrites a function in place. Raises CandidateError(COMPILE) for a launch with clusters."""
+    """Rewrites a function's asynchronous work as GPUX operations on one new stream, in place.
+
+    GPUX is Intel's MLIR dialect of GPU work on named streams. The work must be on one stream that is the last
+    argument, which is removed. The context then allows unregistered dialects. Raises CandidateError(COMPILE)
+    for a launch with clusters.
+    """
     ir.Context.current.allow_unregistered_dialects = True
     block = function.regions[0].blocks[0]
     argument = block.arguments[len(block.arguments) - 1]
