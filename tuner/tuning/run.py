@@ -36,7 +36,8 @@ def begin(
     """Tunes: stores a new run with ``settings``, works until its end and returns it with its selected result.
 
     ``observe`` is called with the run's events. An interrupted run is stored with this status and can be
-    resumed. Raises UsageError, before anything is stored, where the run cannot begin.
+    resumed. Raises UsageError, before anything is stored, for too little memory, too many threads, an unknown
+    sampler and an empty feasible set.
     """
     source = composition.outcomes_of_run(settings)
     if source.needs_local_resources:
