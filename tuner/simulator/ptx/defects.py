@@ -60,7 +60,7 @@ class Hazard:
 
 
 class Fault(Exception):  # noqa: N818 - what a multiprocessor calls it
-    """A defect at the instruction that executes; the engine converts it to a SimulationError (see ``at``)."""
+    """Raised when an instruction executes with a defect; the engine converts it to a SimulationError."""
 
     def __init__(self, kind: Defect, reason: str) -> None:
         super().__init__(reason)

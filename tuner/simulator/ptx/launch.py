@@ -183,11 +183,12 @@ def prepare(module: PtxModule, kernel: PtxKernel) -> PreparedKernel:
 
 
 def program_accesses(program: KernelProgram, instructions: int = 4000) -> tuple[tuple[Access, ...], ...]:
-    """Returns, for each launch of a program, the sample of accesses that ``PreparedKernel.accesses`` takes.
+    """Returns, for each launch of ``program``, a sample of its memory accesses.
 
-    Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster. All buffers
-    initially hold zeros; launches that come later see what earlier ones wrote. Raises SimulationError,
-    UnsupportedInstruction and UsageError as ``simulate`` does.
+    Simulates about the first ``instructions`` instructions of block (0, 0, 0) and its cluster. A sample holds
+    up to 16 accesses of warps per PTX instruction: loads of global memory, and loads, stores and cp.async of
+    shared memory. All buffers initially hold zeros; launches that come later see what earlier ones wrote.
+    Raises SimulationError, UnsupportedInstruction and UsageError as ``simulate`` does.
     """
     arrays: dict[str, Array] = {each.name: np.zeros(each.bytes, np.uint8) for each in program.buffers}
     module = parse(program.ptx)

@@ -19,7 +19,7 @@ class Simulation:
     kernel: str
     blocks: int  # simulated thread blocks
     instructions: int  # warp-level instructions
-    conflicts: tuple[BankConflict, ...]  # of every instruction that accesses shared memory
+    conflicts: tuple[BankConflict, ...]  # of instructions that access shared memory, see ConflictCounter
     hazards: tuple[Hazard, ...]
     printed: str = ""  # output of vprintf
     touched: tuple[Touched, ...] = field(default=(), repr=False, compare=False)  # per array

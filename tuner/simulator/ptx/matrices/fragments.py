@@ -117,7 +117,8 @@ def product(
 def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
     """Returns the registers that ldmatrix loads, as uint32 [warp, matrix, lane].
 
-    ``rows`` holds 16-bit elements [warp, matrix, 8 rows, 8 columns]; each register holds two of them.
+    ``rows`` holds 16-bit elements [warp, matrix, 8 rows, 8 columns]; each register holds two of them. With
+    ``is_transposed`` (.trans) the matrices are transposed first.
     """
     matrices = rows.swapaxes(2, 3) if is_transposed else rows
     return np.ascontiguousarray(matrices).view(np.uint32).reshape(*rows.shape[:2], WARP_LANES)
@@ -126,7 +127,8 @@ def rows_to_registers(rows: Array, is_transposed: bool) -> Array:
 def registers_to_rows(registers: Array, is_transposed: bool) -> Array:
     """Returns the 16-bit elements that stmatrix stores, as uint16 [warp, matrix, 8 rows, 8 columns].
 
-    ``registers`` holds uint32 [warp, matrix, lane]. The inverse of ``rows_to_registers``.
+    ``registers`` holds uint32 [warp, matrix, lane]; with ``is_transposed`` (.trans) the matrices are
+    transposed. The inverse of ``rows_to_registers``.
     """
     matrices = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape[:2], 8, 8)
     return np.ascontiguousarray(matrices.swapaxes(2, 3) if is_transposed else matrices)

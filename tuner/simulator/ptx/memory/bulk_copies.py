@@ -2,8 +2,9 @@
 
 The destination of a load is NaN from the load's issue until a thread waits at the mbarrier. A store reads its
 source at issue; the source is compared again when a thread waits for the store, to detect changes in between.
-A store writes when a thread waits for it without ``.read`` (which only releases the source), or when the
-launch ends. PTX ISA, "Completion Mechanisms for Asynchronous Copy Operations", "cp.async.bulk.wait_group".
+A store writes when a thread waits for it without ``.read`` (which only releases the source), or, after a wait
+with ``.read``, when the blocks end. PTX ISA, "Completion Mechanisms for Asynchronous Copy Operations",
+"cp.async.bulk.wait_group".
 """
 
 import itertools

@@ -110,8 +110,8 @@ def _registers(
 def access_bytes(instruction: Instruction) -> int:
     """Returns the bytes of memory that an ld, st, atom, red, wmma.load or wmma.store accesses, but at most 4.
 
-    4 for every other instruction, and for accesses to parameters. The least of a kernel is its race-detection
-    cell.
+    4 for every other instruction, and for accesses to parameters. The smallest value in a kernel is the size
+    of its race-detection cells.
     """
     parts = instruction.parts
     is_tile = parts[0] == "wmma" and parts[1] in ("load", "store")

@@ -46,20 +46,24 @@ class GlobalRaces:
         return self._is_read_first
 
     def note_read(self, cells: Indices) -> None:
-        """Marks ``cells`` as read before any write, but those that the launch has already written."""
+        """Marks ``cells`` as read before any write, but those that the launch has already written.
+
+        ``cells`` are the numbers that the method ``cells`` returns.
+        """
         self._is_read_first[cells[self._write_block[cells] == 0]] = True
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell] that accesses at byte offsets ``starts`` touch.
+        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
 
-        Each access has ``size_bytes`` bytes.
+        Each access has ``size_bytes`` bytes; a cell is ``cell_bytes`` bytes of the buffer.
         """
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
         """Records reads of ``cells`` [access, cell], an access per lane; returns those that race with writes.
 
-        ``is_strong``: volatile or with a memory order; strong reads do not race with strong or atomic writes.
+        ``cells`` are the numbers that the method ``cells`` returns. ``is_strong``: volatile or with a memory
+        order; strong reads do not race with strong or atomic writes.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)
@@ -88,8 +92,9 @@ class GlobalRaces:
     def write(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
         """Records writes of ``cells`` [access, cell], an access per lane; returns those that race.
 
-        They race with earlier accesses, or with writes by other lanes of the instruction. ``is_strong``:
-        atomic, volatile or with a memory order; strong writes do not race with each other.
+        ``cells`` are the numbers that the method ``cells`` returns. Writes race with earlier accesses, or
+        with writes by other lanes of the instruction. ``is_strong``: atomic, volatile or with a memory order;
+        strong writes do not race with each other.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)

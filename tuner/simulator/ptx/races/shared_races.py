@@ -39,17 +39,17 @@ class SharedRaces:
         self._first_reader = clocks.columns - async_readers  # column of the first asynchronous reader
 
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
-        """Returns the cells [access, cell] that accesses at byte offsets ``starts`` touch.
+        """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
 
-        Each access has ``size_bytes`` bytes.
+        Each access has ``size_bytes`` bytes; a cell is ``cell_bytes`` bytes of shared memory.
         """
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
     def read(self, lanes: Indices, cells: Indices, is_collective: bool = False) -> list[Unordered]:
         """Records reads of ``cells`` [access, cell], an access per lane; returns the unordered ones.
 
-        Reads of uninitialised cells are returned too. ``is_collective``: the warp reads as a whole, as
-        ldmatrix does.
+        ``cells`` are the numbers that the method ``cells`` returns. Reads of uninitialised cells are returned
+        too. ``is_collective``: the warp reads as a whole, as ldmatrix does.
         """
         found = self._uninitialised(cells)
         if self._is_atomic[cells].any():
@@ -78,7 +78,8 @@ class SharedRaces:
     def write(self, lanes: Indices, cells: Indices, is_pending: bool = False) -> list[Unordered]:
         """Records writes of ``cells`` [access, cell], an access per lane; returns the unordered ones.
 
-        With ``is_pending`` the write is in flight until ``complete`` is called.
+        ``cells`` are the numbers that the method ``cells`` returns. With ``is_pending`` the write is in
+        flight until ``complete`` is called.
         """
         found = self._against_writes(lanes, cells) + self._against_reads(lanes, cells)
         writer = self._geometry.member[lanes][:, None].astype(np.int16)
@@ -97,7 +98,8 @@ class SharedRaces:
     def atomic(self, lanes: Indices, cells: Indices) -> list[Unordered]:
         """Records atomic updates of ``cells`` [access, cell], an access per lane; returns the unordered ones.
 
-        Atomic updates do not race with each other. Updates of uninitialised cells are returned too.
+        ``cells`` are the numbers that the method ``cells`` returns. Atomic updates do not race with each
+        other. Updates of uninitialised cells are returned too.
         """
         is_first = ~self._is_atomic[cells]
         found = self._uninitialised(cells)

@@ -17,7 +17,7 @@ RACES = (Defect.SHARED_RACE, Defect.GLOBAL_RACE, Defect.BLOCK_RACE)
 
 @dataclass(frozen=True)
 class Unordered:
-    """Accesses of lanes that are not ordered after earlier accesses to the same cells, by kind of defect."""
+    """Accesses of lanes, of one kind of defect, not ordered after earlier accesses to the same cells."""
 
     kind: Defect
     is_bad: Bools  # [access, cell of the access]
@@ -29,7 +29,8 @@ class Unordered:
 class SilentStores:
     """Which cells a store leaves with the value that they have: silent stores (Lepak and Lipasti, ISCA 2000).
 
-    The arrays are [access, cell].
+    Per written cell [access, cell]: whether its new value equals the one before the instruction, and the one
+    that all lanes of the instruction leave.
     """
 
     is_as_before: Bools  # equal to the value before the instruction

@@ -75,7 +75,10 @@ class ResidentBlocks:
             self.registers[name] = np.where(self.mask, bits, self.read(name))
 
     def scatter(self, name: str, lanes: Indices, bits: Array) -> None:
-        """Writes ``bits``, one value for each of ``lanes``, to register ``name``; active or not."""
+        """Writes ``bits``, one value for each of ``lanes``, to register ``name`` in these lanes.
+
+        The lanes need not be active.
+        """
         if name == "_":
             return
         self.written_at[name] = self.time
@@ -102,7 +105,7 @@ class ResidentBlocks:
         self.warpgroups.report_unfinished(self.watch)
 
     def full(self, values: Array) -> Array:
-        """Returns ``values``, one per lane or one for all lanes, as a read-only array of one per lane."""
+        """Returns ``values``, one per lane or one for all lanes, broadcast to one per lane; read-only."""
         return np.broadcast_to(values, self.mask.shape)
 
     def chosen(self, values: Array) -> Array:

@@ -170,7 +170,7 @@ class Threads:
         self.status[self.status == AT_MEMORY_BARRIER] = RUNS
 
     def stuck(self) -> str:
-        """Returns a message on a deadlock: how many threads wait, and where some of them do."""
+        """Returns a text about a deadlock: how many threads wait, and at which barriers some of them do."""
         lanes = np.flatnonzero((self.status != RUNS) & (self.status != ENDED))
         words = []
         for lane in lanes[:: max(len(lanes) // 4, 1)]:
