@@ -13,7 +13,10 @@ Expected = tuple[str, tuple[int, ...], "np.dtype[Any]"]  # name, shape, type
 
 
 def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
-    """Returns name, shape and type of the inputs A, B[, bias], shaped as the problem's layout stores them."""
+    """Returns (name, shape, dtype) of each input array of a problem's kernel: "a", "b"[, "bias"].
+
+    Shapes are those that the problem's layout stores: a transposed A or B has its stored shape.
+    """
     dtype = NUMPY_DTYPES[problem.dtype]
     a = ("a", problem.a_shape, dtype)
     b = ("b", problem.b_shape, dtype)
@@ -22,19 +25,22 @@ def expected_inputs(problem: Problem) -> tuple[Expected, ...]:
 
 
 def expected_output(problem: Problem) -> Expected:
-    """Returns name ("out"), shape and type of the output C."""
+    """Returns (name, shape, dtype) of the output array of a problem's kernel, whose name is "out"."""
     return ("out", problem.c_shape, output_dtype(problem))
 
 
 def require_inputs(problem: Problem, given: int) -> None:
-    """Raises UsageError where ``given``, the number of inputs, is not the problem's."""
+    """Raises UsageError where ``given``, a number of input arrays, is not the number that the problem has."""
     names = [name for name, _, _ in expected_inputs(problem)]
     if given != len(names):
         raise UsageError(f"{problem.key}: found {given} arrays, allowed {', '.join(names)}")
 
 
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
-    """Raises UsageError for an array whose shape or type is not the expected one."""
+    """Raises UsageError for an array whose ``shape`` or ``dtype`` is not the expected one.
+
+    ``expected``: (name, shape, dtype). The message says how to convert or transpose the array.
+    """
     name, wanted_shape, wanted_dtype = expected
     if shape != wanted_shape or dtype != wanted_dtype:
         raise UsageError(
@@ -44,7 +50,10 @@ def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[An
 
 
 def require_numpy(expected: Expected, found: object) -> None:
-    """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask."""
+    """Raises UsageError for an object that is no numpy array, or a masked one: kernels ignore the mask.
+
+    ``expected``: (name, shape, dtype), for the message; the shape and dtype of ``found`` are not checked.
+    """
     name, _, dtype = expected
     if isinstance(found, np.ma.MaskedArray):
         raise UsageError(f"{name}: masked arrays are not supported: pass its .data or .filled()")
@@ -54,7 +63,10 @@ def require_numpy(expected: Expected, found: object) -> None:
 
 
 def require_row_major(expected: Expected, strides: tuple[int, ...], *, is_row_major: bool) -> None:
-    """Raises UsageError unless ``is_row_major``; the message names the strides, in bytes."""
+    """Raises UsageError unless ``is_row_major``, which the caller found out: an array must be C-contiguous.
+
+    ``expected`` (name, shape, dtype) and ``strides``, in bytes, are used in the message only.
+    """
     name, shape, dtype = expected
     if not is_row_major:
         remedy = (

@@ -35,7 +35,10 @@ Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes t
 
 
 class ProblemArrays:
-    """A, B[, bias] and a C between guard bands, with the float64 reference that C is compared with."""
+    """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands.
+
+    C is compared with a float64 reference. A C of integers gets their smallest number instead of NaN.
+    """
 
     def __init__(self, problem: Problem, rng: np.random.Generator, compare: Compare = compare) -> None:
         """Allocates and draws; the float64 product is computed once, when C is first compared."""
@@ -50,24 +53,30 @@ class ProblemArrays:
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        """Returns the arrays A, B[, bias], C; C of a batch as (rows, n)."""
+        """Returns the arrays A, B[, bias], C that a kernel is called with.
+
+        C of a batch has the shape (rows of all matrices, n).
+        """
         bias = (self._bias,) if self.problem.epilogue == "bias_relu" else ()
         return (self._a, self._b, *bias, self._output.array)
 
     @property
     def allocations(self) -> tuple[Array, ...]:
-        """Returns A, B[, bias] and C with its guard bands, which a copy in other memory needs as well."""
+        """Returns A, B[, bias], and the bytes of C with its guard bands, for a copy on a device."""
         return (*self.operands[:-1], self._output.memory)
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new inputs and fills C with NaN."""
+        """Draws new inputs in place, and fills C with NaN (integers: the smallest number)."""
         self._inputs = draw(self.problem, self._base, rng, (self._a, self._b))
         if self._inputs.bias is not None:
             self._bias[...] = self._inputs.bias
         self.poison()
 
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
-        """Draws inputs of unusual numbers (see ``draw_extremes``) and fills C with NaN or ones."""
+        """Draws inputs of extreme numbers, such as signed zeros, and fills C with NaN or ones.
+
+        Overwrites all arrays. See ``draw_extremes``.
+        """
         self._inputs = draw_extremes(self.problem, rng)
         operands = zip(self.operands, self._inputs.arrays, strict=False)
         for array, drawn in operands:
@@ -75,9 +84,10 @@ class ProblemArrays:
         self.cover(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
-        """Compares COMPARED_ROWS random rows of C, computes no other rows; all of C must be finite.
+        """Compares random rows of C with the reference; all of C must be finite.
 
-        Raises CandidateError(VERIFY).
+        Takes COMPARED_ROWS (64) rows, and computes no other rows of the reference. Raises
+        CandidateError(VERIFY) for a wrong or a non-finite element.
         """
         m, n = self.problem.rows, self.problem.sizes[1]
         c = self._output.array
@@ -90,15 +100,16 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def flip_signs(self) -> None:
-        """Negates A and B, and fills C with ones."""
+        """Negates A and B in place, and fills C with ones."""
         self._inputs = negated(self._inputs, (self._a, self._b))
         self._output.fill_with_ones()
 
     def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
-        """Returns addresses (MARKS, 2) of what changes before each call: a number of A or B, an element of C.
+        """Draws which element of the inputs and which of C to change before each call; changes no array.
 
-        See ``ThreadTeam.watch``. From now on C is compared with the result for the inputs of the last of
-        ``calls`` calls.
+        Returns addresses of shape (256, 2), for ``ThreadTeam.watch``: the highest byte of a number of A or B,
+        whose sign is to be flipped, and the highest two bytes of an element of C, to become NaN. From then on
+        C is compared with the result for the inputs of the last of ``calls`` calls.
         """
         is_a = rng.random(MARKS) < A_SHARE
         flips = [rng.integers(array.size, size=MARKS) for array in (self._a, self._b)]
@@ -109,9 +120,10 @@ class ProblemArrays:
         return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
 
     def flip_one(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Chooses a random number of A or B; C is compared as if its sign were flipped. Changes no array.
+        """Chooses a random number of A or B, and from then on compares C as if its sign were flipped.
 
-        Returns the place of the number: operand (0: A, 1: B) and flat index in the operand.
+        Changes no array: the caller flips the sign. Returns where the number is: (0 for A or 1 for B, flat
+        index).
         """
         which = int(rng.random() >= A_SHARE)
         index = int(rng.integers((self._a, self._b)[which].size))
@@ -119,7 +131,7 @@ class ProblemArrays:
         return which, index
 
     def flip_none(self) -> None:
-        """Compares C with the result for the inputs without a flipped sign from now on."""
+        """Ends the effect of ``flip_one`` and ``marks``: C is compared for the inputs as drawn."""
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
@@ -131,9 +143,10 @@ class ProblemArrays:
         return Flip("A" if is_a else "B", row, column, *matrix)
 
     def glance(self, rng: np.random.Generator) -> None:
-        """Compares GLANCE_ELEMENTS elements of C, consecutive rows at a random place.
+        """Compares some consecutive rows of C, at a random place, with the reference.
 
-        Raises CandidateError(VERIFY).
+        Some GLANCE_ELEMENTS (2**14) elements, at least one row. Raises CandidateError(VERIFY) for a wrong
+        element.
         """
         m, n = self.problem.rows, self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
@@ -143,20 +156,20 @@ class ProblemArrays:
             raise CandidateError(Stage.VERIFY, worst)
 
     def cover(self, rng: np.random.Generator) -> None:
-        """Fills C with NaN, or with ones, which look like results: chosen at random."""
+        """Overwrites C, at random with NaN (integers: the smallest number) or with ones, like results."""
         if rng.random() < NAN_SHARE:
             self.poison()
         else:
             self._output.fill_with_ones()
 
     def poison(self) -> None:
-        """Fills C with NaN, and its guard bands with their pattern."""
+        """Fills C with NaN (integers: the smallest number), and its guard bands with their pattern."""
         self._output.poison()
 
     def evaluate(self) -> Verdict:
-        """Returns the verdict on every element of C; checks that guard bands and inputs are unchanged.
+        """Compares every element of C with the reference; checks that guard bands and inputs are unchanged.
 
-        Raises CandidateError(VERIFY) for the first check that fails.
+        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails.
         """
         stray = self._output.stray_bytes()
         if stray:

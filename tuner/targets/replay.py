@@ -21,20 +21,26 @@ UNVERIFIED = Verdict(0.0, 0, ("the recording does not say how right the result w
 
 
 def recorded_machine(space: RecordedSpace) -> Machine:
-    """Returns the machine of a recording, renamed so that it equals no real machine."""
+    """Returns the machine that a recording was made on, renamed "replay of ...".
+
+    So it equals no real machine, and recorded times are not taken for times of this machine.
+    """
     return replace(space.machine, name=f"{MARK}{space.machine.name}")
 
 
 def recorded_compiler(space: RecordedSpace) -> Compiler:
-    """Returns the compiler of a recording, with the recording itself among its packages."""
+    """Returns the compiler build that a recording was made with, plus the recording's hash.
+
+    The hash is added to the packages: recordings share no stored results.
+    """
     recording = (("recording", space.sha256[:12]),)
     return replace(space.compiler, packages=(*space.compiler.packages, *recording))
 
 
 def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
-    """Returns a script that names the candidate's row in the recording.
+    """Returns a script that names the number of a candidate in a recording, instead of a transform script.
 
-    Raises CandidateError(BIND) for a candidate that is not recorded or failed to bind when recorded.
+    Raises CandidateError(BIND) for a candidate that is not in the recording or failed to bind when recorded.
     """
     row = space.feasible.row_of(candidate)
     if row is None:
@@ -45,13 +51,17 @@ def bind_recorded(space: RecordedSpace, candidate: Candidate) -> Script:
 
 @final
 class ReplayCompiler(AbstractCompiler):
-    """Looks up scripts in a recording; a recorded failure is raised at its recorded stage."""
+    """A compiler for a recorded search space: compiles nothing, raises the failures that were recorded."""
 
     def __init__(self, space: RecordedSpace) -> None:
         self._space = space
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns an artifact that names the script's row; equal hashes mean equal recorded code."""
+        """Returns an artifact with the number of the script's candidate in the recording.
+
+        ``script`` is one of ``bind_recorded``. Artifacts have equal hashes where the recorded code was equal.
+        Raises a CandidateError that was recorded at stage BIND, COMPILE or RESOURCES.
+        """
         row = int(script.text.removeprefix(ROW).split()[0])
         _raise_recorded(self._space, BEFORE_LOADING, row)
         code = f"{self._space.sha256} {self._space.codes[row]}"  # equal where the recorded code was equal
@@ -60,19 +70,25 @@ class ReplayCompiler(AbstractCompiler):
 
 @final
 class ReplayEvaluator(AbstractEvaluator):
-    """Looks up artifacts in a recording; a recorded failure is raised at its recorded stage."""
+    """An evaluator for a recorded search space: runs nothing, returns or raises what was recorded."""
 
     def __init__(self, space: RecordedSpace) -> None:
         self._space = space
 
     def load(self, problem: Problem, artifact: Artifact) -> object:
-        """Returns the row in the recording. Raises a failure recorded at stage LOAD."""
+        """Returns the number of the artifact's candidate in the recording, an int.
+
+        Raises a CandidateError that was recorded at stage LOAD.
+        """
         row = int(artifact.host_code)
         _raise_recorded(self._space, (Stage.LOAD,), row)
         return row
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Returns the recorded verdict. Raises a failure recorded at stage RUN or VERIFY."""
+        """Returns the recorded verdict of a candidate; without one, a verdict of 0 elements with a note.
+
+        ``loaded`` is a result of ``load``. Raises a CandidateError that was recorded at stage RUN or VERIFY.
+        """
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.RUN, Stage.VERIFY), row)
         outcome = self._space.outcomes[row]
@@ -81,9 +97,10 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Returns the recorded measurement; ``effort`` and ``rng`` have no influence.
+        """Returns the recorded measurement of a candidate; ``effort`` and ``rng`` have no influence.
 
-        Raises a failure recorded at stage MEASURE.
+        ``loaded`` is a result of ``load``. Where only a time or samples were recorded, makes a measurement of
+        them. Raises a CandidateError that was recorded at stage MEASURE.
         """
         row = _row(loaded)
         _raise_recorded(self._space, (Stage.MEASURE,), row)
@@ -94,7 +111,10 @@ class ReplayEvaluator(AbstractEvaluator):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Returns the recorded measurement of each row in ``loaded``."""
+        """Returns the recorded measurement of each candidate in ``loaded``, in the same order.
+
+        Raises a CandidateError that was recorded at stage MEASURE.
+        """
         return tuple(self.measure(problem, row, effort, rng) for row in loaded)
 
 

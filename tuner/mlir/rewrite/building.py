@@ -73,7 +73,7 @@ def plus(base: Value, distance: int) -> Value:
 
 
 def is_less(left: Value, right: Value) -> Value:
-    """Creates the signed comparison ``left < right``, an i1."""
+    """Creates the signed comparison ``left < right`` of two index or integer values; returns its i1 value."""
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)  # arith's slt
     return value("arith.cmpi", ir.IntegerType.get_signless(1), left, right, predicate=predicate)
 
@@ -85,9 +85,9 @@ def integers(numbers: Sequence[int]) -> Attribute:
 
 
 def piece(vector: Value, offset: int, size: int) -> Value:
-    """Creates the slice of ``size`` elements of a 1-D vector from ``offset`` on.
+    """Creates the slice of a 1-D vector that has ``size`` elements, from element ``offset`` on.
 
-    Returns the vector itself if it has ``size`` elements.
+    Returns the vector itself, and creates no op, if the vector has just ``size`` elements.
     """
     kind = ir.VectorType(vector.type)
     if kind.shape[0] == size:

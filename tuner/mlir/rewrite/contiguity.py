@@ -26,5 +26,5 @@ def is_contiguous(memref: Type) -> bool:
 
 
 def has_zero_offset(memref: Type) -> bool:
-    """Returns whether a memref type's offset is 0: its aligned pointer points to the first element."""
+    """Returns whether a memref type has offset 0: the aligned pointer then points to the first element."""
     return bool(memref.get_strides_and_offset()[1] == 0)

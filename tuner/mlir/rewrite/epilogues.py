@@ -26,7 +26,7 @@ def find_epilogue(function: Op) -> Op | None:
 
 
 def output_type(epilogue: Op) -> Type:
-    """Returns the result type of the scalar function ``epilogue``."""
+    """Returns the result type of an epilogue, a scalar function: the element type of the final output."""
     return function_type(epilogue).results[0]
 
 

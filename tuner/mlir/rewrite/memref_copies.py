@@ -45,7 +45,7 @@ def copy_by_loops(root: Op | ir.Module) -> None:
 
 
 def replace_copy(copy: Op, build: Callable[[Value, Value], None]) -> None:
-    """Replaces a ``memref.copy`` by the ops that ``build(source, target)`` creates."""
+    """Replaces a ``memref.copy`` by the ops that ``build(source, target)`` creates in its place."""
     with copy.location, ir.InsertionPoint(copy):
         build(*copy.operands)
     copy.erase()

@@ -4,7 +4,7 @@ from tuner.mlir.bindings import ir
 
 
 def copy_of(module: ir.Module) -> ir.Module:
-    """Returns a deep copy of the module's ops, with the same locations.
+    """Returns a deep copy of a module in the same MLIR context, with the same locations.
 
     Printing and parsing would do the same, but writes each ``dense_resource`` as text of twice its size.
     """

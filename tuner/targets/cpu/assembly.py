@@ -16,9 +16,9 @@ FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
 
 
 def assembly(llvm_text: str) -> str:
-    """Returns the assembly of LLVM-dialect text compiled for this processor; "" without objdump.
+    """Returns the assembly of LLVM-dialect text compiled for this machine's processor; "" without objdump.
 
-    Raises CandidateError(LOAD) for text that LLVM does not compile.
+    In the form of ``instructions``. Raises CandidateError(LOAD) for text that LLVM does not compile.
     """
     objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
     if objdump is None:
@@ -32,7 +32,10 @@ def assembly(llvm_text: str) -> str:
 
 
 def instructions(listing: str) -> str:
-    """Returns objdump's disassembly without instruction addresses: function names, indented instructions."""
+    """Returns objdump's listing reduced to function names and instructions, without addresses, one per line.
+
+    Instructions are indented by two spaces.
+    """
     lines = (
         (found.start(), found[1] if found.re is FUNCTION else f"  {found[1]}")
         for pattern in (FUNCTION, INSTRUCTION)

@@ -23,7 +23,10 @@ BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
 
 
 class BaselineService:
-    """Measures the baseline on one problem. Runs in a child process."""
+    """The baseline library's matmul of one problem, verified once: OpenBLAS, or oneDNN for bf16.
+
+    Created in a child process, whose environment sets the library's number of threads.
+    """
 
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
@@ -42,19 +45,19 @@ class BaselineService:
 
     @property
     def name(self) -> str:
-        """Returns the library's name and the kernel that the library chose."""
+        """Returns the library's name, version and, of OpenBLAS, kernel: "openblas 0.3.30 SkylakeX"."""
         return self._matmul.name + self._suffix
 
     def repeat(self, times: int) -> None:
-        """Computes the matmul, without an epilogue, ``times`` times."""
+        """Computes the library's matmul ``times`` times on the same inputs, without an epilogue."""
         self._matmul.repeat(times)
 
     def measure(self, effort: Effort) -> Baseline:
-        """Times the library's matmul, without an epilogue."""
+        """Times the library's matmul, without an epilogue; returns times, library name and threads."""
         return Baseline(self.name, self._threads, self.sample(effort))
 
     def sample(self, effort: Effort) -> Measurement:
-        """Returns one more measurement, for a caller that interleaves this process with another one."""
+        """Times the library's matmul once more, without an epilogue, for as long as ``effort`` says."""
         return timing.measure(self._matmul.repeat, effort, self._rng)
 
 

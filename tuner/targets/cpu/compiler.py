@@ -15,13 +15,13 @@ from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 
 @final
 class CpuCompiler(AbstractCompiler):
-    """Compiles to LLVM-dialect text; machine code is made where the artifact is loaded."""
+    """A compiler of scripts to LLVM-dialect text for CPUs; loading the text makes machine code of it."""
 
     def __init__(self) -> None:
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns LLVM dialect and its thread partitions.
+        """Returns an artifact: LLVM-dialect text of the transformed payload, and thread partitions.
 
         Raises CandidateError where binding, the script or the lowering fails, and for code that would crash
         the JIT.

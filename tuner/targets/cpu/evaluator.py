@@ -33,13 +33,13 @@ EXTREME_DRAWS = 2  # that top-k candidates are verified on in addition
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """The JIT-compiled machine code of an artifact, and its thread partitions."""
+    """The JIT-compiled machine code of an artifact, with the thread partitions that it is called for."""
 
     code: JittedModule
     partitions: tuple[Partition, ...]
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
-        """Returns the calls, one per thread partition, on the arrays A, B[, bias], C."""
+        """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
         packed = tuple(self._arguments(problem, partition, arrays) for partition in self.partitions)
         addresses = tuple(self.code.addresses[partition.called] for partition in self.partitions)
         calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
@@ -55,7 +55,7 @@ class LoadedKernel:
 
 @final
 class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
-    """JIT-compiles LLVM dialect, verifies the kernel and times it on this machine's processor."""
+    """An evaluator for this machine's processor: JIT-compiles artifacts, verifies and times them."""
 
     def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
         """Takes the threads that a kernel may use, and the processors to pin the threads to, if any."""
@@ -70,9 +70,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._peak: ProcessorPeak | None = None
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
-        """JIT-compiles the artifact for this processor.
+        """Returns the kernel of an artifact, JIT-compiled for this processor.
 
-        Raises CandidateError(LOAD) for more thread partitions than threads.
+        Raises CandidateError(LOAD) where that fails, and for more thread partitions than threads.
         """
         partitions = artifact.partitions
         if len(partitions) > self._threads:
@@ -85,10 +85,11 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Returns the worst verdict of several draws of inputs; every element of C is compared.
+        """Runs a kernel on several draws of inputs, compares every element of C; returns the worst verdict.
 
-        Before each run C is filled with NaN or ones and lies between guard bands. Raises
-        CandidateError(VERIFY) for a wrong or unwritten element, a write outside of C or a changed input.
+        ``loaded`` is a result of ``load``. Before each run C is filled with NaN or ones and lies between
+        guard bands. Raises CandidateError: VERIFY for a wrong or unwritten element, a write outside of C or a
+        changed input, RUN for threads that the kernel started and that are still alive.
         """
         assert isinstance(loaded, LoadedKernel)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
@@ -110,9 +111,11 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times calls at fixed addresses on inputs that change; compares the result after each sample.
+        """Times calls of a kernel at fixed addresses on inputs that change; compares C after each sample.
 
-        Raises CandidateError(VERIFY) for a wrong result, or a time below the roofline.
+        ``loaded`` is a result of ``load``. In later samples, only some rows of C may be compared. Raises
+        CandidateError: VERIFY for a wrong result or more flop/s than the processor can reach, RUN for threads
+        that the kernel started and that are still alive.
         """
         assert isinstance(loaded, LoadedKernel)
         watch = self._host_watch()
@@ -125,9 +128,12 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times kernels and baseline on the same arrays, interleaved with the host watch's reference kernels.
+        """Times kernels and the baseline on the same arrays, sample by sample, interleaved in a random order.
 
-        First verifies the kernels on extreme inputs.
+        ``loaded``: results of ``load``, and of ``load_baseline``. First verifies the kernels on extreme
+        inputs. Reference kernels of the host are timed in between, to show a slow or busy machine. Returns
+        one measurement for each of ``loaded``, in the same order. Raises CandidateError like ``measure``, and
+        RUN for the baseline.
         """
         self._verify_on_extremes(problem, loaded, rng)
         watch = self._host_watch()
@@ -164,7 +170,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     arrays.check_rows(rng)
 
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        """Returns the baseline and its name; starts its process unless it runs already."""
+        """Returns (name, baseline): a process of the baseline library, started unless it runs already.
+
+        Raises TunerError where the library is missing or wrong, CandidateError(RUN) where its process fails.
+        """
         if self._baseline is None or self._baseline.problem != problem or self._baseline.has_ended:
             if self._baseline is not None:
                 self._baseline.close()

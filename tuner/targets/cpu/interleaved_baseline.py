@@ -28,7 +28,10 @@ ENDED = "baseline: its process has ended"
 
 @final
 class InterleavedBaseline:
-    """A started baseline, paused between its samples; its process ends with this object or ``close``."""
+    """A running process of the baseline library for one problem, paused between its samples.
+
+    The process ends when this object is garbage-collected, or by ``close``.
+    """
 
     def __init__(self, problem: Problem, threads: int, seed: int, processors: frozenset[int]) -> None:
         """Starts the baseline on ``processors``. Raises TunerError where the library is missing or wrong."""
@@ -55,15 +58,15 @@ class InterleavedBaseline:
 
     @property
     def process(self) -> int:
-        """Returns the id of the baseline's process. Raises CandidateError(RUN) when the process has ended."""
+        """Returns the process id of the baseline. Raises CandidateError(RUN) when the process has ended."""
         if self._worker.child is None or self._worker.child.has_ended:
             raise CandidateError(Stage.RUN, ENDED)
         return self._worker.child.pid
 
     def take(self, times: int) -> float:
-        """Resumes the baseline for one sample of ``times`` calls; returns the seconds per call.
+        """Resumes the baseline's process for one sample; returns the seconds per matmul.
 
-        Raises CandidateError(RUN) where the process has ended or fails.
+        The sample has ``times`` matmuls. Raises CandidateError(RUN) where the process has ended or fails.
         """
         if self.has_ended:  # a call would start the process again, on this thread's processor
             raise CandidateError(Stage.RUN, ENDED)
@@ -84,7 +87,7 @@ class InterleavedBaseline:
 
 @final
 class InterleavedBaselineService:
-    """The baseline's methods, as its child process serves them."""
+    """The methods that the baseline's child process offers to its parent: its name, and one timed sample."""
 
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
@@ -92,9 +95,12 @@ class InterleavedBaselineService:
         self._stopwatch = timing.led_by_calls(timing.stopwatch_of(self._service.repeat), LEAD_CALLS)
 
     def name(self) -> str:
-        """Returns the library's name and the kernel that the library chose."""
+        """Returns the library's name, version and, of OpenBLAS, kernel: "openblas 0.3.30 SkylakeX"."""
         return self._service.name
 
     def sample(self, times: int) -> float:
-        """Returns the seconds per call of ``times`` calls; short calls follow LEAD_CALLS untimed ones."""
+        """Returns the seconds per matmul of ``times`` matmuls in a row.
+
+        If they are short, 4 untimed matmuls (LEAD_CALLS) run first, to fill the caches.
+        """
         return self._stopwatch(times)

@@ -8,7 +8,10 @@ from tuner.payload.reference import Array, Inputs
 
 
 class OneDnnMatmul:
-    """A torch.matmul of bf16 inputs into bf16: torch has no f32 output for bf16 inputs."""
+    """The matmul of given bf16 inputs into bf16 by oneDNN, called through torch.
+
+    Has a bf16 result, because torch has no f32 output for bf16 inputs.
+    """
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
         """Sets torch's number of threads. Raises TunerError when torch is not installed."""
@@ -26,12 +29,12 @@ class OneDnnMatmul:
         self.name = f"oneDNN (torch {torch.__version__}, called from Python)"
 
     def repeat(self, times: int) -> None:
-        """Computes the matmul ``times`` times."""
+        """Computes the matmul of the same inputs ``times`` times."""
         for _ in range(times):
             self._torch.matmul(self._a, self._b, out=self._output)
 
     @property
     def result(self) -> Array:
-        """Returns C of the last call, widened from bf16 to f32; a batch as (rows, n)."""
+        """Returns the last C, widened from bf16 to f32; of a batch, with the shape (rows, n)."""
         widened: Array = self._output.float().numpy().reshape(self._shape)
         return widened

@@ -32,7 +32,7 @@ WORK_S = 0.02  # of repeated calls; a working thread shows by then in the proces
 
 
 class OpenBlasMatmul:
-    """A matmul by a cblas function of the OpenBLAS that numpy loaded."""
+    """The matmul of given inputs by a cblas function of the OpenBLAS that numpy has loaded."""
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
         """Finds the library that numpy loaded. Raises TunerError where library or function is missing."""
@@ -56,7 +56,7 @@ class OpenBlasMatmul:
         pin_working_threads(self.repeat, processors(threads))
 
     def repeat(self, times: int) -> None:
-        """Computes the matmul ``times`` times."""
+        """Computes the matmul of the same inputs ``times`` times."""
         self._team.repeat(((self._entry, self._arguments.address),), times)
 
 
@@ -137,7 +137,11 @@ def _module(arguments: list[Argument], function: int, scalar: str) -> str:
 
 
 def pin_working_threads(repeat: Callable[[int], None], processors: tuple[int, ...]) -> None:
-    """Pins the caller's thread and the threads that run longest during ``repeat``, one to each processor."""
+    """Pins this process's busiest threads, and the caller's thread, one to each of ``processors``.
+
+    Calls ``repeat(1)`` for 0.02 s (WORK_S) to find the threads that run longest; the caller's thread gets the
+    first processor. Threads beyond the number of processors are not pinned.
+    """
     before = _processor_s()
     give_up = time.perf_counter() + WORK_S
     while time.perf_counter() < give_up:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False)
 class PartitionCalls:
-    """``calls``: addresses of function and arguments of each thread partition; ``keeps`` keeps both alive."""
+    """The calls that run a CPU kernel once: one (function address, argument address) per thread partition.
+
+    ``keeps`` refers to the memory at these addresses, so that it is not freed.
+    """
 
     calls: tuple[tuple[int, int], ...]
     keeps: object

@@ -16,7 +16,7 @@ ERROR = 0.1  # relative, of the peak: changes of clock rates between two measure
 
 @final
 class ProcessorPeak:
-    """The highest flop/s per dtype that a thread team reached, measured when first needed."""
+    """The highest flop/s by dtype that this processor was seen to reach, measured when first needed."""
 
     def __init__(self, team: ThreadTeam) -> None:
         """Takes the thread team that kernels run on."""
@@ -25,9 +25,10 @@ class ProcessorPeak:
         self._flop_per_s: dict[str, float] = {}  # by dtype
 
     def require_possible(self, problem: Problem, measurement: Measurement) -> None:
-        """Raises CandidateError(VERIFY) for a time below the roofline by more than ERROR.
+        """Raises CandidateError(VERIFY) for a time that is too short for this processor's peak flop/s.
 
-        Measures the peak again, up to DOUBTS times, before it raises.
+        Too short means more flop/s than the measured peak and ERROR (10 %). Measures the peak again, up to
+        DOUBTS (3) times, before it raises.
         """
         found = problem.flop / measurement.interval_s[1]
         for _ in range(DOUBTS):

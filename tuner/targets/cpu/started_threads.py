@@ -11,7 +11,7 @@ TASKS = Path("/proc/self/task")  # proc(5): a folder of each thread
 
 @contextlib.contextmanager
 def no_thread_started() -> Iterator[None]:
-    """Raises CandidateError(RUN) where threads that the body of the ``with`` started are still alive."""
+    """Raises CandidateError(RUN) at the end of a ``with`` block if threads started in it still run."""
     before = set(TASKS.iterdir())
     yield
     started = set(TASKS.iterdir()) - before

@@ -26,7 +26,10 @@ MORE_CALLS = 0.25  # of a sample: at most so much longer than asked, at random: 
 
 @final
 class WatchedSamples:
-    """A stopwatch (see ``tuner.runtime.timing``) of one kernel on the arrays of its problem."""
+    """A stopwatch of one kernel: runs the kernel a number of times, returns the seconds per call.
+
+    Changes inputs and C between calls, and verifies C after each sample (see ``tuner.runtime.timing``).
+    """
 
     def __init__(
         self,

@@ -13,12 +13,15 @@ from tuner.targets.gpu.evaluator import GpuEvaluator
 
 
 def evaluator_here() -> GpuEvaluator:
-    """Returns the evaluator of this machine's GPU. Raises DeviceError on a machine without a GPU."""
+    """Returns a new evaluator for this machine's first GPU. Raises DeviceError on a machine without a GPU."""
     return GpuEvaluator(describe_gpu().facts.chip)
 
 
 def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
-    """Times cuBLAS's matmul, without an epilogue. Raises TunerError where the library is missing or wrong."""
+    """Times cuBLAS's matmul of a problem, without an epilogue, alone on this machine's GPU.
+
+    ``seed`` seeds the random inputs. Raises TunerError where cuBLAS is missing or its result is wrong.
+    """
     rng = np.random.default_rng(seed)
     try:
         name, library = evaluator.load_baseline(problem, rng)

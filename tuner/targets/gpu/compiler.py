@@ -21,9 +21,10 @@ BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
 def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
-    """Returns the compiler build for a chip: LLVM's version, the wheel, the assembler, the sources' hash.
+    """Returns the identity of the build that compiles for a chip: versions of tools, hash of sources.
 
-    Raises UsageError for a chip that ``ptxas`` does not know.
+    Versions of LLVM, of the wheel with MLIR and of ptxas. ``ptxas`` None: not installed. ``sources``: the
+    files to hash, relative to the package. Raises UsageError for a chip that ``ptxas`` does not know.
     """
     if ptxas is not None:
         ptxas.require(chip)
@@ -34,7 +35,7 @@ def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
 
 @final
 class GpuCompiler(AbstractCompiler):
-    """Compiles for one chip, to a cubin; without ptxas to PTX only."""
+    """A compiler of scripts to GPU programs for one chip: to a cubin, without ptxas to PTX only."""
 
     def __init__(self, chip: Chip, find: Callable[[], Ptxas | None] = find_ptxas) -> None:
         """Takes the chip, and a function that finds ptxas (None: not installed)."""
@@ -43,9 +44,10 @@ class GpuCompiler(AbstractCompiler):
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
-        """Returns the program with its resources, and why it cannot be launched, if so.
+        """Returns an artifact with the GPU program, and why that cannot be launched, if so.
 
-        Raises CandidateError where binding, the script, the lowering or ptxas fails.
+        Raises CandidateError where binding, the script, the lowering or ptxas fails, UsageError for a chip
+        that ptxas does not know, MachineError where the disk has no space for the cubin.
         """
         with failing_at(Stage.BIND):
             views = views_in(script.text, problem)
@@ -71,7 +73,7 @@ class GpuCompiler(AbstractCompiler):
 
 
 def refusal_of(program: KernelProgram) -> Failure | None:
-    """Returns why a program cannot be launched; None for a program that can be."""
+    """Returns why a program cannot be launched on its chip, such as too much shared memory; else None."""
     try:
         require_launchable(program)
     except CandidateError as error:

@@ -16,14 +16,17 @@ DISTRIBUTIONS = {
 
 @dataclass(frozen=True)
 class Tool:
-    """An executable, and the wheel or PATH that it was found in."""
+    """An executable of NVIDIA's CUDA toolkit, and where it was found: a wheel with its version, or PATH."""
 
     path: Path
     origin: str  # "nvidia-cuda-nvcc 13.5.37", or "PATH"
 
 
 def locate(name: str) -> Tool | None:
-    """Returns a tool of DISTRIBUTIONS by its name; None where the tool is not installed."""
+    """Returns an executable of CUDA, from its wheel, else from PATH; None if it is not installed.
+
+    ``name``: "ptxas", "nvdisasm" or "compute-sanitizer".
+    """
     for distribution in DISTRIBUTIONS[name]:
         found = _in_wheel(name, distribution)
         if found is not None:

@@ -30,10 +30,10 @@ PEAK_ERROR = 0.1  # relative, of the peak at the highest clock: error of events 
 
 @final
 class WatchedRuns(AbstractSampleWatch):
-    """Overwrites C and flips one sign before each sample of a program; verifies C after some samples.
+    """Callbacks that change arrays before each timed sample of a program, and verify some samples.
 
-    Samples time the program's work only. Which samples are verified is random: at least one of any
-    MIN_SAMPLES in a row.
+    Before a sample, C is overwritten and the sign of one input is flipped. Samples time the program's work
+    only. Which samples are verified is random: at least one of any MIN_SAMPLES (20) in a row.
     """
 
     def __init__(self, arrays: GpuProblemArrays, rng: np.random.Generator) -> None:
@@ -43,11 +43,14 @@ class WatchedRuns(AbstractSampleWatch):
         self._unverified = self._draw_unverified()
 
     def before(self, stream: int) -> None:
-        """Overwrites C and flips the sign of one number of A or B, on the device."""
+        """Enqueues on ``stream``: overwrite C and flip the sign of one number of A or B, on the device."""
         self._arrays.prepare_sample(self._rng, stream)
 
     def after(self, stream: int) -> None:
-        """Restores the inputs; verifies C after some samples. Raises CandidateError(VERIFY) for a wrong C."""
+        """Flips the changed sign back and waits for ``stream``; verifies C after samples chosen at random.
+
+        Raises CandidateError(VERIFY) for a wrong C.
+        """
         is_evaluated = not self._unverified
         self._arrays.end_sample(self._rng, stream, is_evaluated=is_evaluated)
         self._unverified = self._draw_unverified() if is_evaluated else self._unverified - 1
@@ -59,7 +62,7 @@ class WatchedRuns(AbstractSampleWatch):
 
 @final
 class LoadedCublas:
-    """cuBLAS's matmul of one problem, with the interface of ``LoadedKernels``."""
+    """cuBLAS's matmul of one problem, in the form in which programs are timed: see ``LoadedKernels.work``."""
 
     def __init__(self, library: Cublas, problem: Problem) -> None:
         self.name = library.name
@@ -67,14 +70,17 @@ class LoadedCublas:
         self._problem = problem
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns a function that enqueues one matmul on a stream, given the addresses of A, B and C."""
+        """Returns a function that enqueues one matmul on the stream that it is given.
+
+        ``addresses``: device addresses by the names "a", "b" and "c".
+        """
         a, b, c = (addresses[name] for name in "abc")
         return lambda stream: self._library.multiply(self._problem, a, b, c, stream)
 
 
 @final
 class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
-    """Verifies and times programs on this machine's GPU, which is opened at first use and stays open."""
+    """An evaluator for this machine's GPU, which is opened at first use and stays open."""
 
     def __init__(
         self,
@@ -99,21 +105,29 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._arrays: GpuProblemArrays | None = None
 
     def usable(self) -> GpuHere:
-        """Returns this machine's GPU. Raises DeviceError where the GPU is missing or not of the chip."""
+        """Returns a description of this machine's GPU.
+
+        Raises DeviceError where there is no GPU, or where it is not of the evaluator's chip.
+        """
         here = self._describe()
         require_chip(self._chip, here.facts)
         return here
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernels:
-        """Loads the artifact's kernels and allocates their scratch memory. Raises CandidateError(LOAD)."""
+        """Returns an artifact's program, loaded into the GPU, with its scratch memory allocated.
+
+        Raises CandidateError(LOAD) where there is no GPU of the chip, too little memory or another device
+        error, CandidateError(RUN) for an error after which the GPU cannot be used.
+        """
         assert artifact.program is not None
         with failing_as(Stage.LOAD):
             return LoadedKernels(self._opened().device, artifact.program)
 
     def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, LoadedCublas]:
-        """Returns cuBLAS's name and its matmul, verified like a program, without an epilogue.
+        """Returns (cuBLAS's name, its matmul of the problem without an epilogue).
 
-        Raises CandidateError where cuBLAS is missing or its result is wrong.
+        Verifies the matmul on one draw of inputs. Raises TunerError where cuBLAS is missing, CandidateError
+        where its result is wrong or the GPU fails.
         """
         bare = replace(problem, epilogue="none")
         with failing_as(Stage.VERIFY):
@@ -128,11 +142,11 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return library.name, library
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Returns the worse verdict of two runs; every element of C is compared.
+        """Runs a program twice, compares every element of C; returns the worse of the two verdicts.
 
-        C lies between guard bands; it is filled with NaN before the first run and with ones before the
-        second, whose inputs have the opposite sign. Raises CandidateError(VERIFY) for a wrong result and
-        CandidateError(RUN) for a device error.
+        ``loaded`` is a result of ``load``. C lies between guard bands; it is filled with NaN before the first
+        run and with ones before the second, whose inputs have the opposite sign. Raises
+        CandidateError(VERIFY) for a wrong result and CandidateError(RUN) for a device error.
         """
         assert isinstance(loaded, LoadedKernels)
         with failing_as(Stage.RUN):
@@ -145,12 +159,13 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Times runs between two readings of the sensors; verifies results of some samples, chosen at random.
+        """Times runs of a program between two readings of the sensors; verifies C of some samples.
 
-        After timing, complete or early-stopped, two more runs are verified: one on the timed inputs, and one
-        on inputs that were never timed, so that a kernel that remembers results of earlier inputs fails.
-        Raises CandidateError(VERIFY) for a wrong result or a time below the roofline, CandidateError(MEASURE)
-        for a device error.
+        ``loaded`` is a result of ``load`` or a matmul of ``load_baseline``. Which samples are verified is
+        random. After timing, complete or early-stopped, two more runs are verified: one on the timed inputs,
+        and one on inputs that were never timed, so that a kernel that remembers results of earlier inputs
+        fails; of cuBLAS only the first. Raises CandidateError(VERIFY) for a wrong result or more flop/s than
+        the GPU can reach, CandidateError(MEASURE) for a device error.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):
@@ -170,7 +185,12 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Times programs and cuBLAS interleaved on the same arrays; reads the sensors between rounds."""
+        """Times programs and cuBLAS on the same arrays, sample by sample, interleaved in a random order.
+
+        ``loaded``: results of ``load``, and the matmul of ``load_baseline``. Reads the sensors between rounds
+        of samples; verifies C after some samples of each program. Returns one measurement for each of
+        ``loaded``, in the same order. Raises CandidateError like ``measure``.
+        """
         programs = [one for one in loaded if isinstance(one, LoadedKernels | LoadedCublas)]
         with failing_as(Stage.MEASURE):
             arrays, gpu = self._arrays_of(problem, rng), self._opened()
@@ -228,9 +248,11 @@ def _watch(program: object, arrays: GpuProblemArrays, rng: np.random.Generator) 
 
 
 def require_possible(problem: Problem, measurement: Measurement, facts: CudaFacts) -> None:
-    """Raises CandidateError(VERIFY) for more flop/s than the chip's documented peak, where one is documented.
+    """Raises CandidateError(VERIFY) for a time that is too short for the GPU's documented peak flop/s.
 
-    No kernel is faster than the GPU: such a time is not the time of the whole product.
+    Too short means more flop/s than the peak and PEAK_ERROR (10 %). ``facts`` describe the GPU. Does nothing
+    for a GPU or dtype without a documented peak. No kernel is faster than the GPU: such a time is not the
+    time of the whole product.
     """
     try:
         peak = documented_flop_per_s(facts, problem.dtype)

@@ -28,20 +28,23 @@ Enqueue = Callable[[int], None]  # puts one run of the work on a stream
 
 
 class AbstractSampleWatch(abc.ABC):
-    """Callbacks around each sample; neither is timed."""
+    """Callbacks before and after each timed sample of work on a GPU; the callbacks are not timed."""
 
     @abc.abstractmethod
     def before(self, stream: int) -> None:
-        """Called right before a sample; work that this method enqueues on ``stream`` is not timed."""
+        """Is called right before each sample; work that this method enqueues on ``stream`` is not timed."""
 
     @abc.abstractmethod
     def after(self, stream: int) -> None:
-        """Called when the GPU has finished a sample."""
+        """Is called when the GPU has finished a sample; ``stream`` is the stream that the sample ran on."""
 
 
 @final
 class GpuTimer:
-    """Times work on a stream that it creates; holds events and the flush's memory until it is closed."""
+    """A timer of GPU work by CUDA events, on a stream that it creates.
+
+    Holds the stream, two events and memory for flushing the L2 cache until ``close``.
+    """
 
     def __init__(self, device: AbstractDevice, cache_bytes: int) -> None:
         """Takes the device and the bytes of its L2 cache, 0 if unknown."""
@@ -52,7 +55,7 @@ class GpuTimer:
         self._flushed = 0  # address; allocated by the first cold run
 
     def close(self) -> None:
-        """Destroys stream and events and frees memory; errors of a lost context are ignored."""
+        """Destroys stream and events and frees the memory; errors of a lost context are ignored."""
         with contextlib.suppress(DeviceError):
             if self._flushed:
                 self.device.free(self._flushed, self.stream)
@@ -67,10 +70,10 @@ class GpuTimer:
         rng: np.random.Generator,
         watch: AbstractSampleWatch | None = None,
     ) -> Measurement:
-        """Times one piece of work, warm and then cold.
+        """Times one piece of work: warm, as runs in a row, and cold, each run after a flush of the L2.
 
-        Work that is too slow is early-stopped as ``effort`` says, and then not timed cold. ``watch`` is
-        called around each sample.
+        ``work(stream)`` enqueues one run. Work that is too slow is early-stopped as ``effort`` says, and then
+        not timed cold. ``watch`` is called around each sample.
         """
         with contextlib.closing(GraphStopwatch(self, work, watch)) as take:
             warm_up(take)
@@ -90,7 +93,9 @@ class GpuTimer:
     ) -> tuple[Measurement, ...]:
         """Times several pieces of work interleaved, warm and then cold; one sample each per round, shuffled.
 
-        ``after_round`` is called after each round, when the GPU has finished the round.
+        Each of ``works`` enqueues one run on the stream that it is given. ``after_round`` is called after
+        each round, when the GPU has finished the round. ``watches``: callbacks around the samples of each
+        work; (): none. Returns one measurement per work, in the order of ``works``.
         """
         watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
@@ -110,7 +115,10 @@ class GpuTimer:
         return tuple(replace(each, cold_median_s=statistics.median(taken)) for each, taken in pairs)
 
     def cold_s(self, work: Enqueue, watch: AbstractSampleWatch | None = None) -> float:
-        """Returns the seconds of one run after a flush of the L2 cache."""
+        """Returns the seconds of one run of ``work`` right after a flush of the L2 cache.
+
+        ``work(stream)`` enqueues the run; ``watch`` is called around it.
+        """
         device = self.device
         if watch is not None:
             watch.before(self.stream)
@@ -126,7 +134,10 @@ class GpuTimer:
         return taken_s
 
     def stopped_s(self) -> float:
-        """Records the stop event and waits for the GPU; returns the seconds since the start event."""
+        """Records the stop event and waits for the GPU; returns the seconds since the timer's start event.
+
+        The caller has recorded the start event. Raises DeviceError for a device without a clock.
+        """
         self.device.record_event(self.stop, self.stream)
         self.device.synchronize_event(self.stop)
         elapsed_s = self.device.elapsed_s(self.start, self.stop)
@@ -137,7 +148,10 @@ class GpuTimer:
 
 @final
 class GraphStopwatch:
-    """Runs work many times in a row as one CUDA graph, so that no host time is measured."""
+    """A stopwatch of GPU work: runs it a number of times in a row, returns the seconds per run.
+
+    All runs of a sample are one CUDA graph, so that no host time is measured.
+    """
 
     def __init__(self, timer: GpuTimer, work: Enqueue, watch: AbstractSampleWatch | None = None) -> None:
         self._timer = timer
@@ -164,7 +178,7 @@ class GraphStopwatch:
         return self._sample_s / inner
 
     def close(self) -> None:
-        """Destroys the graph."""
+        """Destroys the stopwatch's CUDA graph, if there is one; errors of a lost context are ignored."""
         if self._runs:
             with contextlib.suppress(DeviceError):  # of a context that is lost
                 self._timer.device.destroy_graph(self._graph)
@@ -188,7 +202,7 @@ class GraphStopwatch:
 
 
 def warm_up(take: timing.Stopwatch) -> None:
-    """Runs the stopwatch's work for WARM_UP_S, or 1000 times; the times are dropped."""
+    """Runs a stopwatch's work, run by run, for 0.01 s (WARM_UP_S), at most 1000 times; drops the times."""
     spent_s, calls = 0.0, 0
     while spent_s < WARM_UP_S and calls < 1000:
         spent_s += take(1)
@@ -196,6 +210,6 @@ def warm_up(take: timing.Stopwatch) -> None:
 
 
 def with_min_samples(effort: Effort) -> Effort:
-    """Returns ``effort`` with at least MIN_SAMPLES samples."""
+    """Returns a copy of ``effort`` that requires and allows at least MIN_SAMPLES (20) samples."""
     least = max(effort.min_samples, MIN_SAMPLES)
     return replace(effort, min_samples=least, max_samples=max(effort.max_samples, least))

@@ -11,7 +11,7 @@ OUT_OF_MEMORY = "CUDA_ERROR_OUT_OF_MEMORY"
 
 @contextlib.contextmanager
 def failing_as(stage: Stage) -> Iterator[None]:
-    """Raises CandidateError(stage) in place of a DeviceError.
+    """Raises CandidateError(stage) in place of a DeviceError that the ``with`` block raises.
 
     A sticky error, which loses the context, becomes CandidateError(RUN) whatever ``stage``: a process with a
     failure of RUN, VERIFY or MEASURE is ended, see ``tuner.core.errors.RAN``.
@@ -24,7 +24,10 @@ def failing_as(stage: Stage) -> Iterator[None]:
 
 @contextlib.contextmanager
 def allocating(what: str, size_bytes: int, stage: Stage) -> Iterator[None]:
-    """Raises CandidateError(stage), with the bytes needed, in place of CUDA_ERROR_OUT_OF_MEMORY."""
+    """Raises CandidateError(stage) where the ``with`` block raises DeviceError CUDA_ERROR_OUT_OF_MEMORY.
+
+    The message says that ``size_bytes`` bytes are needed for ``what``. Other errors are raised unchanged.
+    """
     try:
         yield
     except DeviceError as error:

@@ -17,7 +17,10 @@ SLOT_BYTES = 128  # of an argument: a tensor map, which must be aligned to 64 by
 
 @final
 class LoadedKernels:
-    """Kernels and scratch memory of a program; unloaded and freed when this object is garbage-collected."""
+    """A compiled program on a device: its kernels are loaded and its scratch memory is allocated.
+
+    Kernels are unloaded and memory is freed when this object is garbage-collected.
+    """
 
     def __init__(self, device: AbstractDevice, program: KernelProgram) -> None:
         """Loads cubin or PTX and allocates scratch memory.
@@ -39,15 +42,16 @@ class LoadedKernels:
                 self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
 
     def poison(self) -> None:
-        """Fills the scratch memory with NaN, so that reads of unwritten elements show in the result."""
+        """Fills the program's scratch memory with NaN, so that a read of an unwritten element shows in C."""
         for buffer in self._program.buffers:
             if buffer.name in self._scratch:
                 self._fill(buffer, self._scratch[buffer.name], POISON, 0)
 
     def work(self, addresses: Mapping[str, int]) -> Callable[[int], None]:
-        """Returns a function that enqueues one run on a stream, given the addresses of the buffers by name.
+        """Returns a function that enqueues one run of the program on the stream that it is given.
 
-        Each run first zeroes the buffers that the program needs zeroed.
+        ``addresses``: device addresses of the problem's buffers by name, such as "a". Each run first zeroes
+        the buffers that the program needs zeroed.
         """
         every = {**addresses, **self._scratch}
         zeroed = [(buffer, every[buffer.name]) for buffer in self._program.buffers if buffer.is_zeroed]
@@ -82,7 +86,7 @@ class LoadedKernels:
 
 @final
 class Arguments:
-    """The arguments of a launch, pointers and tensor maps, as void*[]: each entry is a value's address."""
+    """The arguments of a kernel launch, pointers and tensor maps, in memory as CUDA reads them."""
 
     def __init__(self, launch: Launch, addresses: Mapping[str, int], device: AbstractDevice) -> None:
         """Encodes the launch's tensor maps. Raises DeviceError for a tensor map that the driver rejects."""
@@ -96,7 +100,7 @@ class Arguments:
 
     @property
     def address(self) -> int:
-        """Returns the address of the void*[]."""
+        """Returns the address of the ``void*[]`` for the launch, whose entries point to the arguments."""
         return ctypes.addressof(self._pointers)
 
 

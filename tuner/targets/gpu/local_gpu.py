@@ -12,13 +12,13 @@ from tuner.runtime.cuda.probe import GpuHere
 
 
 def no_sensors() -> GpuState | None:
-    """Returns None: the reading of a GPU without sensors."""
+    """Returns None: the sensor reading of a GPU without sensors."""
     return None
 
 
 @dataclass(frozen=True, eq=False)
 class LocalGpu:
-    """An open GPU: the device, the size of its L2 cache, a function that reads its sensors."""
+    """An opened GPU of this machine: the device, its L2 cache's size, a function that reads its sensors."""
 
     device: AbstractDevice
     cache_bytes: int  # of the L2; 0: unknown
@@ -27,7 +27,11 @@ class LocalGpu:
     def conditions_since(
         self, before: GpuState | None, between: Sequence[GpuState] = ()
     ) -> Conditions | None:
-        """Returns the readings ``before``, ``between`` and one taken now; None without sensors."""
+        """Reads the sensors after a measurement; returns the readings before, between and after.
+
+        Those in between are summarized. ``before`` is a reading taken before the measurement, ``between`` are
+        readings taken during it. Returns None if ``before`` is None or the GPU has no sensors.
+        """
         after = self.read_sensors()
         if before is None or after is None:
             return None
@@ -35,7 +39,10 @@ class LocalGpu:
 
 
 def open_gpu(here: GpuHere) -> LocalGpu:
-    """Opens the GPU, which creates a context in its memory. Raises DeviceError."""
+    """Opens this machine's first GPU, which creates a context in its memory; ``here`` describes the GPU.
+
+    Raises DeviceError where the GPU cannot be opened.
+    """
     return LocalGpu(open_device(), here.facts.l2_bytes, _sensors(here.bus))
 
 

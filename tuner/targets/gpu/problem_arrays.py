@@ -22,7 +22,10 @@ LEAST = 0x80000000  # of i32, which has no NaN
 
 @final
 class GpuProblemArrays:
-    """A, B[, bias] and a C between guard bands in device memory, with a host copy of each array."""
+    """A problem's arrays in device memory: A, B[, bias], and C between guard bands; with host copies.
+
+    A C of integers gets their smallest number instead of NaN.
+    """
 
     def __init__(
         self,
@@ -50,31 +53,32 @@ class GpuProblemArrays:
 
     @property
     def addresses(self) -> Mapping[str, int]:
-        """Returns the device address of each buffer of the problem, by its name: "a", "b"[, "bias"], "c"."""
+        """Returns the device address of each array of the problem by its name: "a", "b"[, "bias"], "c"."""
         names = ("a", "b", "bias") if self.problem.epilogue == "bias_relu" else ("a", "b")
         return dict(zip(names, self._addresses, strict=False)) | {"c": self._addresses[-1] + GUARD_BYTES}
 
     def fill(self, rng: np.random.Generator) -> None:
-        """Draws new inputs, fills C with NaN and uploads inputs and C."""
+        """Draws new inputs, fills C with NaN (integers: the smallest number), and uploads all arrays."""
         self._right = None
         self._host.fill(rng)
         self._upload(0)
 
     def flip_signs(self) -> None:
-        """Negates A and B, fills C with ones and uploads inputs and C."""
+        """Negates A and B, fills C with ones, and uploads all arrays to the device."""
         self._right = None
         self._host.flip_signs()
         self._upload(0)
 
     def poison(self) -> None:
-        """Fills C on the device with NaN, and its guard bands with their pattern."""
+        """Fills C with NaN and its guard bands with their pattern, on the host and on the device."""
         self._host.poison()
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
-        """Fills C with NaN or numbers and flips the sign of one number of A or B, chosen at random.
+        """Overwrites C on the device and flips the sign of one number of A or B, chosen at random.
 
-        Enqueues on ``stream`` and does not wait: the timed work is launched while the stream is busy.
+        C gets NaN or numbers. Enqueues this on ``stream`` and does not wait: the timed work is launched while
+        the stream is busy.
         """
         self._flipped = self._host.flip_one(rng)
         self._write_flipped(TOP_BIT, stream)
@@ -90,9 +94,10 @@ class GpuProblemArrays:
         )
 
     def end_sample(self, rng: np.random.Generator, stream: int, *, is_evaluated: bool) -> None:
-        """Flips the changed sign back and waits for the stream; if ``is_evaluated``, verifies rows of C.
+        """Undoes the sign flip of ``prepare_sample``; if ``is_evaluated``, also verifies C.
 
-        Raises CandidateError(VERIFY) for a wrong row.
+        Waits for ``stream``. Compares random rows of C, which must be finite everywhere. Raises
+        CandidateError(VERIFY) for a wrong element.
         """
         self._write_flipped(0, stream)
         self._device.synchronize_stream(stream)
@@ -103,9 +108,10 @@ class GpuProblemArrays:
         self._host.flip_none()
 
     def evaluate(self) -> Verdict:
-        """Downloads inputs and C and verifies them, see ``ProblemArrays.evaluate``.
+        """Downloads all arrays, compares every element of C, checks guard bands and inputs.
 
-        Raises CandidateError(VERIFY).
+        Returns the verdict. Raises CandidateError(VERIFY) for the first check that fails, see
+        ``ProblemArrays.evaluate``.
         """
         self._right = None
         self._download(0)
@@ -114,12 +120,12 @@ class GpuProblemArrays:
         return verdict
 
     def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
-        """Runs once more on the current inputs, with C overwritten before, and verifies C and inputs.
+        """Overwrites C, runs a program once more on the current inputs, and verifies C and inputs.
 
-        ``run`` enqueues a run on a stream. A C with the bits of the last verified C is not compared again.
-        The C of an earlier run proves nothing: it may belong to a sample whose inputs were changed.
-        Raises CandidateError(VERIFY), also where a run since the last comparison changed an input or wrote
-        outside of C.
+        ``run(stream)`` enqueues a run. A C with the bits of the last verified C is not compared again. The C
+        of an earlier run proves nothing: it may belong to a sample whose inputs were changed. Raises
+        CandidateError(VERIFY), also where a run since the last comparison changed an input or wrote outside
+        of C.
         """
         self._cover(rng, 0)
         run(0)
@@ -131,7 +137,7 @@ class GpuProblemArrays:
             self.evaluate()
 
     def close(self) -> None:
-        """Frees the device memory; errors of a lost context are ignored."""
+        """Frees the arrays' device memory; errors of a lost context are ignored."""
         with contextlib.suppress(DeviceError):
             while self._addresses:
                 self._device.free(self._addresses.pop(), 0)

@@ -26,24 +26,25 @@ QUESTION_TIMEOUT_S = 20.0  # for --help and --version, on a busy machine
 
 @dataclass(frozen=True)
 class Ptxas:
-    """An installed ptxas and the chips that it assembles for."""
+    """An installed ptxas, NVIDIA's assembler of PTX: its version and the chips that it assembles for."""
 
     tool: Tool
     version: str  # "13.0.88"
     chips: frozenset[str]  # that it assembles for
 
     def require(self, chip: Chip) -> None:
-        """Raises UsageError for a chip that this version of ptxas does not know."""
+        """Raises UsageError, which lists the known chips, for a chip that this version of ptxas lacks."""
         if chip.name not in self.chips:
             known = ", ".join(sorted(self.chips, key=lambda name: (len(name), name)))
             where = f"ptxas {self.version} ({self.tool.origin})"
             raise UsageError(f"chip: found {chip.name!r}, allowed by {where}: {known}")
 
     def assemble(self, program: KernelProgram, timeout_s: float = TIMEOUT_S) -> KernelProgram:
-        """Returns the program with its cubin and the resources of its kernels.
+        """Assembles a program's PTX; returns the program with its cubin and the resources of its kernels.
 
-        Raises CandidateError(COMPILE) with ptxas's first error, UsageError for a chip that ptxas does not
-        know, MachineError where the disk has no space for the cubin.
+        Raises CandidateError(COMPILE) with ptxas's first error, or where it takes longer than ``timeout_s``;
+        UsageError for a chip that ptxas does not know, MachineError where the disk has no space for the
+        cubin.
         """
         chip = chip_of(program.chip)
         self.require(chip)
@@ -76,13 +77,19 @@ class Ptxas:
 
 @functools.cache
 def find_ptxas() -> Ptxas | None:
-    """Returns the ptxas of the wheel, else the ptxas on PATH, else None; searched once per process."""
+    """Returns the ptxas of the wheel, else the ptxas on PATH, else None; searched once per process.
+
+    Raises UsageError for a ptxas that is found but cannot run.
+    """
     tool = locate("ptxas")
     return None if tool is None else ask_ptxas(tool)
 
 
 def require_ptxas() -> Ptxas:
-    """Returns the installed ptxas. Raises UsageError, which says how to install ptxas."""
+    """Returns the installed ptxas.
+
+    Raises UsageError without one, with the command that installs ptxas, or for one that cannot run.
+    """
     found = find_ptxas()
     if found is None:
         wheels = " or ".join(DISTRIBUTIONS["ptxas"])
@@ -91,7 +98,10 @@ def require_ptxas() -> Ptxas:
 
 
 def ask_ptxas(tool: Tool) -> Ptxas:
-    """Returns a ptxas with the version and chips that it prints. Raises UsageError if it cannot run."""
+    """Runs an executable to find its version and chips; returns it as a Ptxas.
+
+    Raises UsageError if the executable cannot run or is not NVIDIA's ptxas.
+    """
     try:
         version = _call(tool.path, ["--version"], QUESTION_TIMEOUT_S).stdout
         options = _call(tool.path, ["--help"], QUESTION_TIMEOUT_S).stdout

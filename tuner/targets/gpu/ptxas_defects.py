@@ -9,7 +9,7 @@ Version = tuple[int, ...]  # (12, 6, 85)
 
 @dataclass(frozen=True)
 class PtxasDefect:
-    """A range of versions, and the chips whose code is affected."""
+    """A known miscompilation by ptxas: the affected versions and chips, and the URL of a source."""
 
     since: Version
     before: Version  # the first version that is not known to be affected
@@ -59,7 +59,7 @@ DEFECTS = (
 
 
 def defects_of(version: str, chip: Chip | None = None) -> tuple[PtxasDefect, ...]:
-    """Returns the known defects of a version ("12.6.85") for one chip; ``chip`` None: for any chip."""
+    """Returns the known defects of a ptxas version ("12.6.85") for one chip; None: for any chip."""
     number = tuple(int(part) for part in version.split(".") if part)
     return tuple(
         defect for defect in DEFECTS if defect.since <= number < defect.before and _is_of(defect, chip)
@@ -67,7 +67,7 @@ def defects_of(version: str, chip: Chip | None = None) -> tuple[PtxasDefect, ...
 
 
 def defect_line(defect: PtxasDefect) -> str:
-    """Returns a defect as one line of text, with its source."""
+    """Returns one line of text that says what a version of ptxas miscompiles, with the URL of the source."""
     return f"this version is known to miscompile: {defect.what} ({defect.source})"
 
 

@@ -15,7 +15,7 @@ FAULT = re.compile(r"ptxas(?:.*, (line \d+);)? *(?:error|fatal) *: (.*)")
 
 @dataclass(frozen=True)
 class KernelReport:
-    """The resources of one kernel as ptxas reports them."""
+    """The resources of one kernel as ``ptxas -v`` reports them: registers, spills, shared memory, notes."""
 
     kernel: str
     registers: int
@@ -38,7 +38,10 @@ class _Section:
 
 
 def read_report(text: str) -> tuple[KernelReport, ...]:
-    """Returns the kernels in the order of the report; a note before the first kernel is given to each."""
+    """Returns the resources of each kernel in the output ``text`` of ``ptxas -v``, in its order.
+
+    A note before the first kernel is given to each kernel. Raises ValueError for a kernel without registers.
+    """
     sections: list[_Section] = []
     general: list[str] = []
     for line in text.splitlines():
@@ -52,7 +55,10 @@ def read_report(text: str) -> tuple[KernelReport, ...]:
 
 
 def first_fault(text: str) -> str:
-    """Returns ptxas's first error as one line, without the name of the temporary file."""
+    """Returns the first error in ptxas's output ``text`` as one line, without the name of the temporary file.
+
+    Without an error, the first line of the text.
+    """
     for line in text.splitlines():
         if fault := FAULT.match(line):
             return f"{fault[1]}: {fault[2]}" if fault[1] else str(fault[2])

@@ -37,20 +37,22 @@ NO_RESOURCES = "no ptxas found: compiled to PTX only; registers, spills and occu
 
 @final
 class SimulatorEvaluator(AbstractEvaluator):
-    """Verifies programs on a simulated GPU of any chip; cannot time programs."""
+    """An evaluator that verifies GPU programs on a simulated GPU of any chip; cannot time programs."""
 
     is_timed = False
 
     def load(self, problem: Problem, artifact: Artifact) -> KernelProgram:
-        """Returns the artifact's program, which needs no loading."""
+        """Returns the artifact's GPU program, as it is: the simulator needs no loading."""
         assert artifact.program is not None
         return artifact.program
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Simulates all thread blocks of a small problem or a sample of a large one's; compares their tiles.
+        """Simulates a program's thread blocks and compares the tiles of C that they compute.
 
-        Raises CandidateError(VERIFY) for a race, a fault, or an element that is wrong, unwritten or outside
-        of the blocks' tiles; CandidateError(RUN) for an instruction that is not simulated.
+        Returns the verdict. ``loaded`` is a result of ``load``. Runs all blocks of a small problem, a sample
+        of the blocks of a large one. Raises CandidateError(VERIFY) for a race, a fault, or an element that is
+        wrong, unwritten or outside of the blocks' tiles; CandidateError(RUN) for an instruction that is not
+        simulated.
         """
         assert isinstance(loaded, KernelProgram)
         inputs = draw(problem, draw_base(problem, rng), rng)
@@ -74,13 +76,13 @@ class SimulatorEvaluator(AbstractEvaluator):
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
     ) -> Measurement:
-        """Raises CandidateError(MEASURE): the simulator has no clock."""
+        """Always raises CandidateError(MEASURE): the simulator has no clock."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
     ) -> tuple[Measurement, ...]:
-        """Raises CandidateError(MEASURE): the simulator has no clock."""
+        """Always raises CandidateError(MEASURE): the simulator has no clock."""
         raise CandidateError(Stage.MEASURE, "the simulator has no clock")
 
 
@@ -89,7 +91,10 @@ def simulated_launches(
     arrays: Mapping[str, Array],  # by the names of buffers; changed in place
     blocks: Mapping[int, tuple[Block, ...]],  # by index of the launch; without an entry: all blocks
 ) -> tuple[Simulation, ...]:
-    """Runs the launches in order on the simulated GPU; returns one simulation per launch.
+    """Simulates a program's launches in order; returns one simulation per launch, none of which has a race.
+
+    ``arrays``: by name of the buffer, changed in place. ``blocks``: the thread blocks to run, by number of
+    the launch; a launch without an entry runs all blocks.
 
     Raises CandidateError(VERIFY) for a fault or a race, and CandidateError(RUN) for an instruction that is
     not simulated or a launch that does not fit, which are no fault of the kernel.
@@ -115,7 +120,10 @@ def _require_no_race(simulation: Simulation) -> None:
 
 
 def notes_of(program: KernelProgram, simulations: tuple[Simulation, ...]) -> tuple[str, ...]:
-    """Returns one-line notes on a correct program: blocks simulated, bank conflicts, harmless hazards."""
+    """Returns remarks on a simulated program: blocks run, bank conflicts, harmless hazards; a line each.
+
+    ``simulations``: one for each launch of the program.
+    """
     notes = []
     for launch, simulation in zip(program.launches, simulations, strict=True):
         x, y, z = launch.grid

@@ -51,7 +51,7 @@ class PipelinePlan:
 
     @property
     def cluster_blocks(self) -> int:
-        """Returns the number of blocks per cluster."""
+        """Returns the number of thread blocks per cluster."""
         return self.cluster[0] * self.cluster[1]
 
     @property

@@ -37,7 +37,7 @@ BARRIER_CYCLES = 40.0  # until all warps of a block go on
 
 @dataclass(frozen=True)
 class BlockWork:
-    """What the model knows of a kernel's thread blocks, in addition to the code."""
+    """The thread blocks of a kernel launch, for the cycle model: their number, warps and memory traffic."""
 
     blocks: int
     warps: int  # of a block that multiply
@@ -46,13 +46,21 @@ class BlockWork:
     stored_bytes: float  # of a block
 
     def together(self, multiprocessors: int) -> int:
-        """Returns the blocks that run at once on the multiprocessor with most blocks."""
+        """Returns how many blocks run at once on the multiprocessor that has most; at least 1.
+
+        ``multiprocessors``: the number of multiprocessors of the GPU.
+        """
         return max(min(self.resident, -(-self.blocks // multiprocessors)), 1)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Cycles for which each part of a multiprocessor is busy, for a given number of blocks."""
+    """The predicted cycles for which each part of a multiprocessor, such as its memory, is busy.
+
+    ``issue``: issuing instructions; ``products``, ``integers``: arithmetic pipes; ``memory``: shared memory
+    and L1; ``second_level``: bytes from the L2; ``critical_path``: not a part, but one warp's instructions in
+    sequence.
+    """
 
     issue: float
     products: float
@@ -63,7 +71,7 @@ class Parts:
 
     @property
     def busiest(self) -> float:
-        """Returns the cycles of the part of the multiprocessor that is busy longest."""
+        """Returns the cycles of the busiest part, or of a warp's critical path if that is longer."""
         return max(
             self.issue, self.products, self.integers, self.memory, self.second_level, self.critical_path
         )
@@ -71,7 +79,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class KernelCounts:
-    """A kernel's instructions, how often a warp executes each, and the memory cycles of each access."""
+    """A kernel's instructions, how often a warp executes each, and the cycles of each memory access."""
 
     kernel: Kernel
     executed: tuple[float, ...]
@@ -81,12 +89,15 @@ class KernelCounts:
 
     @property
     def multiply_adds(self) -> float:
-        """Returns the multiply-adds that one lane executes."""
+        """Returns how many multiply-adds one lane executes in a kernel."""
         pairs = zip(self.kernel.code, self.executed, strict=True)
         return sum(count * multiply_adds(one) for one, count in pairs)
 
     def parts(self, work: BlockWork, blocks: int) -> Parts:
-        """Returns the busy cycles of each part of a multiprocessor on which ``blocks`` blocks run at once."""
+        """Returns the predicted busy cycles of each part of a multiprocessor with ``blocks`` blocks.
+
+        ``work`` describes the blocks of the launch.
+        """
         warps = work.warps * blocks
         busiest = math.ceil(warps / PARTITIONS)  # warps of a partition
         each = list(zip(self.kernel.code, self.executed, strict=True))
@@ -101,7 +112,11 @@ class KernelCounts:
         )
 
     def cycles(self, work: BlockWork, multiprocessors: int) -> float:
-        """Returns the cycles of all blocks of a launch: full waves, and the last wave."""
+        """Returns the predicted cycles of a launch: full waves of blocks, and the last wave.
+
+        ``work`` describes the blocks of the launch; ``multiprocessors`` is the GPU's number of
+        multiprocessors.
+        """
         together = work.together(multiprocessors)
         waves, rest = divmod(work.blocks, together * multiprocessors)
         ending = LAUNCH_CYCLES + together * work.stored_bytes / WRITE_BYTES_PER_CYCLE
@@ -140,7 +155,10 @@ def _asks_one_bank(instruction: MachineInstruction) -> bool:
 
 
 def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
-    """Returns the cycles of one warp: stall counts, and the part of load latencies that no work hides."""
+    """Returns the cycles that one warp takes alone: stall counts, and load latencies that nothing hides.
+
+    ``executed``: how often the warp executes each instruction of the kernel.
+    """
     spent = dict(_spent(kernel))  # the second iteration of the main loop counts: prefetched loads are done
     return sum(executed[place] * cycles for place, cycles in spent.items())
 

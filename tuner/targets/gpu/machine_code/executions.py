@@ -14,7 +14,7 @@ GROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
 
 
 def multiply_adds(instruction: MachineInstruction) -> int:
-    """Returns the multiply-adds of an instruction per lane; 0 for an instruction that does not multiply."""
+    """Returns how many multiply-adds one lane does in an instruction; 0 for one that does no multiply-add."""
     name = instruction.mnemonic
     if name in SCALAR_PRODUCTS:
         return SCALAR_PRODUCTS[name]
@@ -27,11 +27,11 @@ def multiply_adds(instruction: MachineInstruction) -> int:
 
 
 def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tuple[float, ...]:
-    """Returns how often a warp executes each instruction; ``owed``: multiply-adds that a lane must execute.
+    """Returns how often a warp executes each instruction of a kernel, one number per instruction.
 
-    The innermost loop with most products gets as many iterations as needed to execute the multiply-adds that
-    the code outside of this loop does not. The loop around has ``outer_iterations`` iterations; all other
-    code is executed once.
+    ``owed``: the multiply-adds that a lane must execute. The innermost loop with most products gets as many
+    iterations as needed to execute the multiply-adds that the code outside of this loop does not. The loop
+    around has ``outer_iterations`` iterations; all other code is executed once.
     """
     products = [multiply_adds(each) for each in kernel.code]
     counts = [1.0] * len(products)
@@ -51,9 +51,9 @@ def executions(kernel: Kernel, owed: float, outer_iterations: float = 1.0) -> tu
 
 
 def main_loop(kernel: Kernel) -> tuple[int, int] | None:
-    """Returns (first, after the last) instruction of the innermost loop with most products; None: no loop.
+    """Returns the innermost loop with most products: (index of its first instruction, after its last).
 
-    Innermost means that the loop contains no other loop with products.
+    Innermost means that the loop contains no other loop with products. None for a kernel without such a loop.
     """
     products = [multiply_adds(each) for each in kernel.code]
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]

@@ -15,7 +15,10 @@ Mix = tuple[tuple[str, int], ...]  # (instruction, occurrences in the text), mos
 
 
 def instruction_mix(text: str) -> Mix:
-    """Returns the static instruction mix of PTX or LLVM dialect."""
+    """Returns (instruction, occurrences) for PTX or LLVM-dialect text, the most frequent instruction first.
+
+    Counts the text, not executions. PTX instructions are named without types, such as "ld.shared".
+    """
     if PTX_MARK in text:
         names = [PTX_TYPE.sub("", name) for name in PTX_INSTRUCTION.findall(text)]
     else:
@@ -24,7 +27,7 @@ def instruction_mix(text: str) -> Mix:
 
 
 def assembly_mix(text: str) -> Mix:
-    """Returns how often each instruction occurs in assembly (x86 or SASS), the most frequent first.
+    """Returns (instruction, occurrences) for assembly text of x86 or SASS, the most frequent first.
 
     Counts the lines that are indented by exactly two spaces, as this project's listings are. Prefixes such as
     ``lock`` and ``rep`` are skipped; SASS must have no guard predicates.

@@ -26,7 +26,7 @@ REGISTER = re.compile(r"\bR(\d+)(\.reuse)?")
 
 @dataclass(frozen=True)
 class MachineInstruction:
-    """One SASS instruction of a kernel, with its control code."""
+    """One SASS instruction of a kernel, with its control code: stall cycles and scheduling barriers."""
 
     address: int  # in bytes, from the start of its kernel
     text: str  # without the predicate that guards it
@@ -36,23 +36,23 @@ class MachineInstruction:
 
     @property
     def name(self) -> str:
-        """Returns the mnemonic with its modifiers."""
+        """Returns the mnemonic with its modifiers: "HMMA.16816.F32"."""
         return self.text.split()[0]
 
     @property
     def mnemonic(self) -> str:
-        """Returns the mnemonic without modifiers: "HMMA"."""
+        """Returns the mnemonic without its modifiers: "HMMA" for "HMMA.16816.F32"."""
         return self.name.partition(".")[0]
 
     @property
     def words(self) -> int:
-        """Returns the 4-byte words per lane that a load or store moves."""
+        """Returns how many 4-byte words per lane a load or store moves: 4, 2 or 1, by its modifiers."""
         parts = self.name.split(".")
         return 4 if "128" in parts else 2 if "64" in parts else 1
 
     @property
     def sources(self) -> tuple[tuple[int, bool], ...]:
-        """Returns (register number, is reused) of the operands after the first.
+        """Returns (register number, whether it is reused) of each register operand after the first.
 
         A reused operand comes from the operand cache (``.reuse``), not from its register bank.
         """
@@ -61,17 +61,17 @@ class MachineInstruction:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The machine code of one kernel."""
+    """The machine code (SASS) of one GPU kernel: its instructions in order, and its labels."""
 
     name: str
     code: tuple[MachineInstruction, ...]
     labels: tuple[tuple[str, int], ...]  # (label, address)
 
     def loops(self) -> tuple[tuple[int, int], ...]:
-        """Returns (first, after the last) index of the instructions of each loop.
+        """Returns each loop of the code as (first index, index after the last) of its instructions.
 
-        Loops with the same first instruction count as one. A backward jump over an EXIT is no loop: such a
-        jump returns from code that retries a wait.
+        Loops with the same first instruction count as one, the longest. A backward jump over an EXIT is no
+        loop: such a jump returns from code that retries a wait.
         """
         place = {each.address: index for index, each in enumerate(self.code)}
         addresses = dict(self.labels)
@@ -87,7 +87,7 @@ class Kernel:
 
 
 def read_kernels(listing: str) -> tuple[Kernel, ...]:
-    """Parses the output of ``nvdisasm -c -hex``."""
+    """Returns the kernels, in order, of a listing that ``nvdisasm -c -hex`` printed."""
     found: list[tuple[str, list[MachineInstruction], dict[str, int]]] = []
     pending: list[str] = []  # labels of the next instruction
     for line, below in pairwise((*listing.splitlines(), "")):

@@ -8,9 +8,9 @@ TIMEOUT_S = 60.0
 
 
 def listing_of(cubin: bytes, nvdisasm: Path) -> str:
-    """Returns the instructions of a cubin as text, with their encodings.
+    """Returns nvdisasm's listing of a cubin: its instructions as text, with their encodings.
 
-    Raises CalledProcessError where nvdisasm cannot read the cubin.
+    ``nvdisasm``: path of the executable. Raises CalledProcessError where nvdisasm cannot read the cubin.
     """
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)

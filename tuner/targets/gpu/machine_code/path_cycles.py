@@ -23,10 +23,11 @@ MATRIX_WORDS = 4  # of each lane whose address ldmatrix and stmatrix take
 
 
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
-    """Returns the cycles of each memory access of a warp, by its index in the code.
+    """Returns the predicted cycles of a warp at each memory instruction of a kernel, by index in the code.
 
     An access costs the mean of the simulated ``accesses`` of the same kind and width; without such accesses,
-    the cycles of an access in which the lanes read consecutive words.
+    the cycles of an access in which the lanes read consecutive words. ``capability``: that of the chip, such
+    as 90.
     """
     costs = _mean_costs(accesses, capability)
     found = {place: _cycles(each, costs, capability) for place, each in enumerate(kernel.code)}

@@ -13,7 +13,10 @@ nvdisasm = cache(lambda: locate("nvdisasm"))
 
 
 def predicted(problem: Problem, program: KernelProgram) -> PredictedCycles | None:
-    """Returns the model's cycles; None without nvdisasm or cubin, and for code that cannot be analysed."""
+    """Returns the cycles that a model predicts for a compiled program, from its machine code.
+
+    None without nvdisasm or cubin, and for code that cannot be analysed.
+    """
     tool: Tool | None = nvdisasm()
     if tool is None or not program.cubin:
         return None

@@ -23,7 +23,7 @@ HANDED_OVER = "USETMAXREG"  # setmaxnreg, by which a warpgroup that only copies 
 
 @dataclass(frozen=True)
 class PredictedCycles:
-    """Cycles by a model of the machine; never seconds, never stored as a measurement."""
+    """Cycles that a model of the GPU predicts for a program; never seconds, never stored as a measurement."""
 
     cycles: float  # of one call
     parts: Parts | None  # of a multiprocessor, in the launch with most multiply-adds; None: no such launch
@@ -32,11 +32,11 @@ class PredictedCycles:
 def predict_cycles(
     problem: Problem, program: KernelProgram, nvdisasm: Path, multiprocessors: int | None = None
 ) -> PredictedCycles:
-    """Returns the predicted cycles of a program that has a cubin.
+    """Returns the cycles that a model predicts for one call of a program that has a cubin.
 
-    ``multiprocessors`` None: as many as the chip's largest product has. Raises CalledProcessError where
-    nvdisasm cannot read the cubin, SimulationError and UnsupportedInstruction where the simulator cannot run
-    the kernels.
+    ``nvdisasm``: path of the executable. ``multiprocessors``: their number in the GPU; None: as many as the
+    chip's largest product has. Raises CalledProcessError where nvdisasm cannot read the cubin,
+    SimulationError and UnsupportedInstruction where the simulator cannot run the kernels.
     """
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}

@@ -9,7 +9,10 @@ from tuner.targets.gpu.machine_code.predicted import nvdisasm
 
 
 def sass(program: KernelProgram | None) -> str:
-    """Returns the SASS instructions of each kernel; "" without nvdisasm or machine code."""
+    """Returns the machine code of a program as SASS text, kernel by kernel; "" where there is none to show.
+
+    That is without a program or its cubin, without nvdisasm, or where nvdisasm fails.
+    """
     tool = nvdisasm()
     if tool is None or program is None or not program.cubin:
         return ""
