@@ -148,7 +148,7 @@ def _searches(parser: argparse.ArgumentParser, names: list[str] | None) -> tuple
         if name not in SEARCHES:
             parser.error(f"--kernel-tuner: found {name!r}, allowed {', '.join(SEARCHES)}")
     if names is not None and not is_installed():
-        parser.error("--kernel-tuner: found no package kernel_tuner, allowed with it installed")
+        parser.error("--kernel-tuner: the package kernel_tuner is missing")
     return tuple(names or SEARCHES) if is_installed() else ()
 
 
@@ -158,7 +158,7 @@ def _tree_rivals(parser: argparse.ArgumentParser, names: list[str] | None) -> tu
         if name not in RIVALS:
             parser.error(f"--scikit-learn: found {name!r}, allowed {', '.join(RIVALS)}")
     if names is not None and not are_trees_installed():
-        parser.error("--scikit-learn: found no package sklearn, allowed with it installed")
+        parser.error("--scikit-learn: the package sklearn is missing")
     return () if names is None else tuple(names or RIVALS)
 
 

@@ -51,7 +51,7 @@ def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
         ("tuner-results", "other", r"line 1: found format 'other', allowed 'tuner-results'"),
         ('"version": 3', '"version": 9', r"line 1: found version 9 of tuner-results, allowed 3"),
         ('{"final"', '{"finale"', r"line 4: found 'finale', allowed trial, final, noise, baseline"),
-        ('{"final"', "{", r"line 4: found no JSON"),
+        ('{"final"', "{", r"line 4: is not JSON"),
         ('"median_s": 0.001', '"median_s": 0', r"line 2: found a time of 0 s, allowed 1e-10 s to"),
         (
             '"samples_s": [0.001, 0.001, 0.001, 0.001, 0.001, 0.001]',
@@ -63,7 +63,7 @@ def test_a_file_that_was_cut_off_is_gone_on_with(path: Path) -> None:
         ('"noise": 0.01', '"noise": -1.0', r"line 5: found a noise of -1, allowed 0 or more"),
         ('"median_s": 0.001', '"median_s": NaN', r"line 2: .*median_s: found nan, allowed a finite number"),
         ('"median_s": 0.001', '"median_s": 1e999', r"median_s: found inf, allowed a finite number"),
-        ('{"final"', "[" * 100000, r"line 4: found no JSON"),
+        ('{"final"', "[" * 100000, r"line 4: is not JSON"),
         (
             '"number": 1',
             '"number": null',

@@ -118,7 +118,7 @@ def test_what_other_versions_wrote_next_to_is_left_out() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, b"\xff"])
 def test_text_that_is_no_json_is_refused(text: str | bytes) -> None:
-    with pytest.raises(UsageError, match=r"^file: found no JSON: "):
+    with pytest.raises(UsageError, match=r"^file: is not JSON: "):
         parsed(text, "file")
 
 

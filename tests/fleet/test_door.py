@@ -103,7 +103,7 @@ def test_an_artifact_is_the_one_that_was_reported() -> None:
     artifact = Artifact("code", "c" * 64, ())
     assert admitted_artifact(Compiled("b", "c" * 64, False), packed(artifact)) == artifact
     for other in (Artifact("code", "d" * 64, ()), Artifact("code", "c" * 64, (), refusal=refusal)):
-        with pytest.raises(UsageError, match=r"found artifact .*, allowed cccccccccccc"):
+        with pytest.raises(UsageError, match=r"artifact .* is not the reported cccccccccccc"):
             admitted_artifact(Compiled("b", "c" * 64, False), packed(other))
 
 

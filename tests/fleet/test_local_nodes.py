@@ -16,7 +16,7 @@ def test_a_node_that_cannot_work_is_reported_of_and_none_is_left(shared_url: str
             nodes.wait_until_ready("idler")
         nodes.start("worker", "--compile", "1")
         nodes.wait_until_ready("worker")
-        with pytest.raises(TunerError, match=r"worker: found it at work, allowed its end within 0\.1 s"):
+        with pytest.raises(TunerError, match=r"worker: did not end within 0\.1 s"):
             nodes.wait("worker", 0.1)
         assert nodes.orphans(within_s=0.0) != ()
         nodes.ask_to_end("worker")

@@ -41,7 +41,5 @@ def test_orders_are_refused_once_the_thread_is_over(monkeypatch: pytest.MonkeyPa
                 thread.join(WITHIN_S)
         for number in range(2):
             order = children.submit(work("run", number, EVALUATE), (b"",))
-            with pytest.raises(
-                TunerError, match="children: found OSError: too many open files, allowed none"
-            ):
+            with pytest.raises(TunerError, match="children: OSError: too many open files"):
                 order.done.result(WITHIN_S)

@@ -58,8 +58,8 @@ def test_integers_are_random_whole_numbers() -> None:
     [
         (("x",), r"argument: found 'x', allowed NUMBER=\[SIZES\]CONTENT, such as 0=zeros"),
         (("4=7",), r"argument: found '4=7', allowed NUMBER=\[SIZES\]CONTENT with NUMBER below 4"),
-        (("2=7",), r"argument 1: found no sizes for \?x4xbf16, allowed such as --arg 1=\[64,4\]random"),
-        (("1=[5,4]random",), "argument 2: found no value of type index, allowed --arg 2=7"),
+        (("2=7",), r"argument 1: sizes of \?x4xbf16 are missing; for example --arg 1=\[64,4\]random"),
+        (("1=[5,4]random",), "argument 2: a value of type index is missing; for example --arg 2=7"),
         ((*ENOUGH, "0=[3,3]ones"), r"argument 0: found sizes \[3, 3\], allowed those of 2x3xf32"),
         (("1=[5,5]ones", "2=7"), r"argument 1: found sizes \[5, 5\], allowed those of \?x4xbf16"),
         (("1=[999999999,4]ones", "2=7"), "argument 1: found .*, allowed 2147483648 elements"),

@@ -110,5 +110,5 @@ def test_code_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"[]"])
 def test_a_file_of_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(UsageError, match=r"found no JSON|found format None, allowed 'tuner-gate'"):
+    with pytest.raises(UsageError, match=r"is not JSON|found format None, allowed 'tuner-gate'"):
         read_gate_file(written(tmp_path, content))

@@ -30,7 +30,5 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 
 
 def test_the_name_of_a_shipped_strategy_is_refused() -> None:
-    with pytest.raises(
-        UsageError, match=r"^NAME: found 'shipped', a shipped strategy, allowed a name of its own$"
-    ):
+    with pytest.raises(UsageError, match=r"^NAME: 'shipped' is a shipped strategy; choose another name$"):
         starter_files("shipped", ("shipped",))

@@ -71,9 +71,7 @@ def test_possible_needs_one_row_only() -> None:
 def test_a_question_that_would_not_be_answered_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(enumeration, "VISITS_LIMIT", 100_000)
     one = space("abcdef", 10, "a + b + c + d + e + f == 99")
-    with pytest.raises(
-        UsageError, match="strategy s: found no allowed combination among 100000 partial ones"
-    ):
+    with pytest.raises(UsageError, match="strategy s: no combination of "):
         enumeration.is_possible(one, one.constraints)
 
 

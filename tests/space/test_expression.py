@@ -130,14 +130,14 @@ def test_texts_compare_by_equality_and_membership() -> None:
 def test_a_text_where_only_numbers_make_sense_is_reported(text: str) -> None:
     for o in ("mn", np.array(["mn", "nm"])):
         with pytest.raises(
-            UsageError, match=rf"f\.yaml: c\[0\]: {re.escape(repr(text))}: found .*text.*, allowed"
+            UsageError, match=rf"f\.yaml: c\[0\]: {re.escape(repr(text))}: .*text.*; arithmetic is for"
         ):
             value(text, o=o, x=1)
 
 
 def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(
-        UsageError, match=r"f\.yaml: c\[0\]: 'tile_q < m': found unknown name 'tile_q', allowed m, n"
+        UsageError, match=r"f\.yaml: c\[0\]: 'tile_q < m': unknown name 'tile_q', known: m, n"
     ):
         value("tile_q < m", m=1, n=2)
 
@@ -205,12 +205,12 @@ def test_anything_outside_the_whitelist_is_refused(text: str) -> None:
     ["", "a b", "a <", "a = 1", "a; b", "import os", "1or 2", "'\\d'", "a\0", "(" * 300, "\\"],
 )
 def test_text_that_is_no_expression_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"f\.yaml: found .*, which is no expression \(.*\), allowed"):
+    with pytest.raises(UsageError, match=r"f\.yaml: .* is not an expression \(.*\), allowed"):
         parse(text, "f.yaml")
 
 
 def test_a_name_is_looked_up_among_the_values_and_nowhere_else() -> None:
-    with pytest.raises(UsageError, match="found unknown name 'print', allowed m"):
+    with pytest.raises(UsageError, match="unknown name 'print', known: m"):
         value("print == 1", m=1)
     assert value("print == 1", print=1) is True
 
@@ -224,14 +224,14 @@ def test_long_text_is_refused() -> None:
     "text", ["-" * 900 + "1", "not " * 240 + "a", "a+" * 400 + "a", "a if b else " * 80 + "a"]
 )
 def test_deep_text_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"nested deeper, allowed 40 levels|no expression"):
+    with pytest.raises(UsageError, match=r"nested deeper, allowed 40 levels|not an expression"):
         parse(text, "f.yaml")
 
 
 @pytest.mark.parametrize("text", ["((a ** 16) ** 16) ** 16 > 0", "a ** 16 * a ** 16 * 1.5 > 0"])
 def test_a_number_that_would_fill_the_memory_is_refused(text: str) -> None:
     for a in (2**60, np.array([2**60])):
-        with pytest.raises(UsageError, match=r"found .*, allowed arithmetic on numbers below 2\*\*1024"):
+        with pytest.raises(UsageError, match=r": .*; arithmetic is for numbers below 2\*\*1024"):
             value(text, a=a)
 
 

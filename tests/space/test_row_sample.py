@@ -107,6 +107,6 @@ def test_an_enumeration_that_would_not_end_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(enumeration, "VISITS_LIMIT", 100_000)
     with pytest.raises(
         UsageError,
-        match="strategy s: found no allowed combination among 100000 partial ones of 1000000, allowed",
+        match="strategy s: no combination of 1000000 was found to be allowed after 100000 partial ones",
     ):
         rows_of(space("abcdef", 10, "a + b + c + d + e + f == 99"))

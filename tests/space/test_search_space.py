@@ -49,12 +49,12 @@ def test_a_repeated_knob_is_refused() -> None:
 
 
 def test_a_constraint_over_an_unknown_name_is_refused() -> None:
-    with pytest.raises(UsageError, match="f: 'a < q': found unknown name 'q', allowed a, m, o"):
+    with pytest.raises(UsageError, match="f: 'a < q': unknown name 'q', known: a, m, o"):
         space("a < q")
 
 
 def test_a_preference_over_an_unknown_name_is_refused() -> None:
-    with pytest.raises(UsageError, match="f: 'q < 1': found unknown name 'q', allowed a, m, o"):
+    with pytest.raises(UsageError, match="f: 'q < 1': unknown name 'q', known: a, m, o"):
         replace(space(), preferences=(parse("q < 1", "f"),))
 
 

@@ -82,7 +82,7 @@ def read_bundle(path: Path) -> Bundle:
         with zipfile.ZipFile(path) as archive:
             return _read(path, archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise UsageError(f"{path}: found no whole bundle ({error}), allowed a file of {FORMAT}") from error
+        raise UsageError(f"{path}: is not a whole bundle of {FORMAT} ({error})") from error
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -155,9 +155,7 @@ class _Blobs:
         if name not in self._contents:
             content = _part(self._path, self._archive, BLOBS + name, LIMIT_BYTES)
             if hashlib.sha256(content).hexdigest() != name:
-                raise UsageError(
-                    f"{place}: found {BLOBS}{name[:12]}... altered, allowed the bundle as it was exported"
-                )
+                raise UsageError(f"{place}: {BLOBS}{name[:12]}... was altered after the export")
             self._contents[name] = content
         return self._contents[name]
 
@@ -179,7 +177,7 @@ def _part(path: Path, archive: zipfile.ZipFile, name: str, limit_bytes: int) -> 
     try:
         part = archive.getinfo(name)
     except KeyError as error:
-        raise UsageError(f"{path}: found no {name[:40]}, allowed a file of {FORMAT}") from error
+        raise UsageError(f"{path}: {name[:40]} is missing: not a file of {FORMAT}") from error
     if part.file_size > limit_bytes:
         raise UsageError(f"{path}: {name[:40]}: found {part.file_size} bytes, allowed {limit_bytes}")
     if part.compress_type not in COMPRESSIONS:

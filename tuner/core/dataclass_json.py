@@ -118,7 +118,7 @@ def parsed(text: str | bytes, place: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{place}: found no JSON: {error}") from error
+        raise UsageError(f"{place}: is not JSON: {error}") from error
 
 
 def require_format(head: Any, name: str, version: int, place: str) -> None:

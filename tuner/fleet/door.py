@@ -65,13 +65,15 @@ def admitted_artifact(compiled: Compiled, blob: bytes | None) -> Artifact:
     blob.
     """
     if blob is None:
-        raise UsageError(f"found no blob {compiled.blob[:12]}, allowed the artifact that was reported")
+        raise UsageError(f"blob {compiled.blob[:12]} of the reported artifact is missing")
     try:
         artifact = unpacked(blob)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"found an artifact that is no JSON ({type(error).__name__})") from error
     if (artifact.sha256, artifact.refusal is not None) != (compiled.artifact_sha256, compiled.is_refused):
-        raise UsageError(f"found artifact {artifact.sha256[:12]}, allowed {compiled.artifact_sha256[:12]}")
+        raise UsageError(
+            f"artifact {artifact.sha256[:12]} is not the reported {compiled.artifact_sha256[:12]}"
+        )
     return artifact
 
 

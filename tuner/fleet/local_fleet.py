@@ -42,9 +42,7 @@ def local_fleet(target: str, say: Callable[[str], None]) -> Iterator[LocalNodes]
             _end(nodes, names)
     left = nodes.orphans()
     if left:
-        raise TunerError(
-            f"fleet: found processes {', '.join(map(str, left))} of it, allowed none when it ends"
-        )
+        raise TunerError(f"fleet: its processes {', '.join(map(str, left))} are left after its end")
     say("nodes and server have ended; their folders are gone")
 
 

@@ -108,7 +108,7 @@ class LocalNodes:
         try:
             return self._processes[name].wait(limit_s)
         except subprocess.TimeoutExpired as error:
-            raise TunerError(f"{name}: found it at work, allowed its end within {limit_s:g} s") from error
+            raise TunerError(f"{name}: did not end within {limit_s:g} s") from error
 
     def process(self, name: str) -> int:
         """Returns the process id of the process called ``name``."""

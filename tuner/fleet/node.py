@@ -283,7 +283,7 @@ def _differing(compiler_build: str, other: str) -> tuple[str, str]:
 def _required_blob(connection: "Connection", sha256: str) -> bytes:
     blob = tables.blob_of(connection, sha256)
     if blob is None:
-        raise TunerError(f"fleet: found no blob {sha256[:12]}, allowed one that the run has stored")
+        raise TunerError(f"fleet: blob {sha256[:12]}, which the run stored, is missing")
     return blob
 
 

@@ -129,7 +129,7 @@ class NodeChildren:
                 if self._to_measure:
                     self._measure(self._to_measure.popleft())
         except Exception as error:  # noqa: BLE001 - as in a child process: every waiting order must fail
-            self._broken = f"children: found {type(error).__name__}: {error}, allowed none"
+            self._broken = f"children: {type(error).__name__}: {error}"
             self._to_measure.extend(self._compiling.values())
             self._refuse_orders()
         finally:

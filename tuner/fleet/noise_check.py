@@ -64,14 +64,14 @@ def nodes_to_check(status: "FleetStatus", host: str) -> tuple[FleetNode, ...]:
     here = tuple(each.node for each in seen if each.node.host == host)
     if not here:
         hosts = ", ".join(sorted({each.node.host for each in seen})) or "none"
-        raise UsageError(f"check: found no node that measures on {host}, allowed on their hosts: {hosts}")
+        raise UsageError(f"check: no node measures on {host}; nodes measure on {hosts}")
     names = {node.name for node in here}
     busy = [each.device for each in status.devices if each.node in names and each.doing is not None]
     if busy:
-        raise UsageError(f"check: found work on {', '.join(busy)}, allowed none")
+        raise UsageError(f"check: {', '.join(busy)} has work; check when it is idle")
     for node in here:
         if not _is_node(node.process):
-            raise UsageError(f"check: found no process {node.process} of node {node.name} here")
+            raise UsageError(f"check: process {node.process} of node {node.name} is not on this machine")
     return here
 
 
@@ -142,9 +142,7 @@ def _send(process: int, number: signal.Signals) -> None:
     try:
         os.kill(process, number)
     except ProcessLookupError as error:
-        raise TunerError(
-            f"check: found no process {process} any longer, allowed a node that stays"
-        ) from error
+        raise TunerError(f"check: the node's process {process} ended during the check") from error
 
 
 def _is_node(process: int) -> bool:

@@ -137,13 +137,13 @@ def _require_cover(problem: Problem, partitions: tuple[Partition, ...]) -> None:
         if panel.matrices < 1 or panel.first + panel.matrices > problem.batch:
             raise UsageError(f"script: panels: found {panel}, allowed within a batch of {problem.batch}")
         if extents.setdefault(panel.entry, (panel.m, panel.n)) != (panel.m, panel.n):
-            raise UsageError(f"script: panels: found {panel.entry!r} with two sizes, allowed one")
+            raise UsageError(f"script: panels: {panel.entry!r} has two sizes")
     if any(_overlap(one, other) for one, other in itertools.combinations(partitions, 2)):
         raise UsageError("script: panels: two overlap")
     covered = sum(panel.m * panel.n * panel.matrices for panel in partitions)
     size = m * n * problem.batch
     if covered != size:
-        raise UsageError(f"script: panels: found {covered} elements covered, allowed all {size} of C")
+        raise UsageError(f"script: panels: cover {covered} elements of C, not all {size}")
 
 
 def _overlap(one: Partition, other: Partition) -> bool:

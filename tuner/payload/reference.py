@@ -372,7 +372,9 @@ def as_stored(numbers: Array, dtype: str) -> Array:
     Raises UsageError for a dtype that needs the package ml_dtypes, if that is not installed.
     """
     if dtype not in NUMPY_DTYPES:
-        raise UsageError(f"dtype: found {dtype}, allowed {', '.join(NUMPY_DTYPES)}: pip install ml_dtypes")
+        raise UsageError(
+            f"dtype: {dtype} needs the package ml_dtypes, which is missing", "pip install ml_dtypes"
+        )
     return narrowed(numbers) if dtype == "bf16" else numbers.astype(NUMPY_DTYPES[dtype])
 
 

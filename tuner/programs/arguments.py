@@ -76,7 +76,7 @@ def _make(
         return _number(f"argument {number}", content, dtype, "a number")
     if dtype.kind in "ib":
         raise UsageError(
-            f"argument {number}: found no value of type {spelled(kind)}, allowed --arg {number}=7"
+            f"argument {number}: a value of type {spelled(kind)} is missing", f"for example --arg {number}=7"
         )
     return float(rng.standard_normal())
 
@@ -90,8 +90,10 @@ def _shape(number: int, kind: BufferType, sizes: tuple[int, ...]) -> tuple[int, 
     shape: tuple[int | None, ...] = sizes or kind.shape
     if any(size is None for size in shape):
         example = ",".join("64" if size is None else str(size) for size in kind.shape)
-        allowed = f"such as --arg {number}=[{example}]random"
-        raise UsageError(f"argument {number}: found no sizes for {spelled(kind)}, allowed {allowed}")
+        raise UsageError(
+            f"argument {number}: sizes of {spelled(kind)} are missing",
+            f"for example --arg {number}=[{example}]random",
+        )
     known = tuple(int(size) for size in shape if size is not None)
     if np.prod(known, dtype=object) > ELEMENTS_LIMIT:
         raise UsageError(f"argument {number}: found {spelled(kind)}, allowed {ELEMENTS_LIMIT} elements")

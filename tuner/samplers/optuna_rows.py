@@ -41,7 +41,7 @@ class OptunaRows(AbstractMethod):
         for package in self._kind.packages:
             if importlib.util.find_spec(package) is None:
                 raise UsageError(
-                    f"sampler optuna:{name}: found no package {package}, allowed with it installed"
+                    f"sampler optuna:{name}: the package {package} is missing", f"pip install {package}"
                 )
         self._codes = {
             str(place): _distribution(column.levels, column.is_ordinal or self._kind.takes_numbers_only)

@@ -27,7 +27,7 @@ def starter_files(name: str, taken: tuple[str, ...]) -> tuple[StarterFile, ...]:
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise UsageError(f"NAME: found {name!r}, allowed letters, digits and _, no digit first")
     if name in taken:
-        raise UsageError(f"NAME: found {name!r}, a shipped strategy, allowed a name of its own")
+        raise UsageError(f"NAME: {name!r} is a shipped strategy", "choose another name")
     starter = files("tuner") / "scripts" / "starter"
     return tuple(
         StarterFile(written.format(name=name), (starter / kept).read_text("utf-8").replace(PLACEHOLDER, name))

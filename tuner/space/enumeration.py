@@ -142,8 +142,8 @@ def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool
 def too_long(space: SearchSpace) -> str:
     """Returns the message for a space in which no configuration was found within VISITS_LIMIT."""
     return (
-        f"strategy {space.strategy}: found no allowed combination among {VISITS_LIMIT} partial ones of "
-        f"{space.cartesian}, allowed {VISITS_LIMIT}: add constraints over few knobs or values"
+        f"strategy {space.strategy}: no combination of {space.cartesian} was found to be allowed "
+        f"after {VISITS_LIMIT} partial ones: add constraints over few knobs or values"
     )
 
 

@@ -51,8 +51,8 @@ class Expression:
             return evaluation.evaluate(self.tree, values).filled()
         except (TypeError, OverflowError) as error:
             raise UsageError(
-                f"{self.where}: {self.text!r}: found {error}, allowed arithmetic on numbers below 2**1024, "
-                "== != in on texts"
+                f"{self.where}: {self.text!r}: {error}; arithmetic is for numbers below 2**1024, "
+                "== != in also for texts"
             ) from None
 
     def require(self, known: Collection[str]) -> None:
@@ -60,8 +60,7 @@ class Expression:
         unknown = sorted(self.names - set(known))
         if unknown:
             raise UsageError(
-                f"{self.where}: {self.text!r}: found unknown name {unknown[0]!r}, "
-                f"allowed {', '.join(sorted(known))}"
+                f"{self.where}: {self.text!r}: unknown name {unknown[0]!r}, known: {', '.join(sorted(known))}"
             )
 
 
@@ -94,7 +93,7 @@ def _syntax_tree(line: str, where: str) -> ast.expr:
         except (SyntaxError, ValueError, Warning, RecursionError, MemoryError) as error:
             reason = error.msg if isinstance(error, SyntaxError) else str(error)
             raise UsageError(
-                f"{where}: found {_short(line)}, which is no expression ({reason}), allowed {ALLOWED}"
+                f"{where}: {_short(line)} is not an expression ({reason}), allowed {ALLOWED}"
             ) from None
 
 

@@ -264,8 +264,8 @@ def _why_empty(space: SearchSpace) -> str:
     for count, constraint in enumerate(space.constraints, start=1):
         if not enumeration.is_possible(space, space.constraints[:count]):
             return (
-                f"{constraint.where}: {constraint.text!r} leaves strategy {space.strategy} no combination "
-                f"of {space.cartesian}, allowed at least one"
+                f"{constraint.where}: {constraint.text!r} leaves strategy {space.strategy} none "
+                f"of {space.cartesian} combinations"
             )
     raise AssertionError(f"{space.strategy} is not empty")
 

@@ -47,7 +47,7 @@ def test_searches_are_compared_on_a_recording(
             "--output: found 'none/x', allowed a file in a folder that is",
         ),
         ((str(SHIPPED), "--kernel-tuner", "guess"), "--kernel-tuner: found 'guess', allowed random_sample, "),
-        ((str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: found no package kernel_tuner"),
+        ((str(SHIPPED), "--kernel-tuner"), "--kernel-tuner: the package kernel_tuner is missing"),
     ],
 )
 def test_wrong_arguments_are_reported_in_a_line(

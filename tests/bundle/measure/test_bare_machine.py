@@ -92,7 +92,7 @@ def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--pending",), "measure: found no --bundle FILE, allowed without one where the whole of tuner is"),
+        (("--pending",), "measure: --bundle FILE is missing; only where the whole of tuner is installed"),
         (("--bundle", "none"), "none: cannot be read: No such file or directory"),
         (("--bundle", "x", "--seconds", "0"), "seconds: found 0, allowed more than 0"),
         (("--bundle", "x", "--fast"), "measure: unrecognized arguments: --fast"),

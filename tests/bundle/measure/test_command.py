@@ -55,7 +55,7 @@ def test_a_time_that_is_none_is_refused(seconds: float) -> None:
 def test_code_for_another_chip_is_reported_with_both_chips(tmp_path: Path) -> None:
     path = tmp_path / "other.bundle"
     path.write_bytes(pack((pending(0, code=replace(program(), chip="sm_80")),), 0, "0.1.0", NOW))
-    message = r"^bundle: found code for sm_80, allowed sm_90: this GPU is Simulated GPU$"
+    message = r"^bundle: has code for sm_80, but this GPU is Simulated GPU, sm_90$"
     with pytest.raises(UsageError, match=message):
         measure(MeasuringRequest(path), here)
     assert not MeasuringRequest(path).results_file.exists()
@@ -70,14 +70,14 @@ def test_an_empty_bundle_is_done_at_once(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_results_of_another_bundle_are_not_added_to(request_: MeasuringRequest) -> None:
     ResultsFile(request_.results_file, PROVENANCE).close()
-    with pytest.raises(UsageError, match=r"found results of bundle abababababab on Stub GPU"):
+    with pytest.raises(UsageError, match=r"has results of bundle abababababab on Stub GPU"):
         measure(request_, here)
 
 
 def test_results_of_another_machine_are_not_added_to(request_: MeasuringRequest) -> None:
     other = replace(PROVENANCE, bundle=read_bundle(request_.bundle).sha256, machine=GPU)
     ResultsFile(request_.results_file, other).close()
-    with pytest.raises(UsageError, match=r"on Stub GPU, tuner 0\.1\.0; allowed those of this bundle here"):
+    with pytest.raises(UsageError, match=r"on Stub GPU, tuner 0\.1\.0; name another file: --results FILE"):
         measure(request_, here)
 
 

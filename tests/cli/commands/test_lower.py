@@ -77,7 +77,7 @@ def test_a_wrong_word_is_one_line(run: Tuner, options: tuple[str, ...], line: st
 
 
 def test_a_form_without_meaning_is_refused(run: Tuner) -> None:
-    assert "found 'tokens' for a program that names its streams (GPUX), allowed streams" in run.refused(
+    assert "form='tokens' cannot be combined with a program that names its streams (GPUX)" in run.refused(
         "lower", OWN_STREAM, "--to", "llvm", "--form", "tokens"
     )
 

@@ -91,7 +91,7 @@ def test_arguments_that_are_left_out_fail_the_program(tune: Tuner) -> None:
     payload.write_text(COUNTED)
     done = tune("tune", str(payload), *ON_SIMULATOR)
     assert done.code == 1
-    assert done.out.splitlines()[-1].startswith("failed  program: argument 0: found no value of type i32")
+    assert done.out.splitlines()[-1].startswith("failed  program: argument 0: a value of type i32 is missing")
 
 
 @pytest.mark.parametrize(("option", "value"), [("--arg", "0=7"), ("--entry", "f")])

@@ -124,5 +124,5 @@ def test_a_tensor_of_another_package_is_written_in_place() -> None:
 
 def test_a_written_argument_shares_no_memory_with_another() -> None:
     a = np.zeros(3, np.float32)
-    with pytest.raises(UsageError, match="f: argument 0, which is written: found memory of argument 1"):
+    with pytest.raises(UsageError, match="f: argument 0, which is written, shares memory with argument 1"):
         host_function(STORE)(a, a, 5.0)

@@ -128,7 +128,7 @@ def test_a_written_argument_shares_no_memory_with_another() -> None:
     apart = tuple(pass_value("f", part, buffer, reads, 0) for part in (array[:4], array[4:]))
     check_distinct(reads, overlapping)
     check_distinct(writes, apart)
-    with pytest.raises(UsageError, match="f: argument 0, which is written: found memory of argument 1"):
+    with pytest.raises(UsageError, match="f: argument 0, which is written, shares memory with argument 1"):
         check_distinct(writes, overlapping)
 
 
@@ -143,7 +143,7 @@ def test_a_written_argument_in_device_memory_shares_none_with_another() -> None:
     apart = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 8))
     check_distinct(writes, apart)
     overlapping = tuple(pass_value("f", device_memory(first), buffer, writes, 0) for first in (0, 4))
-    with pytest.raises(UsageError, match="f: argument 1, which is written: found memory of argument 0"):
+    with pytest.raises(UsageError, match="f: argument 1, which is written, shares memory with argument 0"):
         check_distinct(writes, overlapping)
 
 

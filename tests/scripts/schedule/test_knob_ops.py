@@ -65,7 +65,7 @@ def test_one_selection_decides_for_all_ops_of_the_name(places: tuple[str, str]) 
 
 def test_two_selections_for_one_name_are_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"own.mlir:6:14: knob 'size': found 16 selected, allowed 32 as at own.mlir:5:13"
+        UsageError, match=r"own.mlir:6:14: knob 'size': 16 is selected, but 32 at own.mlir:5:13"
     ):
         read(knob("size", "[16, 32]", "32"), knob("size", "[16, 32]", "16", result="again"))
 
@@ -73,7 +73,7 @@ def test_two_selections_for_one_name_are_refused() -> None:
 def test_options_that_differ_under_one_name_are_refused() -> None:
     with pytest.raises(
         UsageError,
-        match=r"own.mlir:6:14: knob 'size': found options 16, 64, allowed those of own.mlir:5:13: 16, 32",
+        match=r"own.mlir:6:14: knob 'size': its options 16, 64 differ from those of own.mlir:5:13: 16, 32",
     ):
         read(knob("size", "[16, 32]"), knob("size", "[16, 64]", result="again"))
 

@@ -100,7 +100,7 @@ def test_the_line_that_names_the_panels_is_kept() -> None:
     [
         ({"size": 17}, "knob 'size': found 17, allowed 8, 16"),
         ({"size": "8"}, "knob 'size': found '8', allowed 8, 16"),
-        ({}, "knob 'size': found no value, allowed 8, 16"),
+        ({}, "knob 'size': its value is missing, allowed 8, 16"),
         ({"size": 8, "tile": 4}, "knob: found 'tile', allowed size"),
     ],
 )

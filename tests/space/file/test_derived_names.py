@@ -74,7 +74,7 @@ def test_a_derived_name_that_nothing_uses_changes_nothing() -> None:
         ("{c: 5}", "s.let.c: found 5, allowed a valid string"),
         ("[c]", "s.let: found ['c'], allowed a mapping (key: value)"),
         ("{c-d: a}", "s.let.c-d: found 'c-d', allowed letters, digits and _, no digit first"),
-        ("{c: a b}", "s.let.c: found 'a b', which is no expression"),
+        ("{c: a b}", "s.let.c: 'a b' is not an expression"),
         ("{a: b + 1}", "s.let.a: 'a' is the name of a knob too: give it another name"),
         ("{c: c + 1}", "s.let.c: derived names form a cycle: c -> c"),
         ("{c: d + a, d: e, e: 2 * c}", "s.let.c: derived names form a cycle: c -> d -> e -> c"),
@@ -93,11 +93,11 @@ def test_wrong_derived_names_are_reported_with_their_place_when_the_file_is_read
     [
         (
             "    let: {c: a + aa}\n    constraints: [c < 5]",
-            "s.let.c: 'a + aa': found unknown name 'aa', allowed a, b, c, input_bytes, m, order",
+            "s.let.c: 'a + aa': unknown name 'aa', known: a, b, c, input_bytes, m, order",
         ),
         (
             "    let: {c: a + 1}\n    constraints: [cc < 5]",
-            "s.constraints[0]: 'cc < 5': found unknown name 'cc', allowed a, b, c, input_bytes, m, order",
+            "s.constraints[0]: 'cc < 5': unknown name 'cc', known: a, b, c, input_bytes, m, order",
         ),
         ("    let: {m: a + 1}", "s.let.m: 'm' is the name of a variable too: give it another name"),
         (

@@ -76,7 +76,7 @@ def test_a_file_that_extends_nothing_is_kept_as_it_was_written(tmp_path: Path) -
             "extends: other.yaml\nstrategies: {}",
             r"^mine\.yaml: extends: found 'other\.yaml', allowed default$",
         ),
-        ("extends: default", r"^mine\.yaml: strategies: found nothing, allowed a value: it has no default$"),
+        ("extends: default", r"^mine\.yaml: strategies: is missing; it has no default$"),
         ("extends: default\nstrategies: 7", r"^mine\.yaml: strategies: found 7, allowed a mapping"),
         (
             "extends: default\nstrategies: {matmul_cpu_dot: 7}",
@@ -92,7 +92,7 @@ def test_a_file_that_extends_nothing_is_kept_as_it_was_written(tmp_path: Path) -
         ),
         (
             "extends: default\nstrategies: {matmul_cpu_dott: {knobs: {tile_m: [2]}}}",
-            r"strategies\.matmul_cpu_dott\.ops: found nothing, allowed a value",
+            r"strategies\.matmul_cpu_dott\.ops: is missing; it has no default",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def test_divisors_wait_for_the_problem() -> None:
         ("strategys: {}", "strategys: found the key 'strategys', allowed extends, strategies (and 1 more)"),
         ("strategies: {s: 1}", "strategies.s: found 1, allowed a mapping (key: value)"),
         ("strategies: {s-1: {}}", "strategies.s-1: found 's-1', allowed letters, digits and _"),
-        ("strategies: {s: {ops: [matmul]}}", "strategies.s.dtypes: found nothing, allowed a value"),
+        ("strategies: {s: {ops: [matmul]}}", "strategies.s.dtypes: is missing; it has no default"),
         (
             "strategies: {s: {ops: [conv], dtypes: [f32]}}",
             "strategies.s.ops[0]: found 'conv', allowed matmul",
@@ -110,14 +110,14 @@ def test_divisors_wait_for_the_problem() -> None:
             "strategies.s.constraint: found the key 'constraint', allowed ops, dtypes",
         ),
         (HEAD + "    constraints: true", "strategies.s.constraints: found True, allowed a valid list"),
-        (HEAD + "    constraints: [a b]", "strategies.s.constraints[0]: found 'a b', which is no expression"),
+        (HEAD + "    constraints: [a b]", "strategies.s.constraints[0]: 'a b' is not an expression"),
         (
             HEAD + """    constraints: ["__import__('os')"]""",
             """strategies.s.constraints[0]: found "__import__('os')", allowed names""",
         ),
         (
             HEAD + "    knobs: {t: [1]}\n    first: [{u: 1}]",
-            "strategies.s.first[0]: found the knobs u, allowed all of t",
+            "strategies.s.first[0]: gives u; must give each knob: t",
         ),
     ],
 )

@@ -32,7 +32,7 @@ from tuner.workers.timing_lock import TimingLock, holder_text
 DEFAULT_SECONDS = 300.0
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 EXAMPLE = "Example: tuner measure --bundle pending.bundle --seconds 300"
-NO_BUNDLE = "measure: found no --bundle FILE, allowed without one where the whole of tuner is installed"
+NO_BUNDLE = "measure: --bundle FILE is missing; only where the whole of tuner is installed it may be"
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,7 @@ def _known(path: Path, bundle: Bundle, gpu: Gpu) -> RemoteResults:
     theirs = known.provenance
     if replace(theirs, session=provenance.session, started=provenance.started) != provenance:
         what = f"of bundle {theirs.bundle[:12]} on {theirs.machine.name}, tuner {theirs.tuner}"
-        raise UsageError(
-            f"{path}: found results {what}; allowed those of this bundle here, or --results FILE"
-        )
+        raise UsageError(f"{path}: has results {what}", "name another file: --results FILE")
     return known
 
 

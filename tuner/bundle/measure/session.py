@@ -235,7 +235,7 @@ def runnable(trials: tuple[PendingTrial, ...], facts: CudaFacts) -> tuple[Pendin
     here = tuple(trial for trial in trials if _runs(trial, facts))
     if not here and trials:
         chips = ", ".join(sorted({trial.program.chip for trial in trials}))
-        raise UsageError(f"bundle: found code for {chips}, allowed {facts.chip}: this GPU is {facts.name}")
+        raise UsageError(f"bundle: has code for {chips}, but this GPU is {facts.name}, {facts.chip}")
     return here
 
 

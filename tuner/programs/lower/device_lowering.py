@@ -143,8 +143,10 @@ def drop_streams_of_mixed_memory(function: Op) -> bool:
 def _require_form_of_streams(options: DeviceOptions) -> None:
     """Raises CandidateError(BIND) for options that a program which names its streams cannot have."""
     if options.form != "streams":
-        found = f"found {options.form!r} for a program that names its streams (GPUX)"
-        raise CandidateError(Stage.BIND, f"form: {found}, allowed streams")
+        raise CandidateError(
+            Stage.BIND,
+            f"form={options.form!r} cannot be combined with a program that names its streams (GPUX)",
+        )
     if options.pinned:
         raise CandidateError(
             Stage.BIND, "pinned: cannot be combined with a program that has its own device memory (GPUX)"
@@ -210,9 +212,7 @@ def _function(module: ir.Module, entry: str) -> Op:
     named = {name_of(op): op.operation for op in module.body.operations if op.operation.name == "func.func"}
     if entry not in named:
         found = ", ".join(sorted(named)) or "none"
-        raise CandidateError(
-            Stage.COMPILE, f"host program: found functions {found}, allowed one named {entry}"
-        )
+        raise CandidateError(Stage.COMPILE, f"host program: function {entry} is missing, it has {found}")
     return named[entry]
 
 

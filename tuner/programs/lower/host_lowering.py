@@ -89,5 +89,5 @@ def _reject_leftovers(module: ir.Module) -> None:
     found = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.module")))
     if found:
         raise CandidateError(
-            Stage.COMPILE, f"payload on the host: found {found[0].name}, allowed what becomes loops"
+            Stage.COMPILE, f"payload on the host: {found[0].name} cannot be lowered to loops"
         )

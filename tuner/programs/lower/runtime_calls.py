@@ -38,5 +38,5 @@ def replace_runtime_calls(module: ir.Module) -> None:
 
 def _require_first_device(call: Op) -> None:
     if constant_of(call.operands[0]) != 0:
-        found = f"found a call of @{SET_DEVICE} with another device ({location_of(call)})"
-        raise CandidateError(Stage.BIND, f"payload: {found}, allowed 0: the one that the program is run on")
+        where = f"@{SET_DEVICE} ({location_of(call)})"
+        raise CandidateError(Stage.BIND, f"payload: {where}: a program runs on one device, number 0")

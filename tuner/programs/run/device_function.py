@@ -267,9 +267,7 @@ class DeviceFunction(LoadedCode):
                 self.device.destroy_graph(self.device.end_capture(stream))
             if isinstance(error, DeviceError) and error.error_name in WAITS:
                 entry = self.program.entry
-                raise UsageError(
-                    f"{entry}: found a wait in its middle, allowed none in a graph: {error}"
-                ) from error
+                raise UsageError(f"{entry}: waits in its middle, which a graph cannot: {error}") from error
             raise
         return self.device.end_capture(stream)
 

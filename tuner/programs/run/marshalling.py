@@ -107,8 +107,8 @@ def check_distinct(program: DeviceProgram, passed: tuple[PassedArgument, ...]) -
         for other, another in enumerate(passed):
             if program.written[number] and number != other and overlap(one.memory, another.memory):
                 raise UsageError(
-                    f"{program.entry}: argument {number}, which is written: found memory of argument {other},"
-                    " allowed memory of its own"
+                    f"{program.entry}: argument {number}, which is written, shares memory with "
+                    f"argument {other}"
                 )
 
 

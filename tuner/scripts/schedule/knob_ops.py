@@ -108,15 +108,15 @@ def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
         known = first.setdefault(tunable.name, tunable)
         if {each.value for each in known.options} != {each.value for each in tunable.options}:
             raise UsageError(
-                f"{tunable.where}: knob {tunable.name!r}: found options {_short(tunable)}, "
-                f"allowed those of {known.where}: {_short(known)}"
+                f"{tunable.where}: knob {tunable.name!r}: its options {_short(tunable)} "
+                f"differ from those of {known.where}: {_short(known)}"
             )
         if known.selected is None and tunable.selected is not None:
             first[tunable.name] = tunable
         elif tunable.selected not in (None, known.selected):
             raise UsageError(
-                f"{tunable.where}: knob {tunable.name!r}: found {tunable.selected!r} selected, "
-                f"allowed {known.selected!r} as at {known.where}"
+                f"{tunable.where}: knob {tunable.name!r}: {tunable.selected!r} is selected, "
+                f"but {known.selected!r} at {known.where}"
             )
     return tuple(Knob(name, tunable.values) for name, tunable in first.items())
 

@@ -41,7 +41,7 @@ def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
         raise UsageError(f"{where}: options: found {len(found)} values, allowed 1..{OPTIONS_LIMIT}")
     if len(set(values)) < len(values):
         twice = next(value for value in values if values.count(value) > 1)
-        raise UsageError(f"{where}: options: found {twice!r} twice, allowed once")
+        raise UsageError(f"{where}: options: {twice!r} is listed twice")
     return found
 
 
@@ -89,7 +89,7 @@ def _integers(given: dict[str, int], where: str) -> list[int]:
             raise UsageError(f"{where}: options.{key}: found {given[key]}, allowed 1 or more")
     low, high = given.get("min", 1), given.get("max", given.get("divides"))
     if high is None:
-        raise UsageError(f"{where}: options: max is missing, allowed {ALLOWED_KEYS}")
+        raise UsageError(f"{where}: options: the key max is missing")
     factor = given.get("divisible_by", 1)
     start, step = (low, given["step"]) if "step" in given else (-(-low // factor) * factor, factor)
     numbers = range(start, high + 1, step)

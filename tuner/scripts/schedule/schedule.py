@@ -64,9 +64,10 @@ class Schedule:
     def _require(self, values: dict[str, Value]) -> None:
         for knob in self.knobs:
             if values.get(knob.name) not in knob.choices:
-                found = repr(values[knob.name]) if knob.name in values else "no value"
                 allowed = ", ".join(str(choice) for choice in knob.choices[:20])
-                raise CandidateError(Stage.BIND, f"knob {knob.name!r}: found {found}, allowed {allowed}")
+                is_given = knob.name in values
+                found = f"found {values[knob.name]!r}" if is_given else "its value is missing"
+                raise CandidateError(Stage.BIND, f"knob {knob.name!r}: {found}, allowed {allowed}")
         known = [knob.name for knob in self.knobs]
         for name in values:
             if name not in known:

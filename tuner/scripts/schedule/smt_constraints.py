@@ -67,7 +67,7 @@ def _number(parameter: ir.Type, expression: Expression, values: dict[str, Value]
     limit = 2**kind.width if kind.is_unsigned else 2 ** (kind.width - 1)
     if not (0 if kind.is_unsigned else -limit) <= number < limit:
         raise CandidateError(
-            Stage.BIND, f"{expression.where}: {expression.text!r}: found {number}, allowed what fits {kind}"
+            Stage.BIND, f"{expression.where}: {expression.text!r}: {number} does not fit {kind}"
         )
     return ir.IntegerAttr.get(kind, number)
 
@@ -110,8 +110,8 @@ class _Reader:
         found = conditions(op)
         if None in found:
             raise UsageError(
-                f"{place}: {CONSTRAIN}: found it inside alternatives that no knob picks, "
-                "allowed inside those that a knob picks whose name is of letters, digits and _"
+                f"{place}: {CONSTRAIN}: inside alternatives, it needs a knob that picks them, "
+                "with a name of letters, digits and _"
             )
         guard = " and ".join(str(each) for each in found)
         return [f"not ({guard}) or {text}" if guard else _bare(text) for text in asserted]

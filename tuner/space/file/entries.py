@@ -41,8 +41,8 @@ class Divisors:
         choices = {each for each in divisors if self.min <= each <= high} | set(self.extra)
         if not choices:
             raise UsageError(
-                f"{self.of.where}: found no divisor of {self.of.text} = {number} from {self.min} to {high}, "
-                "allowed at least one: widen min and max, or give extra"
+                f"{self.of.where}: {self.of.text} = {number} has no divisor from {self.min} to {high}",
+                "widen min and max, or give extra",
             )
         return tuple(sorted(choices))
 
@@ -63,7 +63,7 @@ class KnobEntry:
         names = [name for name, _ in variables]
         if self.name in names:
             raise UsageError(
-                f"{self.where}: found {self.name!r}, a variable, allowed names other than {', '.join(names)}"
+                f"{self.where}: {self.name!r} is a variable", f"choose a name other than {', '.join(names)}"
             )
         if isinstance(self.choices, Divisors):
             return Knob(self.name, self.choices.choices(variables))

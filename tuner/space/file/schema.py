@@ -223,9 +223,7 @@ def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: st
 def _first(strategy: str, point: dict[str, Value], given: _Strategy, where: str) -> Candidate:
     """Returns a first configuration; where only the script declares knobs, its knobs are checked later."""
     if given.knobs and point.keys() != given.knobs.keys():
-        raise UsageError(
-            f"{where}: found the knobs {', '.join(point)}, allowed all of {', '.join(given.knobs)}"
-        )
+        raise UsageError(f"{where}: gives {', '.join(point)}; must give each knob: {', '.join(given.knobs)}")
     return Candidate.of(strategy, point)
 
 
@@ -235,8 +233,9 @@ def _message(error: ValidationError, file: str) -> str:
     others = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     # a mistyped key is reported as unknown and as missing: unknown is the clearer message
     first = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
-    is_missing = first["type"] == "missing" or first["input"] is None
-    found = "nothing" if is_missing else _short(first["input"])
+    if first["type"] == "missing":
+        return f"{file}: {_path(first['loc'])}: is missing; it has no default{others}"
+    found = "nothing" if first["input"] is None else _short(first["input"])
     if first["type"] == "extra_forbidden":
         found = f"the key {first['loc'][-1]!r}"
     return f"{file}: {_path(first['loc'])}: found {found}, allowed {_allowed(first)}{others}"
@@ -256,8 +255,6 @@ def _allowed(problem: ErrorDetails) -> str:
         form = FORMS.get(str(loc[4])) if len(loc) > 5 else None
         model = form or (_File if len(loc) == 1 else _Strategy)
         return ", ".join(model.model_fields)
-    if problem["type"] == "missing":
-        return "a value: it has no default"
     if problem["type"].endswith(("model_type", "dict_type")):
         return "a mapping (key: value)"
     if problem["type"] == "too_short":

@@ -48,7 +48,7 @@ def _check_events(text: str, name: str) -> None:
         if documents > 1:
             raise UsageError(f"{where}: has a second document")
         if isinstance(event, yaml.AliasEvent):
-            raise UsageError(f"{where}: found the alias *{event.anchor}, allowed values written out")
+            raise UsageError(f"{where}: the alias *{event.anchor} is not supported", "write the values out")
         if depth > DEPTH_LIMIT:
             raise UsageError(f"{where}: found deeper nesting, allowed {DEPTH_LIMIT} levels")
 
@@ -70,7 +70,7 @@ def _check_keys(node: yaml.MappingNode, name: str) -> None:
         if not isinstance(key, yaml.ScalarNode):
             raise UsageError(f"{where}: a key is a list or a mapping, not text")
         if key.value in seen:
-            raise UsageError(f"{where}: found key {key.value!r} again, allowed once")
+            raise UsageError(f"{where}: the key {key.value!r} is given twice")
         seen.add(key.value)
 
 

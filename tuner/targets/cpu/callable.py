@@ -90,4 +90,4 @@ def _check_writable(out: Array, inputs: dict[str, Array]) -> None:
         raise UsageError("out: is read-only, but is written to")
     for name, array in inputs.items():
         if np.may_share_memory(out, array):
-            raise UsageError(f"out: found memory of {name}, allowed memory of its own")
+            raise UsageError(f"out: shares memory with {name}")

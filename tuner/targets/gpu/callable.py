@@ -125,4 +125,4 @@ def _check_written(views: tuple[DeviceArray, ...], expected: tuple[Expected, ...
         raise UsageError("out: is read-only, but is written to")
     for view, (name, _, _) in zip(inputs, expected, strict=False):
         if overlap(view.memory, out.memory):
-            raise UsageError(f"out: found memory of {name}, allowed memory of its own")
+            raise UsageError(f"out: shares memory with {name}")

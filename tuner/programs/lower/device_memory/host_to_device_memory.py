@@ -195,8 +195,8 @@ class _FunctionRewrite:
                 BufferKind.DEVICE_ARGUMENT,
                 BufferKind.ALLOCATION,
             ):
-                found = f"found {described(buffer.host)} in host memory and arguments in device memory"
-                raise CandidateError(Stage.COMPILE, f"buffers of one alias set: {found}, allowed one of both")
+                found = f"{described(buffer.host)} in host memory and arguments in device memory"
+                raise CandidateError(Stage.COMPILE, f"{found} cannot be combined in one alias set")
 
     def _mark_results(self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer]) -> None:
         results = last_of(self._block).operands
@@ -249,9 +249,8 @@ def _refuse_calls(module: ir.Module, device_arguments: dict[str, list[int]]) -> 
     for call in walk(module, "func.call"):
         callee = callee_of(call)
         if device_arguments[callee]:
-            found = f"found a call of @{callee}, which takes device memory"
             raise CandidateError(
-                Stage.COMPILE, f"host program: {found}, allowed functions that take host memory"
+                Stage.COMPILE, f"host program: @{callee} takes device memory, so it cannot be called"
             )
 
 
@@ -271,5 +270,5 @@ def _refuse_escape(buffer: MirroredBuffer, alias_sets: AliasSets) -> None:
         return
     for value in end.operands:
         if is_buffer(value.type) and buffer.host in alias_sets.roots_of(value):
-            found = f"found {described(buffer.host)}, which leaves its block"
-            raise CandidateError(Stage.COMPILE, f"{end.name}: {found}, allowed buffers from outside")
+            found = f"{described(buffer.host)}, allocated in this block, cannot leave the block"
+            raise CandidateError(Stage.COMPILE, f"{end.name}: {found}")

@@ -63,8 +63,7 @@ class CopyInsertion(AbstractActions):
             found = " or ".join(described(root) for root in roots)
             raise CandidateError(Stage.COMPILE, f"memref.dealloc: found {found}, allowed one allocation")
         if buffer not in self._alive:
-            found = f"found {described(buffer.host)}, which is freed before"
-            raise CandidateError(Stage.COMPILE, f"memref.dealloc: {found}, allowed buffers in use")
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc: {described(buffer.host)} is freed twice")
         if deallocation.block != buffer.block:
             self._release_late(deallocation, buffer)
             return
@@ -89,9 +88,7 @@ class CopyInsertion(AbstractActions):
     def _release_late(self, deallocation: Op, buffer: MirroredBuffer) -> None:
         """Keeps a buffer that only some iterations or branches free alive to the end of its block."""
         if buffer.is_returned:
-            found = f"found {described(buffer.host)}, which is returned as well"
-            raise CandidateError(
-                Stage.COMPILE, f"memref.dealloc in an inner block: {found}, allowed one of both"
-            )
+            found = f"{described(buffer.host)} is freed and returned"
+            raise CandidateError(Stage.COMPILE, f"memref.dealloc in an inner block: {found}")
         buffer.is_freed_late = True
         self._dead.append(deallocation)
