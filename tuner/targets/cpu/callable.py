@@ -26,7 +26,10 @@ from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
 
 class CpuCallable(LoadedCode):
-    """C = A B of one problem, compiled from one script. Thread-safe: a lock serialises calls."""
+    """A tuned CPU kernel of one problem as a Python callable on numpy arrays: C = A B.
+
+    Thread-safe: a lock serialises calls.
+    """
 
     load_again = LOAD_AGAIN
 
@@ -72,7 +75,11 @@ class CpuCallable(LoadedCode):
 
 
 def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:
-    """Compiles a bound script into a callable on numpy arrays. Raises CandidateError where that fails."""
+    """Returns a bound script, compiled for this processor, as a callable on numpy arrays.
+
+    ``threads``: the most threads that the script may use. Raises CandidateError where compiling or loading
+    fails.
+    """
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
     return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))

@@ -29,7 +29,7 @@ from tuner.targets.gpu.loaded_kernels import LoadedKernels
 
 @final
 class GpuCallable(LoadedCode):
-    """C = A B of one problem, computed by one compiled program.
+    """A tuned GPU program of one problem as a Python callable: C = A B, on host arrays or device arrays.
 
     Safe to call from several threads: a lock serialises calls. Calls on several streams at once are not safe:
     they share the program's scratch memory.
@@ -114,7 +114,10 @@ class GpuCallable(LoadedCode):
 
 
 def load_program(problem: Problem, program: KernelProgram) -> Callable[..., Any]:
-    """Returns a program as a callable on this machine's GPU. Raises DeviceError without a GPU."""
+    """Returns a compiled program as a Python callable on this machine's GPU, for arrays of ``problem``.
+
+    Raises DeviceError without a GPU, CandidateError(LOAD) where the GPU lacks memory.
+    """
     return GpuCallable(problem, program, open_device())
 
 
