@@ -154,3 +154,35 @@ def test_a_broken_capture_lets_its_streams_go() -> None:
     here.fill(6, 4, here.origin)
     here.device.synchronize_stream(here.origin)
     assert here.content() == [5] * 4 + [6] * 4
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_graph_that_is_launched_on_a_captured_stream_is_part_of_the_new_graph(order: Order) -> None:
+    here = Capturing(order)
+    here.fill(1, 0, here.origin)
+    here.link(here.other, here.origin)
+    here.fill(2, 0, here.other)
+    here.link(here.origin, here.other)
+    inner = here.device.end_capture(here.origin)
+    here.device.begin_capture(here.other)
+    here.fill(7, 0, here.other)
+    here.device.launch_graph(inner, here.other)
+    here.fill(3, 4, here.other)
+    outer = here.device.end_capture(here.other)
+    assert here.content() == [0xFF] * 8  # nothing has run yet
+    here.device.launch_graph(outer, here.origin)
+    here.device.synchronize_stream(here.origin)
+    assert here.content() == [2] * 4 + [3] * 4
+    assert kinds_of(here.device) == [HostDefect.UNWRITTEN]  # read before the launch, on purpose
+
+
+def test_an_event_of_a_capture_that_has_ended_cannot_be_waited_for() -> None:
+    here = Capturing()
+    event = here.device.create_event()
+    here.fill(1, 0, here.origin)
+    here.device.record_event(event, here.origin)
+    here.device.end_capture(here.origin)
+    with pytest.raises(DeviceError, match="a capture that has ended") as failure:
+        here.device.wait_event(here.other, event)
+    assert failure.value.error_name == "CUDA_ERROR_CAPTURED_EVENT"
+    here.device.synchronize_stream(here.other)  # which belongs to no capture

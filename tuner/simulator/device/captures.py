@@ -32,10 +32,30 @@ class Capture:
         The stream must belong to the capture.
         """
         before = self.last[stream]
-        after = (*self.waits.pop(stream, ()), *(() if before is None else (before,)))
+        self.place(stream, operation, (*self.waits.pop(stream, ()), *(() if before is None else (before,))))
+
+    def add_graph(self, stream: int, graph: "Graph") -> None:
+        """Adds the nodes of a graph that is launched on a captured stream: a child graph.
+
+        Its first nodes depend on what ``add`` would depend on; the stream's next node depends on all of them.
+        """
+        self.add(stream, StreamOperation("graph"))
+        start = self.last[stream]
+        assert start is not None, "just added"
+        copies: dict[CapturedOperation, CapturedOperation] = {}
+        for node in graph.operations:
+            after = (start, *(copies[earlier] for earlier in node.after))
+            copies[node] = self.place(graph.queues.get(node.stream, stream), node.operation, after)
+        self.place(stream, StreamOperation("end of the graph"), (start, *copies.values()))
+
+    def place(
+        self, stream: int, operation: StreamOperation, after: tuple[CapturedOperation, ...]
+    ) -> CapturedOperation:
+        """Adds a node with given dependencies as the last one of a stream; returns the node."""
         captured = CapturedOperation(stream, operation, after)
         self.last[stream] = captured
         self.operations.append(captured)
+        return captured
 
     def is_joined(self) -> bool:
         """Returns whether the origin stream, on which the capture began, waits in the end for every node."""
@@ -78,8 +98,10 @@ class Captures:
         """Adds a stream to a capture; the stream's next operation waits for the node ``operation``.
 
         None: the stream only joins, after the begin of the capture. Raises DeviceError for a stream of
-        another capture.
+        another capture, and for a capture that has ended.
         """
+        if capture not in self._by_stream.values():
+            raise refused("CAPTURED_EVENT", "the event was recorded in a capture that has ended")
         mine = self._by_stream.setdefault(stream, capture)
         if mine is not capture:
             raise refused("STREAM_CAPTURE_MERGE", "the event is of another capture")

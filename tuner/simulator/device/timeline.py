@@ -115,8 +115,8 @@ class Timeline:
         """Orders later work of a stream after the work that an event represents at the time of the call.
 
         An event of a capture adds the stream to the capture. Reports an event that was never recorded. Raises
-        DeviceError for an unknown handle, an event of another capture, and an event from before the capture
-        of the stream.
+        DeviceError for an unknown handle, an event of another capture or of one that has ended, and an event
+        from before the capture of the stream.
         """
         self._require_event(event)
         self._require_stream(stream)
@@ -188,11 +188,16 @@ class Timeline:
         """Submits all operations of a graph, after the earlier work of ``stream`` and before its later work.
 
         Operations of the captured origin stream go to ``stream``, those of each forked stream to a queue of
-        the graph. A launch also waits for the graph's last launch. Raises DeviceError for an unknown handle.
+        the graph. A launch also waits for the graph's last launch. On a captured stream the graph's
+        operations are added to the capture. Raises DeviceError for an unknown handle.
         """
         self._require_stream(stream)
         self._require_graph(graph)
         found = self._graphs[graph]
+        capture = self._captures.of(stream)
+        if capture is not None:
+            capture.add_graph(stream, found)
+            return
         before = self._launched.get(graph)  # launches of one graph are in order, on any stream: cuGraphLaunch
         start = self._submit(stream, StreamOperation("graph"), () if before is None else (before,))
         placed: dict[CapturedOperation, Work] = {}

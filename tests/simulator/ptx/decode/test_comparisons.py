@@ -89,7 +89,7 @@ def test_values_instead_of_predicates() -> None:
         ("infinite", [0, 0, 1, 0, 0]),
         ("number", [1, 1, 1, 0, 1]),
         ("notanumber", [0, 0, 0, 1, 0]),
-        ("normal", [0, 1, 0, 0, 0]),
+        ("normal", [1, 1, 0, 0, 0]),
         ("subnormal", [0, 0, 0, 0, 1]),
     ],
 )

@@ -29,7 +29,7 @@ TESTS: dict[str, Callable[[Array], Array]] = {
     "infinite": np.isinf,
     "number": lambda a: ~np.isnan(a),
     "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny),
+    "normal": lambda a: np.isfinite(a) & ((a == 0) | (np.abs(a) >= np.finfo(a.dtype).tiny)),
     "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).tiny),
 }
 
@@ -147,8 +147,7 @@ def select_by_sign(operands: Operands) -> Step:
 def test_property(operands: Operands) -> Step:
     """Decodes PTX ``testp``: returns a function that tests a property of floats; it is not a unit test.
 
-    The properties are finite, infinite, number, notanumber, normal and subnormal. Zero counts as neither
-    normal nor subnormal, unlike in the PTX ISA, where zero is normal.
+    The properties are finite, infinite, number, notanumber, normal and subnormal. Zero is normal (PTX ISA).
     """
     type_ = operands.modifiers.type("f32", "f64")
     test = TESTS[operands.modifiers.need(TESTS, "a property")]
