@@ -85,7 +85,9 @@ def lower_device_program(
     *,
     is_checked: bool = False,
 ) -> DeviceProgram:
-    """Lowers a module in place and returns the program; functions other than ``entry`` must be inlined.
+    """Lowers a host function with GPU kernels to LLVM dialect that allocates, copies and launches; in place.
+
+    Functions other than ``entry`` must be inlined. Returns the program: text of the module and its signature.
 
     Args:
         entry: name of the function to run.
@@ -94,7 +96,8 @@ def lower_device_program(
         assemble: converts PTX to machine code; None: the program contains PTX.
         is_checked: whether the host's loops assert that each access is in bounds.
 
-    Raises CandidateError(COMPILE or RESOURCES).
+    Raises CandidateError: BIND for options that a program which names its streams (GPUX) cannot have, COMPILE
+    or RESOURCES where the lowering fails.
     """
     function = _function(module, entry)
     names_streams = uses_gpux(function)
@@ -130,9 +133,11 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
 
 
 def drop_streams_of_mixed_memory(function: Op) -> bool:
-    """Removes a GPUX program's streams where copies are needed that the author's streams do not order.
+    """Makes a GPUX program synchronous, in place, if it mixes host memory and device memory.
 
-    Returns whether the program mixes host and device memory, so that its streams were removed.
+    That is, if its kernels take host memory, or its host code accesses device memory; its streams cannot
+    order the copies that it needs. Returns whether it does. GPUX is Intel's MLIR dialect of GPU work on named
+    streams.
     """
     is_mixed = mixes_memory(function)
     if is_mixed:
@@ -154,7 +159,11 @@ def _require_form_of_streams(options: DeviceOptions) -> None:
 
 
 def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) -> None:
-    """Inserts device buffers and copies into a function that has no explicit device memory."""
+    """Inserts device buffers and copies, in place, so that a host function's kernels take device memory.
+
+    A function that allocates device memory itself, and does not mix it with host memory, is left as it is.
+    Then creates the tensor maps of launches and simplifies the module. Raises CandidateError(COMPILE).
+    """
     is_explicit = bool(walk(function, "gpu.alloc"))
     if not is_explicit or mixes_memory(function, device_arguments=options.device_arguments):
         reject_tensor_maps(function)
@@ -166,7 +175,11 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
 
 
 def make_asynchronous(module: ir.Module, function: Op, options: DeviceOptions) -> int:
-    """Makes synchronous device work asynchronous; returns how many streams the function takes."""
+    """Puts a function's device work on streams, in place, in ``options.form``: streams, tokens or sync.
+
+    In the form sync the host waits for each operation. Returns how many streams the function takes as its
+    last arguments: 0 in the forms tokens and sync.
+    """
     effects = KernelEffects(module)
     if options.form == "streams":
         return use_streams(function, effects, options.max_streams)

@@ -44,13 +44,17 @@ NO_SCRIPTS: Mapping[Problem, Script] = {}
 def lower_host_program(
     payload: ProgramPayload, scripts: Mapping[Problem, Script] = NO_SCRIPTS, *, is_checked: bool = False
 ) -> DeviceProgram:
-    """Lowers a payload in place for the host; matmuls with a script become calls of the script's kernel.
+    """Lowers a payload to LLVM dialect that runs without a GPU, in place; returns the program.
+
+    Matmuls with a script become calls of the script's CPU kernel, launches become loops or calls of the
+    interpreter.
 
     Args:
+        payload: the program, as ``read_program`` returns it.
         scripts: the bound script per matmul; matmuls without a script become loops.
         is_checked: whether the loops assert that each access is in bounds.
 
-    Raises CandidateError.
+    Raises CandidateError for a program, or a script, that cannot be lowered.
     """
     module = payload.module
     function = payload.function

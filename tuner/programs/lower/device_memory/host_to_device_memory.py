@@ -53,7 +53,10 @@ DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device 
 
 
 def host_to_device_memory(module: ir.Module, options: DeviceOptions = DEFAULTS) -> None:
-    """Rewrites every function of a module in place. Arguments with ``tuner.device`` are device memory.
+    """Makes a module's kernels work on device memory, in place, and inserts the necessary copies.
+
+    Device work stays synchronous. Arguments with the attribute ``tuner.device``, and with
+    ``options.device_arguments`` all buffers that public functions take, are in device memory already.
 
     Raises CandidateError(COMPILE) for a program whose buffers cannot be followed.
     """
@@ -220,7 +223,10 @@ class _FunctionRewrite:
 
 
 def is_shared(root: Value) -> bool:
-    """Returns whether a buffer is memory that both the host and kernels can access."""
+    """Returns whether a buffer is memory that both the host and kernels can access.
+
+    ``root`` is the value that defines the buffer: True for the result of a ``gpu.alloc``.
+    """
     return op_of(root, "gpu.alloc") is not None
 
 

@@ -19,7 +19,10 @@ from tuner.programs.lower.device_memory.validity import Location, Side
 
 
 class CopyInsertion(AbstractActions):
-    """Rewrites a function while it is walked; ``finish`` must be called after the walk."""
+    """Actions of a ``CoherenceWalk`` that insert copies and deallocations into the function that is walked.
+
+    ``finish`` must be called after the walk.
+    """
 
     def __init__(
         self, alias_sets: AliasSets, buffers: dict[Value, MirroredBuffer], device_views: DeviceViews
@@ -31,6 +34,10 @@ class CopyInsertion(AbstractActions):
         self.used_on_host: set[int] = set()  # alias sets
 
     def fetch(self, location: Location, before: Op) -> None:
+        """Inserts copies of all live buffers of an alias set to one memory, before the operation ``before``.
+
+        ``location`` is (number of the alias set, host or device memory).
+        """
         alias_set, side = location
         self.used_on_host.add(alias_set)
         with before.location, ir.InsertionPoint(before):
@@ -39,10 +46,15 @@ class CopyInsertion(AbstractActions):
                     buffer.copy_to(side)
 
     def launch(self, launch: Op) -> None:
+        """Replaces each operand of a launch that has a view in device memory by this view."""
         for number, operand in enumerate(launch.operands):
             launch.operands[number] = self._device_views.of(operand)
 
     def copy(self, copy: Op, source: Side, target: Side) -> None:
+        """Inserts a ``gpu.memcpy`` before a ``memref.copy``, which ``finish`` erases.
+
+        It copies from ``source`` memory to ``target`` memory.
+        """
         old, new = copy.operands
         old = self._device_views.of(old) if source is Side.DEVICE else old
         new = self._device_views.of(new) if target is Side.DEVICE else new
@@ -51,12 +63,20 @@ class CopyInsertion(AbstractActions):
         self._dead.append(copy)
 
     def touch_on_host(self, alias_set: int) -> None:
+        """Adds the number of an alias set to ``used_on_host``, so that its host memory is kept."""
         self.used_on_host.add(alias_set)
 
     def define(self, allocation: Op) -> None:
+        """Records that the buffer of an allocation exists from here on."""
         self._alive.append(self._buffers[allocation.results[0]])
 
     def release(self, deallocation: Op) -> None:
+        """Inserts the deallocation of a buffer's device memory before the program's ``memref.dealloc``.
+
+        A deallocation in an inner block is delayed to the end of the buffer's block. Raises
+        CandidateError(COMPILE) if it is unclear which buffer is freed, or if the buffer is freed before or
+        returned as well.
+        """
         roots = self._alias_sets.roots_of(deallocation.operands[0])
         buffer = self._buffers[roots[0]]
         if len(roots) > 1 or buffer.kind is not BufferKind.ALLOCATION:
@@ -73,6 +93,7 @@ class CopyInsertion(AbstractActions):
         self._alive.remove(buffer)
 
     def leave(self, block: Block) -> None:
+        """Inserts deallocations, at the end of a block, of the live buffers that go out of scope there."""
         end = last_of(block)
         leaving = [buffer for buffer in self._alive if buffer.block == block]
         with end.location, ir.InsertionPoint(end):
@@ -81,7 +102,7 @@ class CopyInsertion(AbstractActions):
                 self._alive.remove(buffer)
 
     def finish(self) -> None:
-        """Erases the copies and deallocations that were replaced."""
+        """Erases the copies and deallocations of the program that were replaced during the walk."""
         for op in reversed(self._dead):
             op.erase()
 
