@@ -98,7 +98,7 @@ class Flip:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """One draw of a kernel's inputs A, B and bias, with what gives the expected C and its tolerance."""
+    """One draw of a kernel's inputs A, B and bias; computes the expected C and its tolerance."""
 
     problem: Problem
     base: BaseDraw
@@ -126,7 +126,10 @@ class Inputs:
         return self.block(0, self.problem.rows)[1]
 
     def block(self, start: int, stop: int) -> tuple[Float64, Float64]:
-        """Returns (expected values, tolerances) of the rows ``start`` to ``stop`` (exclusive) of C."""
+        """Returns (expected values, tolerances) of the rows ``start`` to ``stop`` (exclusive) of C.
+
+        Rows are counted through all matrices of a batch; both arrays have n columns.
+        """
         rows = slice(start, stop)
         return self._finish(rows, slice(None), self.base.product[rows])
 

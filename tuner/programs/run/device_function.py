@@ -202,7 +202,10 @@ class DeviceFunction(LoadedCode):
 
     @property
     def is_synchronous(self) -> bool:
-        """True if a call returns only when its work is done, because it reads or writes host memory."""
+        """True if a call returns only when its work is done.
+
+        It does where the call uses host memory, and where the program does not take a stream.
+        """
         program = self.program
         has_results = any(isinstance(each, BufferType) for each in program.results)
         return not program.stream_slots or not program.device_arguments or has_results

@@ -45,7 +45,7 @@ def pass_value(
     """Checks an argument and converts it to the form in which compiled code takes it; copies no array.
 
     Args:
-        name: of the argument in messages.
+        name: the argument's name in messages.
         value: the Python value.
         expected: the type of the argument.
         program: the program, which determines whether arrays are in device memory.
@@ -92,7 +92,10 @@ def pass_arguments(
 
 
 def check_writable(name: str, passed: PassedArgument) -> None:
-    """Raises UsageError if an argument is a read-only array; called for arguments that a program writes."""
+    """Raises UsageError if an argument is a read-only array.
+
+    It is called for the arguments that a program writes; ``name`` is the argument's name in messages.
+    """
     is_read_only = passed.host is not None and not passed.host.flags.writeable
     if is_read_only or (isinstance(passed.owner, DeviceArray) and passed.owner.is_read_only):
         raise UsageError(f"{name}: is read-only, but is written to")
