@@ -61,7 +61,7 @@ class Form:
 def form(
     kind: Any, written: Callable[[Any], Any], read: Callable[[Any], Any], *, is_flat: bool = False
 ) -> dict[str, Form]:
-    """Returns the metadata of a dataclass field that JSON stores as the type ``kind``, for ``field``.
+    """Returns the ``metadata`` of a ``dataclasses.field`` that JSON stores as the type ``kind``.
 
     ``written`` converts the field's value to ``kind``, ``read`` converts it back. With ``is_flat``, ``kind``
     is a dataclass whose keys are in the same JSON object as the other fields.

@@ -1,4 +1,7 @@
-"""The feasible set by constraint-ordered backtracking over blocks of rows, without the Cartesian product."""
+"""The feasible set by constraint-ordered backtracking over blocks of configurations.
+
+The Cartesian product of all choices is never formed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,18 +22,18 @@ VISITS_LIMIT = 2_000_000_000  # partial combinations visited: some ten seconds
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Partial configurations: rows in which some knobs are chosen."""
+    """A block of partial configurations: in each the same knobs have a choice and the others are open."""
 
     keys: Keys
     picks: dict[int, npt.NDArray[np.unsignedinteger]]  # chosen knobs that later constraints name
 
     @property
     def rows(self) -> int:
-        """Returns the number of rows."""
+        """Returns the number of partial configurations in the block."""
         return len(self.keys[0])
 
     def of(self, rows: npt.NDArray[np.integer] | slice) -> "Block":
-        """Returns a block of the selected rows."""
+        """Returns a block of some of the partial configurations; ``rows`` are their indices, or a slice."""
         return Block(self.keys[:, rows], {knob: column[rows] for knob, column in self.picks.items()})
 
 
@@ -46,7 +49,7 @@ class _Step:
 
 
 class Walk:
-    """The order in which the knobs of a space are chosen, with one step per knob."""
+    """A plan to enumerate a search space: the order in which knobs get a choice, with one step per knob."""
 
     def __init__(self, space: SearchSpace, constraints: tuple[Expression, ...]) -> None:
         self.keys = RowKeys(space)
@@ -55,7 +58,7 @@ class Walk:
 
     @cached_property
     def steps(self) -> tuple[_Step, ...]:
-        """Returns the steps; each constraint is applied as early as possible."""
+        """Returns the steps in order, one per knob; each constraint is applied as early as possible."""
         ordered = _ordered(self._space, self._constraints)
         rules = [[Rule.of(self._space, each) for each in constraints] for _, constraints in ordered]
         steps: list[_Step] = []
@@ -68,16 +71,19 @@ class Walk:
         return tuple(reversed(steps))
 
     def root(self) -> Block | None:
-        """Returns the block of one row with nothing chosen.
+        """Returns the block to start from: one configuration in which every knob is open.
 
-        None when a constraint without knobs rejects everything.
+        None when a constraint without knobs does not hold, which rejects everything.
         """
         constant = (each for each in self._constraints if not each.names & set(self._space.names))
         is_allowed = all(evaluated(self._space, each, {}, 1).all() for each in constant)
         return Block(self.keys.root(), {}) if is_allowed else None
 
     def grown(self, depth: int, block: Block) -> Block:
-        """Returns each row extended by every choice of one more knob that the constraints allow."""
+        """Returns each partial configuration of a block extended by every allowed choice of the next knob.
+
+        ``depth`` is the number of knobs that have a choice already.
+        """
         step = self.steps[depth]
         allowed = np.ones((block.rows, step.choices), bool)
         for table in step.tables:
@@ -91,7 +97,10 @@ class Walk:
         return Block(grown.keys, {knob: grown.picks[knob] for knob in grown.picks.keys() & step.kept})
 
     def parts(self, depth: int, block: Block) -> Iterator[Block]:
-        """Yields the block in parts that stay within BLOCK_ROWS when the next step extends them."""
+        """Yields a block in parts, so that each has at most BLOCK_ROWS combinations in the next step.
+
+        ``depth`` is the number of knobs that have a choice already.
+        """
         choices = self.steps[depth].choices if depth < len(self.steps) else 1
         size = max(1, BLOCK_ROWS // choices)
         for start in range(0, block.rows, size):
@@ -100,7 +109,10 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Visited:
-    """Complete configurations, and how many partial ones were visited to find them."""
+    """Part of the result of ``walked``: keys of complete configurations, which may be none, and a count.
+
+    ``visits`` is how many partial configurations were visited since the part before.
+    """
 
     keys: Keys
     visits: int
@@ -109,7 +121,7 @@ class Visited:
 def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[Visited]:
     """Yields the configurations that satisfy the constraints, in blocks, in no particular order.
 
-    An empty block reports the visits since the previous block.
+    Between these blocks come empty ones, which report how many combinations were visited in a step.
     """
     walk = Walk(space, constraints)
     root = walk.root()
@@ -125,7 +137,7 @@ def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[
 
 
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
-    """Returns whether any configuration satisfies the constraints.
+    """Returns whether any configuration of the space satisfies the constraints.
 
     Raises UsageError when VISITS_LIMIT is reached before that is known.
     """
@@ -140,7 +152,7 @@ def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool
 
 
 def too_long(space: SearchSpace) -> str:
-    """Returns the message for a space in which no configuration was found within VISITS_LIMIT."""
+    """Returns the error message for a search that found no allowed configuration within VISITS_LIMIT."""
     return (
         f"strategy {space.strategy}: no combination of {space.cartesian} was found to be allowed "
         f"after {VISITS_LIMIT} partial ones: add constraints over few knobs or values"
@@ -148,7 +160,10 @@ def too_long(space: SearchSpace) -> str:
 
 
 def cartesian_blocks(space: SearchSpace) -> Iterator[Indices]:
-    """Yields every combination of choices, allowed or not, in blocks."""
+    """Yields all combinations of the knobs' choices, allowed or not, in blocks.
+
+    A block is an array (combinations, knobs) of choice indices.
+    """
     keys = RowKeys(space)
     for start in range(0, space.cartesian, BLOCK_ROWS):
         flat = np.arange(start, min(start + BLOCK_ROWS, space.cartesian), dtype=np.uint64)
@@ -156,14 +171,20 @@ def cartesian_blocks(space: SearchSpace) -> Iterator[Indices]:
 
 
 def cartesian_sample(space: SearchSpace, rows: int, rng: np.random.Generator) -> Indices:
-    """Draws combinations uniformly, with replacement, allowed or not."""
+    """Draws ``rows`` random combinations of the knobs' choices, allowed or not, with replacement.
+
+    Returns an array (rows, knobs) of choice indices; each combination is equally likely.
+    """
     keys = RowKeys(space)
     columns = [rng.integers(size, size=rows).astype(keys.dtype) for size in keys.sizes]
     return np.stack(columns, axis=1)
 
 
 def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArray[np.int64]:
-    """Counts for each constraint the rows that it is the first to reject, in the order of the file."""
+    """Counts for each constraint the combinations of which it is the first to be violated.
+
+    ``blocks`` are arrays (combinations, knobs) of choice indices. The counts are in the order of the file.
+    """
     rules = [Rule.of(space, constraint) for constraint in space.constraints]
     counts = np.zeros(len(rules) + 1, np.int64)
     for block in blocks:
@@ -172,9 +193,10 @@ def first_violations(space: SearchSpace, blocks: Iterator[Indices]) -> npt.NDArr
 
 
 def first_broken_preference(space: SearchSpace, index: Indices) -> npt.NDArray[np.intp]:
-    """Returns for each row the index of the first preference that it breaks.
+    """Returns for each configuration the index of the first preference that it breaks.
 
-    Their number where it breaks none.
+    ``index`` is an array (configurations, knobs) of choice indices. The number of preferences stands for a
+    configuration that breaks none.
     """
     rules = [Rule.of(space, preference) for preference in space.preferences]
     starts = range(0, max(1, len(index)), BLOCK_ROWS)

@@ -25,7 +25,7 @@ ARGUMENTS = {"min": (2, 8), "max": (2, 8), "abs": (1, 1), "ceil_div": (2, 2)}  #
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression over knobs, sizes, element bytes and device limits. Made by ``parse``."""
+    """A checked expression over knobs, problem and machine, such as a constraint. Made by ``parse``."""
 
     text: str
     where: str = field(compare=False)  # file and key path, for messages
@@ -35,14 +35,15 @@ class Expression:
 
     @property
     def full_text(self) -> str:
-        """Returns the text with every derived name (``let:`` of the search space file) written out."""
+        """Returns the text with each derived name (``let:`` of the file) replaced by its expression."""
         return ast.unparse(self.tree) if self.is_written_out else self.text
 
     def evaluate(self, values: "Mapping[str, Operand]") -> "Operand":
-        """Returns the value, elementwise where some values are numpy columns.
+        """Returns the value of the expression; ``values`` gives each name a value or a numpy column.
 
-        Where a division by zero decides, the result is False (or 0): a constraint does not hold there.
-        Raises UsageError for an unknown name, and for text in arithmetic.
+        Elementwise where some values are columns. Where a division by zero decides, the result is False (or
+        0): a constraint does not hold there. Raises UsageError for an unknown name, and for text in
+        arithmetic.
         """
         from tuner.space import evaluation
 
@@ -65,9 +66,10 @@ class Expression:
 
 
 def parse(text: str, where: str) -> Expression:
-    """Parses an expression; ``where`` is its place, for messages.
+    """Parses the text of an expression. ``where``, its file and key path, begins error messages.
 
-    Raises UsageError for what is not whitelisted.
+    Raises UsageError for syntax that is not whitelisted, and for an expression that is too long or nested too
+    deep.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")
@@ -98,7 +100,7 @@ def _syntax_tree(line: str, where: str) -> ast.expr:
 
 
 def check_depth(tree: ast.expr, where: str) -> None:
-    """Raises UsageError when the syntax tree is nested deeper than DEPTH_LIMIT; ``where`` is its place."""
+    """Raises UsageError, naming ``where``, when a syntax tree has more than DEPTH_LIMIT levels."""
     level: list[ast.AST] = [tree]
     depth = 0
     while level:

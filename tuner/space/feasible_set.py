@@ -28,7 +28,7 @@ SAMPLE_SEED = 20_260_101  # fixed: equal spaces give equal estimates
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """The configurations of a feasible set as integers, for samplers that fit a model."""
+    """The configurations of a feasible set as integers, a column per knob, for samplers that fit a model."""
 
     rows: npt.NDArray[np.signedinteger]  # (rows, columns), column-major; -1: the strategy has no such knob
     names: tuple[str, ...]  # "strategy", then every knob in order of occurrence
@@ -39,18 +39,24 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class FeasibleSet:
-    """The allowed configurations for one problem, or a sample of them. Made by ``of``."""
+    """The configurations that a sampler may propose for one problem, of one or several strategies.
+
+    They are numbered as rows ``0 .. rows - 1``: all allowed configurations, or a sample of too many. Made by
+    ``of``.
+    """
 
     spaces: tuple[SearchSpace, ...]
     sets: tuple[Rows, ...]  # per strategy
 
     @classmethod
     def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
-        """Enumerates the configurations.
+        """Returns the feasible set of the search spaces: all configurations that satisfy the constraints.
 
-        Samples a set that is too large, and adds allowed candidates of ``always``.
+        Of a space with too many it takes a fixed sample, and adds the candidates of ``always`` that are
+        allowed.
 
-        Raises UsageError for an empty set, naming the first constraint that leaves nothing.
+        Raises UsageError for an empty set, naming the first constraint that leaves nothing, and for a space
+        whose search takes too long.
         """
         sets: list[Rows] = []
         for space in spaces:
@@ -63,32 +69,32 @@ class FeasibleSet:
 
     @property
     def index(self) -> tuple[Indices, ...]:
-        """Returns per strategy an array (rows, knobs): the index of each knob's choice."""
+        """Returns for each strategy an array (configurations, knobs) of indices into ``Knob.choices``."""
         return tuple(rows.index for rows in self.sets)
 
     @property
     def rows(self) -> int:
-        """Returns the number of configurations that a sampler chooses among."""
+        """Returns the number of configurations that a sampler chooses among, over all strategies."""
         return sum(len(rows.index) for rows in self.sets)
 
     @property
     def total(self) -> int:
-        """Returns the number of allowed configurations: ``rows``, or an estimate where rows are a sample."""
+        """Returns the number of allowed configurations: ``rows``, or an estimate if the set is a sample."""
         return sum(rows.total for rows in self.sets)
 
     @property
     def is_sample(self) -> bool:
-        """True if there are more allowed configurations than rows."""
+        """Returns whether the set holds a sample of the allowed configurations, as there are too many."""
         return any(rows.is_sample for rows in self.sets)
 
     @property
     def cartesian(self) -> int:
-        """Returns the number of combinations of choices, allowed or not."""
+        """Returns the number of combinations of the knobs' choices, allowed or not, over all strategies."""
         return sum(space.cartesian for space in self.spaces)
 
     @property
     def is_estimate(self) -> bool:
-        """True if ``rejected`` is estimated from a sample."""
+        """Returns whether the counts of ``rejected`` are estimated from a sample."""
         return self.is_sample or any(space.cartesian > EXACT_LIMIT for space in self.spaces)
 
     @cached_property
@@ -96,7 +102,7 @@ class FeasibleSet:
         return np.cumsum([len(index) for index in self.index])
 
     def candidate(self, row: int) -> Candidate:
-        """Returns the configuration of a row. Raises IndexError outside of ``0 .. rows - 1``."""
+        """Returns the configuration with index ``row``. Raises IndexError outside of ``0 .. rows - 1``."""
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} of {self.rows}")
         which = int(np.searchsorted(self._ends, row, side="right"))
@@ -106,7 +112,7 @@ class FeasibleSet:
         return Candidate.of(space.strategy, values)
 
     def row_of(self, candidate: Candidate) -> int | None:
-        """Returns the candidate's row; None for a candidate that is not among the rows."""
+        """Returns the index of a candidate in the set; None if not in the set. Inverse of ``candidate``."""
         for space, index, end in zip(self.spaces, self.index, self._ends, strict=True):
             if space.contains(candidate):
                 place = _find(space, index, dict(candidate.choices))
@@ -115,9 +121,9 @@ class FeasibleSet:
 
     @cached_property
     def is_preferred(self) -> npt.NDArray[np.bool_]:
-        """Returns by row whether the configuration meets all preferences of its strategy.
+        """Returns for each configuration whether it meets all preferences of its strategy.
 
-        Others are tried last.
+        Configurations that break a preference are tried last.
         """
         pairs = zip(self.spaces, self._broken, strict=True)
         return np.concatenate([broken == len(space.preferences) for space, broken in pairs])
@@ -129,23 +135,25 @@ class FeasibleSet:
         return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":
-        """Returns the feasible set of the selected rows, in the same order."""
+        """Returns the feasible set of the configurations where ``is_in`` is True, in the same order."""
         if is_in.all():
             return self
         index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]
         return FeasibleSet(self.spaces, tuple(Rows(each, len(each), self.is_sample) for each in index))
 
     def violated(self, candidate: Candidate) -> Expression | None:
-        """Returns the first constraint that rejects the candidate; None when none does.
+        """Returns the first constraint that a candidate violates; None when it satisfies all.
 
-        Raises UsageError when the candidate is not a combination of choices of these strategies.
+        Raises UsageError for a candidate with an unknown strategy, knob or value, or without one of the
+        knobs.
         """
         return self._space_of(candidate).violated(candidate)
 
     def demoted_by(self, candidate: Candidate) -> Expression | None:
-        """Returns the first preference that the candidate breaks, or None.
+        """Returns the first preference that a candidate breaks; None when it meets all.
 
-        Raises UsageError as ``violated`` does.
+        Raises UsageError for a candidate with an unknown strategy, knob or value, or without one of the
+        knobs.
         """
         return self._space_of(candidate).demoted_by(candidate)
 
@@ -156,7 +164,7 @@ class FeasibleSet:
         return self._space_named(candidate)
 
     def missing(self, candidate: Candidate) -> tuple[str, ...]:
-        """Returns the knobs of its strategy that a candidate leaves out.
+        """Returns the names of the knobs of its strategy for which a candidate has no value.
 
         Raises UsageError for an unknown strategy, knob or value.
         """
@@ -164,9 +172,9 @@ class FeasibleSet:
         return tuple(name for name in self._space_named(candidate).names if name not in given)
 
     def having(self, candidate: Candidate) -> int:
-        """Returns the number of rows that agree with a partial candidate.
+        """Returns how many configurations have the strategy and the knob values of a partial candidate.
 
-        Raises UsageError as ``missing`` does.
+        Raises UsageError for an unknown strategy, knob or value.
         """
         wanted = self._space_named(candidate)
         index = self.index[self.spaces.index(wanted)]
@@ -190,7 +198,10 @@ class FeasibleSet:
         return space
 
     def rejected(self) -> dict[str, int]:
-        """Returns for each constraint how many combinations it is the first to reject, in file order."""
+        """Returns for each constraint, by its text, how many combinations it is the first to reject.
+
+        Constraints are in the order of the file. Estimated where ``is_estimate``.
+        """
         counts: dict[str, int] = {}
         for space, rows in zip(self.spaces, self.sets, strict=True):
             for text, count in _rejected(space, rows.total):
@@ -198,7 +209,10 @@ class FeasibleSet:
         return counts
 
     def demoted(self) -> dict[str, int]:
-        """Returns for each preference the number of rows that break it first, in file order."""
+        """Returns for each preference, by its text, how many configurations break it and none before it.
+
+        Preferences are in the order of the file.
+        """
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):
             for place, preference in enumerate(space.preferences):
@@ -207,7 +221,10 @@ class FeasibleSet:
         return counts
 
     def matrix(self) -> Matrix:
-        """Returns the configurations as integers: integers by rank among the knob's values, texts by code."""
+        """Returns all configurations as integer codes: the rank of each value among the knob's values.
+
+        The first column is the strategy. -1: the strategy of the configuration has no such knob.
+        """
         levels = self._levels()
         is_ordinal = (False, *(all(isinstance(v, int) for v in values) for values in levels.values()))
         cardinality = (len(self.spaces), *(len(values) for values in levels.values()))

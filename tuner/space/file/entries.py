@@ -16,7 +16,10 @@ Variables = tuple[tuple[str, Value], ...]  # sizes, element bytes, device limits
 
 @dataclass(frozen=True)
 class Divisors:
-    """The choices of a knob: divisors of a number that depends on the problem, and extra choices."""
+    """The choices of a knob given as ``divisors_of``: divisors of a number that depends on the problem.
+
+    Divisors between ``min`` and ``max``, and the choices ``extra``.
+    """
 
     of: Expression
     min: int = 1
@@ -24,9 +27,9 @@ class Divisors:
     extra: tuple[int, ...] = ()  # choices outside of the bounds as well
 
     def choices(self, variables: Variables) -> tuple[int, ...]:
-        """Returns the choices in ascending order.
+        """Returns the choices in ascending order, for the variables of one problem and machine.
 
-        Raises UsageError for none, and for a number that is no size.
+        Raises UsageError where there are none, and where the expression is no integer from 1 to 2**31 - 1.
         """
         names = dict(variables)
         number = self.of.evaluate(names)
@@ -49,16 +52,16 @@ class Divisors:
 
 @dataclass(frozen=True)
 class KnobEntry:
-    """A knob as the file gives it."""
+    """A knob as the search space file gives it; its choices may depend on problem and machine."""
 
     name: str
     where: str  # file and key path, for messages
     choices: tuple[Value, ...] | Divisors
 
     def knob(self, variables: Variables) -> Knob:
-        """Returns the knob for one problem.
+        """Returns the knob with its choices for the variables of one problem and machine.
 
-        Raises UsageError for the name of a variable, and for no choices.
+        Raises UsageError where the knob has the name of a variable, and where no divisor is a choice.
         """
         names = [name for name, _ in variables]
         if self.name in names:
@@ -72,7 +75,7 @@ class KnobEntry:
 
 @dataclass(frozen=True)
 class StrategyEntry:
-    """A strategy as the file gives it: supported problems, knobs, constraints and preferences."""
+    """A strategy as the search space file gives it: supported problems, knobs, constraints, preferences."""
 
     name: str
     operations: tuple[str, ...]
@@ -89,7 +92,7 @@ class StrategyEntry:
     let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
 
     def why_not(self, problem: Problem, isa: str) -> str | None:
-        """Returns why the strategy does not support the problem; None when it does."""
+        """Returns why the strategy does not support a problem and instruction set; None where it does."""
         asked = (
             ("operation", problem.operation, self.operations),
             ("dtype", problem.dtype, self.dtypes),
@@ -103,10 +106,10 @@ class StrategyEntry:
         return None
 
     def space(self, variables: Variables, script_knobs: tuple[Knob, ...] = ()) -> SearchSpace:
-        """Returns the search space for one problem on one machine.
+        """Returns the search space of the strategy for the variables of one problem and machine.
 
         ``script_knobs`` are the knobs that the script declares; knobs of the file replace those of equal
-        name.
+        name. Raises UsageError for a name that is given twice, or used and not known.
         """
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}

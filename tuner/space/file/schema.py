@@ -174,7 +174,11 @@ class _File(_Strict):
 
 
 def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
-    """Validates a document that was read from ``file``. Raises UsageError for the first error."""
+    """Validates a parsed search space file; returns its strategies, in order.
+
+    ``file`` is its name for messages. Raises UsageError for the first error, with key path, found and
+    allowed.
+    """
     try:
         checked = _File.model_validate(document)
     except ValidationError as error:

@@ -15,7 +15,11 @@ LOADER: Any = getattr(
 
 
 def load(text: str, name: str) -> object:
-    """Parses lists, mappings and scalars. Raises UsageError with the line of the error."""
+    """Parses a YAML document of lists, mappings and scalars, without aliases and repeated keys.
+
+    ``name`` is the file's name for messages. Raises UsageError, mostly with the line, for other or invalid
+    YAML and for a text that is too long.
+    """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")
     try:
@@ -34,7 +38,7 @@ def load(text: str, name: str) -> object:
 
 
 def dump(document: object) -> str:
-    """Returns lists, mappings and scalars as a text that ``load`` reads."""
+    """Returns lists, mappings and scalars as a YAML text, which ``load`` can read."""
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 
 
