@@ -39,7 +39,7 @@ class NoiseCheck:
 
     @property
     def is_quiet(self) -> bool:
-        """True if the 99 % confidence interval of the node's slowdown ends at ALLOWED (a fraction) or below.
+        """True if the 99 % interval of the slowdown by the node ends at ALLOWED (a fraction) or below.
 
         False does not show that the node is noisy: the check may be inconclusive, see ``exceeds_limit``.
         """
@@ -47,7 +47,7 @@ class NoiseCheck:
 
     @property
     def exceeds_limit(self) -> bool:
-        """True if the whole interval of the slowdown is above ALLOWED and above the noise.
+        """True if the 99 % interval of the slowdown by the node is wholly above ALLOWED and above the noise.
 
         False: the node was shown to be quiet (see ``is_quiet``), or the check is inconclusive.
         """

@@ -70,7 +70,10 @@ class MeasuringOrder:
 
 @dataclass(frozen=True)
 class MeasuringCounts:
-    """Numbers of a bundle's candidates after a session: measured, failed, left, for other chips."""
+    """Numbers of a bundle's candidates after a measuring session: measured, failed, left, for other chips.
+
+    Left are candidates that were not measured for lack of time.
+    """
 
     measured: int = 0
     failed: int = 0
