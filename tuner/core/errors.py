@@ -58,7 +58,7 @@ class TunerError(Exception):
 
 
 class UsageError(TunerError):
-    """The user's arguments or files are wrong. The message says what, found and allowed; exit code 2.
+    """The user's arguments or files are wrong. The message says what; a command exits with code 2.
 
     Args:
         message: one line that says what is wrong.

@@ -54,7 +54,7 @@ def load_space_file(path: Path) -> SpaceFile:
 
 @functools.lru_cache(maxsize=8)
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
-    """Parses the text of a search space file. Raises UsageError with file, key path, found and allowed.
+    """Parses the text of a search space file. Raises UsageError for the first error, with its key path.
 
     ``name`` is the file's name in messages; ``folder`` is where paths of scripts begin.
     """

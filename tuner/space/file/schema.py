@@ -176,8 +176,7 @@ class _File(_Strict):
 def entries(document: object, file: str) -> tuple[StrategyEntry, ...]:
     """Validates a parsed search space file; returns its strategies, in order.
 
-    ``file`` is its name for messages. Raises UsageError for the first error, with key path, found and
-    allowed.
+    ``file`` is its name for messages. Raises UsageError for the first error, with its key path.
     """
     try:
         checked = _File.model_validate(document)
