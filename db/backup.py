@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ def backup(database: Database, url: str, file: Path) -> None:
     """Writes a copy of an open results database to a new SQLite file, whole or not at all.
 
     ``url`` is the address of ``database``, a SQLite file or a PostgreSQL server. Raises UsageError where
-    ``file`` exists already, and where its folder is missing.
+    ``file`` exists already or cannot be written, and where its folder is missing.
     """
     require_path(str(file))
     if file.exists():
@@ -30,7 +31,7 @@ def backup(database: Database, url: str, file: Path) -> None:
     address = parse_address(url)
     with _temporary_next_to(file) as temporary:
         if isinstance(address, FileAddress):
-            with plain_errors(database.shown), database.connected() as connection:
+            with _plain_sqlite_errors(file), plain_errors(database.shown), database.connected() as connection:
                 copy_pages(connection, temporary, PAGES)
         else:
             _copy_rows(database, temporary)
@@ -48,6 +49,14 @@ def _copy_rows(database: Database, file: Path) -> None:
             Merge(ours, theirs).do()
     finally:
         copy.close()  # the last connection writes the log into the file
+
+
+@contextlib.contextmanager
+def _plain_sqlite_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:  # of the copy: no place to write to, a full disk
+        raise UsageError(f"{file}: cannot be written: {error}") from error
 
 
 @contextlib.contextmanager

@@ -460,7 +460,7 @@ class Store:
     def backup(self, file: Path) -> None:
         """Writes a copy of the database to a new SQLite file; other processes may write meanwhile.
 
-        Raises UsageError where ``file`` exists already, and where its folder is missing.
+        Raises UsageError where ``file`` exists already or cannot be written, and where its folder is missing.
         """
         backup(self._database, self._url, file)
 

@@ -53,3 +53,8 @@ def test_a_file_that_is_there_is_not_replaced(store: Store, tmp_path: Path) -> N
 def test_a_directory_that_is_not_there_is_reported(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such directory"):
         store.backup(tmp_path / "none" / "copy.db")
+
+
+def test_a_place_that_takes_no_file_is_reported(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"/proc/\S*copy\.db\S*: "):
+        store.backup(Path("/proc/copy.db"))

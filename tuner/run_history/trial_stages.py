@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tuner.core.errors import CandidateError
+from tuner.core.errors import CandidateError, TunerError
 from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.tuning.composition import Composition
@@ -17,8 +17,7 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
     """Yields (stage, text) of a trial: script, payload, IR after each lowering stage, code, assembly.
 
     The installed compiler compiles the script again; the code of a GPU is taken from the database where
-    stored. Ends at the first stage that fails; yields nothing for a trial without a script. Raises TunerError
-    where the script cannot be applied to the payload.
+    stored. Ends at the first stage that fails; yields nothing for a trial without a script.
     """
     if not trial.script:  # a replay, or binding failed
         return
@@ -27,7 +26,10 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
     kind = composition.kind(record.target)
     try:
         source = kind.source(record.problem, trial.script_text)
-        yield "payload", composition.apply(trial.script_text, source)
+        payload = _applied(composition, trial.script_text, source)
+        if not payload:
+            return
+        yield "payload", payload
         program = store.program(trial.id)
         if program is None and record.status == "failed":  # the script may hang the compiler
             return
@@ -38,6 +40,14 @@ def trial_stages(composition: Composition, store: "Store", trial: StoredTrial) -
     except CandidateError:
         return
     yield from ((stage, text) for stage, text in texts if text)
+
+
+def _applied(composition: Composition, script: str, source: str) -> str:
+    """Returns the payload after the script; "" where the script cannot be applied to it."""
+    try:
+        return composition.apply(script, source)
+    except TunerError:  # which stage fails is in the trial's record
+        return ""
 
 
 def _lowered(kind: TargetKind, trial: StoredTrial) -> tuple[list[tuple[str, str]], str]:

@@ -1,8 +1,10 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
+from tuner.core.errors import TunerError
 from tuner.tuning.parts.real import real_composition
 
 
@@ -67,3 +69,12 @@ def test_the_code_of_a_gpu_is_counted_by_its_instructions(tmp_path: Path) -> Non
     assert document["first_stage"] == "script"
     assert any(name.startswith(("ld.shared", "fma", "st.shared")) for name in document["instructions"])
     assert document["slowdown"] is None
+
+
+def test_a_script_that_cannot_be_applied_ends_the_stages(tuned: Tuner) -> None:
+    def refuse(script: str, payload: str, allows_effects: bool = False) -> str:
+        raise TunerError("apply: found no op to match")
+
+    refusing = Tuner(tuned.database, dataclasses.replace(tuned.composition, apply=refuse))
+    stages = [stage["stage"] for stage in refusing("diff", "1", "2", "--json").json["stages"]]
+    assert stages == ["script"]
