@@ -45,7 +45,7 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
         _put_final(session, trial_id, measurement, number)
     if baseline is not None:
         _put_baseline(session, run, baseline, number)
-    choose_answering(run)
+    select_round(run)
     session.flush()
     is_final = TrialRow.measurements.any(MeasurementRow.kind == FINAL)
     top_trials = select(TrialRow).where(TrialRow.run_id == run.id, is_final)
@@ -53,7 +53,7 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
         rank(trial, trial.measurements, run.round)
 
 
-def choose_answering(run: RunRow) -> None:
+def select_round(run: RunRow) -> None:
     """Selects the timing round of a run whose times count: the least disturbed; of equal ones the earliest.
 
     Sets the run's round, noise floor, badge and baseline. A reliable round precedes unreliable ones. A round

@@ -12,7 +12,7 @@ from tuner.core.errors import Stage
 from tuner.core.possible_outcome import most_flop_per_s, why_impossible, why_no_verdict
 from tuner.core.record import Verdict
 from tuner.db.interning import interned
-from tuner.db.later_times import choose_answering
+from tuner.db.later_times import select_round
 from tuner.db.models import FIRST, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
 from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.queries import run_select
@@ -111,7 +111,7 @@ class Merge:
                 if copy.number and theirs.number in baselines:
                     run.baselines.append(_of_round(baselines[theirs.number], copy.number))
             numbers[theirs.number] = known[theirs.started]
-        choose_answering(run)
+        select_round(run)
         return numbers
 
     def _merge_trials(self, run: RunRow, their_run: RunRow) -> None:

@@ -15,7 +15,7 @@ from tuner.core.target_name import CUDA, SIMULATOR
 from tuner.db import rows
 from tuner.db.models import ArtifactRow, MachineRow, RunRow, TrialRow
 from tuner.db.programs import stored_programs
-from tuner.db.queries import queried
+from tuner.db.queries import trials_of_query
 
 SIMULATED, COMPILED = f"{SIMULATOR}:", f"{CUDA}:"  # targets, before the chip
 
@@ -27,7 +27,9 @@ def pending_trials(session: Session, query: TrialQuery) -> tuple[PendingTrial, .
     GPU. Of trials of one problem with equal code only the first is returned; ``query.limit`` counts returned
     trials. Raises UsageError for an unknown status or sort.
     """
-    chosen = queried(replace(query, limit=None)).where(_has_code(), _is_right_or_unknown(), ~_is_evaluated())
+    chosen = trials_of_query(replace(query, limit=None)).where(
+        _has_code(), _is_right_or_unknown(), ~_is_evaluated()
+    )
     found = [(row, rows.trial_of(row, first, final)) for row, first, final in session.execute(chosen)]
     found.sort(key=lambda pair: not _verdict(pair[1]))
     by_code: dict[tuple[int, str], tuple[TrialRow, StoredTrial]] = {}

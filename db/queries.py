@@ -94,7 +94,7 @@ def queried_runs(query: RunQuery) -> "Select[RunRow]":
     return chosen.order_by(moments.c.moment.desc(), RunRow.id.desc()).limit(_limit(query.limit))
 
 
-def queried(query: TrialQuery) -> "AnySelect":
+def trials_of_query(query: TrialQuery) -> "AnySelect":
     """Returns the SELECT of the trials with an outcome that match a query, sorted and limited as it says.
 
     Raises UsageError for an unknown status or sort and for a limit below 1, ValueError for ``query.best``,

@@ -15,7 +15,7 @@ from tuner.core.gpu_conditions import Conditions
 from tuner.core.host_conditions import HostConditions
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.pass_seconds import CompileSeconds
-from tuner.core.possible_outcome import why_no_roofline, why_no_times
+from tuner.core.possible_outcome import why_no_roofline, why_not_seconds
 from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Baseline, RemoteMeasurement, Run, RunSettings, StoredTrial
@@ -146,7 +146,7 @@ def time_of(row: MeasurementRow) -> Measurement | Failure:
     Older databases may hold impossible times.
     """
     measurement = measurement_of(row)
-    why = why_no_times(measurement)
+    why = why_not_seconds(measurement)
     return Failure(Stage.MEASURE, why) if why else measurement
 
 

@@ -58,12 +58,12 @@ from tuner.db.queries import (
     count_select,
     named,
     proposal_select,
-    queried,
     queried_runs,
     recalled,
     run_select,
     same_code,
     trial_select,
+    trials_of_query,
 )
 from tuner.db.remote_results import ResultsImport
 from tuner.db.revision import stored_revision
@@ -295,9 +295,9 @@ class Store:
 
         Raises UsageError for a limit below 1.
         """
-        return self.runs_asked(RunQuery(limit=limit))
+        return self.matching_runs(RunQuery(limit=limit))
 
-    def runs_asked(self, query: RunQuery) -> tuple[Run, ...]:
+    def matching_runs(self, query: RunQuery) -> tuple[Run, ...]:
         """Returns the runs that match a query, the latest first.
 
         Raises UsageError for an unknown status, and for a limit below 1.
@@ -333,7 +333,7 @@ class Store:
         ``tuner.run_history.best_trials``).
         """
         with self._database.reading() as session:
-            return _trials(session, queried(query))
+            return _trials(session, trials_of_query(query))
 
     def proposals(self, run_id: int) -> tuple[Proposal, ...]:
         """Returns all candidates that a run has proposed, by trial number, each with its outcome if any.
@@ -341,7 +341,7 @@ class Store:
         An unknown run has none.
         """
         with self._database.reading() as session:
-            trials = {trial.id: trial for trial in _trials(session, queried(TrialQuery(run=run_id)))}
+            trials = {trial.id: trial for trial in _trials(session, trials_of_query(TrialQuery(run=run_id)))}
             return tuple(
                 Proposal(id_, number, row, stored_candidate(strategy, knobs), trials.get(id_))
                 for id_, number, row, strategy, knobs in session.execute(proposal_select(run_id))

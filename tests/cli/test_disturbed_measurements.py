@@ -232,7 +232,7 @@ class Disturbed:
         (folder / "program.mlir").write_text("module {}")
         programs = DisturbedPrograms(self.disturbance)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tuner.programs.tuning.real_parts", lambda: programs.parts)
+            patch.setattr("tuner.programs.tuning.child_process_parts", lambda: programs.parts)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

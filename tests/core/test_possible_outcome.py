@@ -14,8 +14,8 @@ from tuner.core.possible_outcome import (
     MOST_SAMPLES,
     most_flop_per_s,
     why_impossible,
+    why_inconsistent,
     why_no_baseline,
-    why_no_measurement,
     why_no_roofline,
     why_no_verdict,
 )
@@ -37,7 +37,7 @@ def times(time_s: float) -> Measurement:
 def test_a_time_that_no_call_takes_is_refused_wherever_it_stands(time_s: float, where: str) -> None:
     values: dict[str, Any] = {"samples_s": (1e-3, time_s), "interval_s": (time_s, 1e-3)}
     found = times(time_s) if where == "all" else replace(TIMED, **{where: values.get(where, time_s)})
-    assert why_no_measurement(found).startswith(f"found a time of {time_s:g} s, allowed 1e-10 s to 1e+06 s")
+    assert why_inconsistent(found).startswith(f"found a time of {time_s:g} s, allowed 1e-10 s to 1e+06 s")
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_a_time_that_no_call_takes_is_refused_wherever_it_stands(time_s: float, 
     ],
 )
 def test_numbers_that_do_not_fit_together_are_refused(changes: dict[str, object], why: str) -> None:
-    assert why_no_measurement(replace(TIMED, **changes)).startswith(why)  # type: ignore[arg-type]
+    assert why_inconsistent(replace(TIMED, **changes)).startswith(why)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("time_s", [3e-9, 1e-6, 1e-3, 3600.0])
 def test_what_kernels_take_is_a_time(time_s: float) -> None:
-    assert why_no_measurement(times(time_s)) == ""
-    assert why_no_measurement(replace(measurement(time_s, width=0.5), cold_median_s=2 * time_s)) == ""
+    assert why_inconsistent(times(time_s)) == ""
+    assert why_inconsistent(replace(measurement(time_s, width=0.5), cold_median_s=2 * time_s)) == ""
 
 
 def test_a_kernel_above_the_peak_of_its_machine_is_refused() -> None:

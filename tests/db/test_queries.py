@@ -17,7 +17,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.core.record import Verdict
 from tuner.core.runs import TaskQuery, TrialQuery
-from tuner.db.queries import bounds, queried
+from tuner.db.queries import bounds, trials_of_query
 from tuner.db.store import Store
 from tuner.run_history.past_runs import past_trials
 
@@ -195,7 +195,7 @@ def test_a_stale_time_is_the_best_of_nothing_and_stays_in_history(store: Store) 
 
 def test_the_best_is_not_asked_of_sql_alone() -> None:
     with pytest.raises(ValueError, match=r"^best: found True, allowed in tuner\.run_history\.best_trials$"):
-        queried(TrialQuery(best=True))
+        trials_of_query(TrialQuery(best=True))
 
 
 def test_the_best_of_a_shape_is_asked_of_an_index(tmp_path: Path) -> None:

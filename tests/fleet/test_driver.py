@@ -77,7 +77,7 @@ def test_a_run_that_waits_for_long_says_why_once_a_lease(
 
 def test_jobs_that_are_taken_back_end_the_run(connection: "Connection", driver: Driver, run: str) -> None:
     driver.begin(work(run))
-    assert queues.take_back(connection, run) == 1
+    assert queues.cancel_run(connection, run) == 1
     tables.wake(connection, run)
     with pytest.raises(TunerError, match="the jobs of the run were cancelled; go on with it by --resume"):
         driver.wait()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import is_alive
-from tuner.fleet.leftovers import MARK, cleared, marked
+from tuner.fleet.leftovers import MARK, cleaned_up_unless_ended, marked
 from tuner.workers.started_processes import PROCESSES
 
 LIMIT_S = 120
@@ -20,9 +20,9 @@ RECORDING = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.
 OWNER = """
 import subprocess, sys, time
 from pathlib import Path
-from tuner.fleet.leftovers import MARK, cleared
+from tuner.fleet.leftovers import MARK, cleaned_up_unless_ended
 mark, folder = sys.argv[1:]
-with cleared(mark, Path(folder)):
+with cleaned_up_unless_ended(mark, Path(folder)):
     sleeper = subprocess.Popen(["env", f"{MARK}={mark}", "sleep", "1000"])
     print(sleeper.pid, flush=True)
     time.sleep(1000)
@@ -52,11 +52,11 @@ def test_a_killed_process_leaves_neither_processes_nor_its_folder(tmp_path: Path
 
 def test_what_ends_well_is_left_to_its_owner(tmp_path: Path) -> None:
     mark = uuid.uuid4().hex
-    with cleared(mark, tmp_path):
+    with cleaned_up_unless_ended(mark, tmp_path):
         sleeper = subprocess.Popen(["env", f"{MARK}={mark}", "sleep", "1000"])
     assert sleeper.poll() is None
     assert tmp_path.exists()
-    with pytest.raises(KeyError), cleared(mark):
+    with pytest.raises(KeyError), cleaned_up_unless_ended(mark):
         raise KeyError
     assert sleeper.wait(LIMIT_S) != 0
 

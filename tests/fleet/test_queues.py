@@ -73,7 +73,7 @@ def test_jobs_are_taken_back(connection: "Connection", run: str) -> None:
     queues.defer(connection, "compile:a", work("another"), 0, alone=False)
     queues.drop_waiting(connection, second)
     assert under_way(connection, run) == {(0, "compile"), (2, "compile")}
-    assert queues.take_back(connection, run) == 2
+    assert queues.cancel_run(connection, run) == 2
     assert under_way(connection, run) == set()
     assert under_way(connection, "another") == {(0, "compile")}
 

@@ -38,7 +38,7 @@ def test_an_outcome_wakes_its_driver_and_no_other(connection: "Connection", run:
 def test_questions_are_forgotten_and_trials_are_not(connection: "Connection", run: str) -> None:
     for number in (-7, 0, 1):
         tables.tell(connection, work(run, number).key, FAILED, "n")
-    tables.forget_questions(connection, run)
+    tables.delete_outcomes_outside_of_trials(connection, run)
     tables.forget(connection, work(run, 1).key)
     assert set(outcomes(connection, run)) == {(0, "compile")}
 

@@ -52,10 +52,10 @@ from tuner.mlir.cpu.bf16_as_integers import store_bf16_as_integers
 from tuner.mlir.gpu import dynamic_shared_globals, inline_device_functions, launch_memory, lowering
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
 from tuner.mlir.gpu.copies_in_kernels import expand_copies
-from tuner.mlir.gpu.device_atomics import relax_reductions
+from tuner.mlir.gpu.device_atomics import relax_unused_atomics
 from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
-from tuner.mlir.gpu.kept_intrinsics import keep_intrinsics
+from tuner.mlir.gpu.kept_intrinsics import call_intrinsics_directly
 from tuner.mlir.gpu.launch_bounds import outline_with_bounds
 from tuner.mlir.gpu.math_lowering import lower_math
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
@@ -120,10 +120,10 @@ OF_PASSES: dict[Callable[..., Any], str] = {
     expand_composed_ops: test_small_passes.GLOBAL_ID,
     expand_reductions: test_reductions.ALL_REDUCE,
     widen_narrow_shuffles: test_small_passes.SHUFFLE,
-    relax_reductions: test_small_passes.ATOMICS,
+    relax_unused_atomics: test_small_passes.ATOMICS,
     use_dynamic_shared_memory: kernel(store("a"), store("b"), load("a"), load("b")),
     make_shared_memory_external: test_small_passes.SYMBOLS,
-    keep_intrinsics: SQRT,
+    call_intrinsics_directly: SQRT,
     lower_math: RSQRT,
     outline_with_bounds: test_launch_bounds.TEXT,
     merge_gpu_modules: test_small_passes.TWO_MODULES,

@@ -153,7 +153,7 @@ def test_parts_of_a_batch_are_parts_of_the_whole_answer(
     columns = slice(data.draw(st.integers(0, n - 1)), n)
     which = data.draw(st.sampled_from("AB"))
     matrix = data.draw(st.integers(0, problem.batch - 1))
-    used = inputs.base.as_used["AB".index(which)]
+    used = inputs.base.without_layout["AB".index(which)]
     row, column = (data.draw(st.integers(0, size - 1)) for size in used.shape[1:])
     changed = replace(inputs, flip=Flip(which, row, column, matrix))
     for each in (inputs, changed):

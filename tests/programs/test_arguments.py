@@ -6,7 +6,7 @@ import pytest
 
 from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
-from tuner.programs.arguments import make_arguments, spelled
+from tuner.programs.arguments import make_arguments, type_text
 
 TYPES = (BufferType("f32", (2, 3)), BufferType("bf16", (None, 4)), ScalarType("index"), ScalarType("f32"))
 ENOUGH = ("1=[5,4]random", "2=7")
@@ -119,4 +119,4 @@ def test_a_number_that_an_array_cannot_hold_is_refused(element: str, number: str
 
 
 def test_types_are_spelled_as_mlir_spells_them() -> None:
-    assert [spelled(kind) for kind in TYPES] == ["2x3xf32", "?x4xbf16", "index", "f32"]
+    assert [type_text(kind) for kind in TYPES] == ["2x3xf32", "?x4xbf16", "index", "f32"]

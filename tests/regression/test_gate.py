@@ -16,7 +16,7 @@ from tuner.core.runs import StoredTrial, TrialQuery
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.regression.gate import GateStatus, gated, recorded_entry
+from tuner.regression.gate import GateStatus, check_entry, recorded_entry
 from tuner.regression.gate_file import GateEntry
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
@@ -57,19 +57,19 @@ def test_an_entry_has_the_code_and_its_time(entry: GateEntry) -> None:
 
 
 def test_equal_code_is_not_timed(entry: GateEntry) -> None:
-    found = gated(changed(comment="other"), entry, LIMITS)
+    found = check_entry(changed(comment="other"), entry, LIMITS)
     assert (found.status, found.slowdown, found.sessions) == (GateStatus.SAME_CODE, None, 0)
     assert found.reason == "the code is that of then"
 
 
 def test_equal_code_that_another_llvm_makes_machine_code_of_is_reported(entry: GateEntry) -> None:
-    found = gated(fakes.composition(), replace(entry, mlir="fake 0.9"), LIMITS)
+    found = check_entry(fakes.composition(), replace(entry, mlir="fake 0.9"), LIMITS)
     assert found.status is GateStatus.SAME_CODE
     assert found.reason == "the same LLVM dialect; its machine code is made by fake 1.0, then by fake 0.9"
 
 
 def test_slower_code_stops_the_gate(entry: GateEntry) -> None:
-    found = gated(changed(x=8), entry, LIMITS)
+    found = check_entry(changed(x=8), entry, LIMITS)
     assert (found.status, found.sessions) == (GateStatus.SLOWER, LEAST_SESSIONS)
     assert found.slowdown is not None
     assert found.slowdown.median == pytest.approx(1.0)
@@ -78,13 +78,13 @@ def test_slower_code_stops_the_gate(entry: GateEntry) -> None:
 
 
 def test_other_code_that_is_as_fast_passes(entry: GateEntry) -> None:
-    found = gated(changed(another=1), entry, LIMITS)
+    found = check_entry(changed(another=1), entry, LIMITS)
     assert found.status is GateStatus.NOT_SLOWER
     assert found.status.passes
 
 
 def test_a_slowdown_that_is_neither_shown_nor_ruled_out_passes_as_unclear(entry: GateEntry) -> None:
-    found = gated(changed(x=8), entry, SlowdownLimits(tolerated=2.0, excluded=0.5))
+    found = check_entry(changed(x=8), entry, SlowdownLimits(tolerated=2.0, excluded=0.5))
     assert found.status is GateStatus.UNCLEAR
     assert found.sessions == 30
     assert found.status.passes
@@ -102,14 +102,14 @@ def test_a_slowdown_that_is_neither_shown_nor_ruled_out_passes_as_unclear(entry:
 def test_code_that_cannot_be_compared_stops_the_gate(
     entry: GateEntry, composition: Callable[[], Composition], reason: str
 ) -> None:
-    found = gated(composition(), entry, LIMITS)
+    found = check_entry(composition(), entry, LIMITS)
     assert found.status is GateStatus.FAILED
     assert reason in found.reason
 
 
 def test_code_of_then_that_does_not_run_is_to_be_recorded_anew(entry: GateEntry) -> None:
     broken = replace(entry, artifact=replace(entry.artifact, host_code="{", sha256="other"))
-    found = gated(fakes.composition(), broken, LIMITS)
+    found = check_entry(fakes.composition(), broken, LIMITS)
     assert found.status is GateStatus.FAILED
     assert found.reason == "the code of then does not run here: record it anew"
 

@@ -22,8 +22,8 @@ from tuner.db.store import Store
 from tuner.output.report_pages import gathered
 from tuner.run_history.best_known import best_here, best_known, best_trials_here
 from tuner.run_history.best_trials import RunResult, best_results, group_of
-from tuner.run_history.past_runs import best_trials_among, past_trials
-from tuner.run_history.why_not_best import first_is_not_best
+from tuner.run_history.past_runs import best_results_among, past_trials
+from tuner.run_history.why_not_best import why_first_is_not_best
 
 PARTS = fakes.composition()
 PROBLEM = fakes.settings().problem
@@ -176,7 +176,7 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
         assert in_groups(past_trials(store, TrialQuery(best=True))) == best
         assert in_groups(tuple(each.selected.best for each in gathered(store).best)) == best
         by_median = TrialQuery(sort="median")
-        marked = best_trials_among(store, by_median, past_trials(store, by_median))
+        marked = best_results_among(store, by_median, past_trials(store, by_median))
         assert in_groups(tuple(each.best for each in marked)) == best
         here = {group: trial for group, trial in best.items() if group.machine == fakes.MACHINE.name}
         assert in_groups(best_trials_here(store, PARTS, TrialQuery())) == here
@@ -190,7 +190,7 @@ def test_all_that_names_a_best_trial_names_the_same(history: list[Past]) -> None
 
 def reason(store: Store) -> str:
     trials = past_trials(store, TrialQuery(sort="median"))
-    return first_is_not_best(store, trials, best_trials_among(store, TrialQuery(sort="median"), trials))
+    return why_first_is_not_best(store, trials, best_results_among(store, TrialQuery(sort="median"), trials))
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_a_top_trial_costs_ten_long_calls_or_a_second(call_s: float) -> None:
     actions = tuple(Action(clock, call_s * share) for share in (1.0, 0.9, 0.5))
     stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
     effort = Effort(budget_s=0.4, min_samples=15, max_samples=200)
-    measured = timing.measure_together_by(tuple(map(timing.led_by_calls, stopwatches)), effort, rng())
+    measured = timing.measure_together_by(tuple(map(timing.with_untimed_calls, stopwatches)), effort, rng())
     calls = sum(actions[0].repeats) + 2  # of a verification
     assert calls <= 10 or calls * call_s <= 1.0
     assert len(measured[0].samples_s) >= timing.FEW_SAMPLES
@@ -166,7 +166,7 @@ def test_a_call_that_is_not_timed_fills_the_caches_before_a_sample_of_short_call
     clock = Clock()
     actions = (Action(clock, 1e-3), Action(clock, 0.1))
     stopwatches = tuple(timing.stopwatch_of(action, clock) for action in actions)
-    measured = timing.measure_together_by(tuple(map(timing.led_by_calls, stopwatches)), EFFORT, rng())
+    measured = timing.measure_together_by(tuple(map(timing.with_untimed_calls, stopwatches)), EFFORT, rng())
     rounds = len(measured[0].samples_s)
     assert sum(actions[0].repeats) == 3 + 2 * rounds  # the second call of the calibration is led as well
     assert sum(actions[1].repeats) == 2 + rounds
@@ -213,5 +213,5 @@ def test_a_sample_of_short_calls_is_led_by_as_many_as_asked(lead: int) -> None:
         calls.append(times)
         return 1e-6
 
-    assert timing.led_by_calls(take, lead)(5) == 1e-6
+    assert timing.with_untimed_calls(take, lead)(5) == 1e-6
     assert calls == [lead, 5]

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.samplers.tasks import line, task, tell
-from tuner.samplers.outcome_scaling import modelled, standardized
+from tuner.samplers.outcome_scaling import rows_to_model, standardized
 
 
 def test_logarithms_have_mean_zero_and_deviation_one() -> None:
@@ -38,6 +38,6 @@ def test_a_time_of_zero_is_faster_than_any_other() -> None:
 def test_of_many_rows_the_fastest_and_the_latest_are_modelled() -> None:
     one = task(line(20))
     tell(one, *((row, 1.0 + (row * 7) % 20) for row in range(12)))
-    assert modelled(one.pool, 12, 12) == list(range(12))
-    assert modelled(one.pool, 12, 4) == [0, 3, 10, 11]  # 1 + 0 and 1 + 1; the last two
-    assert modelled(one.pool, 5, 4) == [0, 3, 4]
+    assert rows_to_model(one.pool, 12, 12) == list(range(12))
+    assert rows_to_model(one.pool, 12, 4) == [0, 3, 10, 11]  # 1 + 0 and 1 + 1; the last two
+    assert rows_to_model(one.pool, 5, 4) == [0, 3, 4]

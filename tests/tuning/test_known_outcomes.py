@@ -11,7 +11,7 @@ from tuner.core.errors import REPEATABLE, Failure, Stage
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.tuning.known_outcomes import KnownOutcomes, OutcomesByCode, is_cut_off, is_lasting
+from tuner.tuning.known_outcomes import KnownOutcomes, OutcomesByCode, is_early_stopped, is_reusable
 
 SCRIPT, CODE = "1" * 64, "2" * 64
 CUT_OFF = Measurement((1.0,), 1, 1.0, (1.0, 1.0), is_complete=False)
@@ -75,8 +75,8 @@ def record(outcome: Measurement | Verdict | Failure, reused_from: int | None = N
     ],
 )
 def test_what_is_not_due_to_the_machine_lasts(outcome: Measurement | Verdict | Failure, lasts: bool) -> None:
-    assert is_lasting(record(outcome)) == lasts
-    assert is_cut_off(record(outcome)) == (outcome is CUT_OFF)
+    assert is_reusable(record(outcome)) == lasts
+    assert is_early_stopped(record(outcome)) == (outcome is CUT_OFF)
 
 
 def test_an_outcome_is_known_by_script_and_by_code_and_by_its_origin() -> None:

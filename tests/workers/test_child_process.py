@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes import HANG_S, await_death, is_alive, state_of
 from tuner.core.errors import Stage
-from tuner.workers.child_process import OUTPUT_LIMIT_BYTES, ChildProcess, sleep_until_news, telling_line
+from tuner.workers.child_process import OUTPUT_LIMIT_BYTES, ChildProcess, quoted_line, sleep_until_news
 from tuner.workers.protocol import CallRequest, Factory, Message, Ready, Reply, ServiceSpec
 from tuner.workers.worker import Worker
 
@@ -54,7 +54,7 @@ def ask(child: ChildProcess, method: str, *args: object) -> object:
     ],
 )
 def test_the_line_that_reports_is_found(output: str, line: str) -> None:
-    assert telling_line(output) == line
+    assert quoted_line(output) == line
 
 
 def test_the_environment_is_the_parents_with_the_specs_changes(monkeypatch: pytest.MonkeyPatch) -> None:

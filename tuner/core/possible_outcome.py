@@ -43,7 +43,7 @@ def most_flop_per_s(dtype: str, machine: Machine, threads: int) -> float:
     return core_flop * max(threads, 1) * CPU_HZ
 
 
-def why_no_times(measurement: Measurement) -> str:
+def why_not_seconds(measurement: Measurement) -> str:
     """Returns why the samples or other times of a measurement cannot be seconds per call; "" where they can.
 
     Checks the number of samples, and that each time lies between 1e-10 s and 1e6 s.
@@ -58,13 +58,13 @@ def why_no_times(measurement: Measurement) -> str:
     return ""
 
 
-def why_no_measurement(measurement: Measurement) -> str:
+def why_inconsistent(measurement: Measurement) -> str:
     """Returns why the numbers of a measurement are impossible or contradict each other; "" where they do not.
 
-    Besides the checks of ``why_no_times``: the calls per sample, and that the median lies among the samples
+    Besides the checks of ``why_not_seconds``: calls per sample, and that the median lies among the samples
     and in the interval.
     """
-    why, found, (low_s, high_s) = why_no_times(measurement), measurement, measurement.interval_s
+    why, found, (low_s, high_s) = why_not_seconds(measurement), measurement, measurement.interval_s
     if why:
         return why
     if not 1 <= found.inner_calls <= MOST_CALLS:
@@ -79,10 +79,10 @@ def why_no_measurement(measurement: Measurement) -> str:
 def why_impossible(measurement: Measurement, problem: Problem, limit_flop_per_s: float) -> str:
     """Returns why a measurement cannot be the time of a problem; "" where it can.
 
-    Besides the checks of ``why_no_measurement``: the time is too short if the problem's flop/s would be above
+    Besides the checks of ``why_inconsistent``: the time is too short if the problem's flop/s would be above
     ``limit_flop_per_s``, which ``most_flop_per_s`` returns for the machine.
     """
-    why = why_no_measurement(measurement)
+    why = why_inconsistent(measurement)
     if why:
         return why
     found = problem.flop / measurement.median_s

@@ -281,7 +281,7 @@ class Driver:
         for (number, _), job in queues.under_way(self._connection, self._run).items():
             if number < 0:
                 queues.drop_waiting(self._connection, job)
-        tables.forget_questions(self._connection, self._run)
+        tables.delete_outcomes_outside_of_trials(self._connection, self._run)
 
     def _require_alone(self) -> None:
         """Takes the run's lock, which ends with the connection.

@@ -26,7 +26,7 @@ GIVE_UP_S: Final = 20.0  # of ending processes that do not end
 
 
 @contextlib.contextmanager
-def cleared(mark: str, folder: Path | None = None) -> Iterator[None]:
+def cleaned_up_unless_ended(mark: str, folder: Path | None = None) -> Iterator[None]:
     """Cleans up after a ``with`` block that ends by an exception or a kill of this process.
 
     A second process then kills all processes whose environment has ``mark`` and deletes ``folder``, with the

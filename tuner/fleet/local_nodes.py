@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, final
 
 from tuner.core.errors import TunerError, last_line
 from tuner.fleet import tables
-from tuner.fleet.leftovers import MARK, cleared, marked
+from tuner.fleet.leftovers import MARK, cleaned_up_unless_ended, marked
 from tuner.fleet.server import session
 from tuner.fleet.settings import read_settings
 
@@ -35,7 +35,7 @@ class LocalNodes:
         self._target = target
         self.folder = folder
         self._mark = uuid.uuid4().hex
-        self._leftovers = cleared(self._mark)
+        self._leftovers = cleaned_up_unless_ended(self._mark)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:

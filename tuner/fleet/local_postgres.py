@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tuner.core.errors import TunerError
-from tuner.fleet.leftovers import MARK, cleared
+from tuner.fleet.leftovers import MARK, cleaned_up_unless_ended
 
 PACKAGED = Path("/usr/lib/postgresql")
 LIMIT_S = 180  # of initdb and pg_ctl, which take a second on a quiet machine
@@ -34,7 +34,7 @@ def server() -> Iterator[str]:
     programs = _programs()
     # the path of a socket may have 107 bytes: temporary folders of pytest are too deep
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    with cleared(folder.name, folder):
+    with cleaned_up_unless_ended(folder.name, folder):
         try:
             _make(programs / "initdb", folder)
             start(folder)

@@ -97,7 +97,7 @@ def under_way(connection: "Connection", run: str) -> dict[tuple[int, str], int]:
     return {(args["number"], args["stage"]): number for number, args in found}
 
 
-def take_back(connection: "Connection", run: str) -> int:
+def cancel_run(connection: "Connection", run: str) -> int:
     """Cancels all jobs of a run; returns how many. ``run`` is the run's uuid.
 
     Waiting jobs are deleted; nodes stop jobs that they have begun.

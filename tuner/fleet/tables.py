@@ -198,7 +198,7 @@ def forget(connection: "Connection", key: Key) -> None:
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number = %s AND stage = %s", key)
 
 
-def forget_questions(connection: "Connection", run: str) -> None:
+def delete_outcomes_outside_of_trials(connection: "Connection", run: str) -> None:
     """Deletes the outcomes of a run's work that belongs to no trial, such as a baseline."""
     connection.execute("DELETE FROM fleet_outcome WHERE run = %s AND number < 0", (run,))
 

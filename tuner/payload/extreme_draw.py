@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner.core.problem import Problem
 from tuner.payload.bf16 import widened
-from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, stored_bias
+from tuner.payload.reference import Array, Float64, Inputs, as_stored, base_of, draw_bias
 
 LARGEST_WHOLE = 15  # four bits of mantissa: exact in every type but e5m2, also as subnormal numbers
 ZERO_SHARE = 0.5  # of the numbers in a row of kind ZEROS
@@ -67,7 +67,7 @@ def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
         _stored(b.reshape(*problem.lead, n, k).swapaxes(-1, -2), problem),
     )
     factors = np.ones(problem.rows), np.ones((problem.batch, n))
-    return Inputs(problem, base, base.a, base.b, stored_bias(problem, rng), *factors)
+    return Inputs(problem, base, base.a, base.b, draw_bias(problem, rng), *factors)
 
 
 def _whole_numbers(rng: np.random.Generator, shape: tuple[int, int], largest: int) -> Float64:

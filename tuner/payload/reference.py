@@ -55,7 +55,7 @@ class BaseDraw:
     column_norm: Float64  # (batch, n), of B
 
     @property
-    def as_used(self) -> tuple[Array, Array]:
+    def without_layout(self) -> tuple[Array, Array]:
         """Returns A and B without the layout's transposition: views (batch, m, k) and (batch, k, n)."""
         a, b = (each.reshape(-1, *each.shape[-2:]) for each in (self.a, self.b))
         return (
@@ -66,7 +66,7 @@ class BaseDraw:
     @cached_property
     def product(self) -> Float64:
         """Returns A times B in float64, (m of all matrices of the batch, n); it is computed once."""
-        a, b = self.as_used
+        a, b = self.without_layout
         product: Float64 = _wide(a) @ _wide(b)
         return product.reshape(-1, b.shape[2])
 
@@ -75,7 +75,7 @@ class BaseDraw:
 
         ``rows`` is a slice or an array of row numbers, counted through all matrices of a batch.
         """
-        a, b = self.as_used
+        a, b = self.without_layout
         if len(a) == 1:
             return _wide(a[0, rows]) @ _wide(b[0][:, columns])
         matrices, of_rows = np.divmod(np.arange(len(self.row_norm))[rows], a.shape[1])
@@ -169,7 +169,7 @@ class Inputs:
     def _correct(self, expected: Float64, flip: Flip, rows: slice | Array, columns: slice) -> None:
         """Adds the change of C by a flipped bit to ``expected``, in one row or one column."""
         m, n, _ = self.problem.sizes
-        a, b = (each[flip.matrix] for each in self.base.as_used)
+        a, b = (each[flip.matrix] for each in self.base.without_layout)
         of_rows = np.arange(self.problem.rows)[rows] - flip.matrix * m  # in the flip's matrix
         of_columns = np.arange(n)[columns]
         is_a = flip.array == "A"
@@ -242,10 +242,10 @@ def draw(
     rows = rng.choice(factors, problem.rows)
     columns = rng.choice(factors, (problem.batch, problem.sizes[1]))
     a, b = _scaled(problem, base, rows, columns, into)
-    return Inputs(problem, base, a, b, stored_bias(problem, rng), rows, columns)
+    return Inputs(problem, base, a, b, draw_bias(problem, rng), rows, columns)
 
 
-def stored_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
+def draw_bias(problem: Problem, rng: np.random.Generator) -> Array | None:
     """Returns a random bias of n numbers in C's type; None for an epilogue without a bias."""
     if problem.epilogue != "bias_relu":
         return None

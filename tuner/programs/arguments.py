@@ -37,7 +37,7 @@ def make_arguments(
     return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))
 
 
-def spelled(kind: ValueType) -> str:
+def type_text(kind: ValueType) -> str:
     """Returns MLIR's text of a type: ``64x?xf32`` for ``memref<64x?xf32>``, ``index`` for a scalar."""
     if isinstance(kind, ScalarType):
         return kind.element
@@ -70,13 +70,14 @@ def _make(
         return _array(f"argument {number}", dtype, _shape(number, kind, sizes), content or "random", rng)
     if sizes:
         raise UsageError(
-            f"argument {number}: found sizes {list(sizes)}, allowed a number: it is {spelled(kind)}"
+            f"argument {number}: found sizes {list(sizes)}, allowed a number: it is {type_text(kind)}"
         )
     if content:
         return _number(f"argument {number}", content, dtype, "a number")
     if dtype.kind in "ib":
         raise UsageError(
-            f"argument {number}: a value of type {spelled(kind)} is missing", f"for example --arg {number}=7"
+            f"argument {number}: a value of type {type_text(kind)} is missing",
+            f"for example --arg {number}=7",
         )
     return float(rng.standard_normal())
 
@@ -86,17 +87,17 @@ def _shape(number: int, kind: BufferType, sizes: tuple[int, ...]) -> tuple[int, 
         known in (None, size) for known, size in zip(kind.shape, sizes, strict=True)
     )
     if sizes and not fits:
-        raise UsageError(f"argument {number}: found sizes {list(sizes)}, allowed those of {spelled(kind)}")
+        raise UsageError(f"argument {number}: found sizes {list(sizes)}, allowed those of {type_text(kind)}")
     shape: tuple[int | None, ...] = sizes or kind.shape
     if any(size is None for size in shape):
         example = ",".join("64" if size is None else str(size) for size in kind.shape)
         raise UsageError(
-            f"argument {number}: sizes of {spelled(kind)} are missing",
+            f"argument {number}: sizes of {type_text(kind)} are missing",
             f"for example --arg {number}=[{example}]random",
         )
     known = tuple(int(size) for size in shape if size is not None)
     if np.prod(known, dtype=object) > ELEMENTS_LIMIT:
-        raise UsageError(f"argument {number}: found {spelled(kind)}, allowed {ELEMENTS_LIMIT} elements")
+        raise UsageError(f"argument {number}: found {type_text(kind)}, allowed {ELEMENTS_LIMIT} elements")
     return known
 
 

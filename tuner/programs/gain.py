@@ -62,10 +62,12 @@ def timed_on_host(
     functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
     repeats = [functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in functions]
     watch = HostWatch(ThreadTeam(1))
-    stopwatches = [timing.led_by_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
+    stopwatches = [timing.with_untimed_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
     before = watch.read()
     *times, reference_kernel = timing.measure_together_by(
-        (*stopwatches, timing.led_by_calls(watch.reference_kernel)), FINAL_EFFORT, np.random.default_rng(seed)
+        (*stopwatches, timing.with_untimed_calls(watch.reference_kernel)),
+        FINAL_EFFORT,
+        np.random.default_rng(seed),
     )
     host = watch.conditions(before, watch.read(), reference_kernel.samples_s)
     return TimedPair(*(replace(each, host=host) for each in times))

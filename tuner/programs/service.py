@@ -13,7 +13,7 @@ from tuner.core.device import DeviceError
 from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import CandidateError, Stage, failing_at
 from tuner.core.problem import Problem
-from tuner.programs.arguments import make_arguments, spelled
+from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
@@ -162,8 +162,8 @@ def _run(request: ProgramRequest) -> ProgramReport:
         ran = run_on_device(request, support, compiled.code, arguments)
     return ProgramReport(
         entry=compiled.code.entry,
-        arguments=tuple(spelled(kind) for kind in compiled.code.arguments),
-        results=tuple(spelled(kind) for kind in compiled.code.results),
+        arguments=tuple(type_text(kind) for kind in compiled.code.arguments),
+        results=tuple(type_text(kind) for kind in compiled.code.results),
         problems=compiled.problems,
         streams=compiled.code.stream_slots,
         trace=ran.trace,

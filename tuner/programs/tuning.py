@@ -85,7 +85,7 @@ class TunedProgram:
         return self.gain.speed if isinstance(self.gain, Comparable) else None
 
 
-def real_parts() -> ProgramParts:
+def child_process_parts() -> ProgramParts:
     """Returns the steps as used outside of tests: each runs in a child process with a time limit."""
     from tuner.programs.service import problems_in_child, run_in_child, time_pair_in_child
 

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Compiler, Machine
 from tuner.recorded.file import RecordedFile, printable
-from tuner.recorded.points import Points, arranged
+from tuner.recorded.points import Points, feasible_set_of
 from tuner.recorded.space import RecordedSpace, RecordedTime
 
 MS = 1e-3
@@ -46,7 +46,7 @@ def kernel_tuner_space(file: RecordedFile) -> RecordedSpace:
         values=[tuple(entry[name] for name in names) for entry in tried],
         entries=list(range(len(tried))),
     )
-    feasible, entries = arranged((points,))
+    feasible, entries = feasible_set_of((points,))
     device = str(document.get("device_name") or "unknown device")
     return RecordedSpace(
         name=file.name,

@@ -27,7 +27,7 @@ class Points:
     entries: list[int]  # per point, the index of its entry in the file
 
 
-def arranged(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
+def feasible_set_of(groups: Sequence[Points]) -> tuple[FeasibleSet, tuple[int, ...]]:
     """Returns (feasible set of all configurations, index of each configuration's entry in the file).
 
     The indices are in the order of the feasible set. Of equal configurations the last entry counts. Raises

@@ -11,7 +11,7 @@ from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.recorded.file import RecordedFile, printable
 from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
-from tuner.recorded.points import Points, Raw, arranged
+from tuner.recorded.points import Points, Raw, feasible_set_of
 from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.recorded.t4 import (
     CORRECT,
@@ -50,7 +50,7 @@ def t4_space(file: RecordedFile) -> RecordedSpace:
     if not tried:
         raise UsageError("no point was tried")
     unit_s = _unit_s(metadata.get("timeunit", ""))
-    feasible, entries = arranged(_groups(tried, own.knobs if own else {}, file.name))
+    feasible, entries = feasible_set_of(_groups(tried, own.knobs if own else {}, file.name))
     chosen = [tried[entry] for entry in entries]
     return RecordedSpace(
         name=file.name,

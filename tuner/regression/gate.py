@@ -98,7 +98,9 @@ def recorded_entry(composition: Composition, store: "Store", trial: StoredTrial)
     )
 
 
-def gated(composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0) -> GateResult:
+def check_entry(
+    composition: Composition, entry: GateEntry, limits: SlowdownLimits, seed: int = 0
+) -> GateResult:
     """Checks one entry of a gate file: compiles its candidate again and times it against the recorded code.
 
     Equal code is not timed; changed code is verified first and then timed interleaved with the recorded code.

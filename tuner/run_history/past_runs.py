@@ -61,7 +61,7 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     for name in conditions:
         if name not in allowed:
             raise unknown_value(asker, name, allowed)
-    conditions |= condition_text(conditions)
+    conditions |= problem_conditions(conditions)
     match conditions.get("since"):
         case str(text):
             conditions["since"] = parse_moment(text)
@@ -71,7 +71,7 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
     return {"task": task, **conditions}
 
 
-def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
+def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
 
     The keys are operation, shape, dtype, layout, epilogue and output; a condition that is None or missing is
@@ -91,7 +91,7 @@ def condition_text(conditions: Mapping[str, Any]) -> dict[str, Any]:
 
 def past_runs(store: "Store", query: RunQuery) -> tuple[TunedRun, ...]:
     """Returns the stored runs of a query, the latest first, each with trial counts and selected result."""
-    return tuple(tuned_run(store, run.id) for run in store.runs_asked(query))
+    return tuple(tuned_run(store, run.id) for run in store.matching_runs(query))
 
 
 def past_trials(store: "Store", query: TrialQuery) -> Trials:
@@ -108,7 +108,7 @@ def past_trials(store: "Store", query: TrialQuery) -> Trials:
     return Trials(store.named_trials([each.best.id for each in best.values()], query))
 
 
-def best_trials_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
+def best_results_among(store: "Store", query: TrialQuery, trials: Trials) -> tuple[RunResult, ...]:
     """Returns the best run's result of each group that any of ``trials`` belongs to.
 
     A group is a problem, target, number of threads and machine. The best is chosen among all trials that the

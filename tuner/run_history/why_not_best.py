@@ -36,7 +36,7 @@ def _why_in_its_run(trial: StoredTrial, best: RunResult) -> str:
     return f"trial {best.best.id} is simpler, and as fast within the noise of {best.selected.floor:.1%}"
 
 
-def first_is_not_best(
+def why_first_is_not_best(
     store: "Store", trials: tuple[StoredTrial, ...], best_of_runs: tuple[RunResult, ...]
 ) -> str:
     """Returns one line: why the first of ``trials``, sorted by time, is not the best trial of its group.

@@ -55,7 +55,7 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
     return lambda inner: sample(repeat, inner, clock)
 
 
-def led_by_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
+def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
     """Returns the stopwatch ``take`` with ``calls`` untimed calls before each sample of short calls.
 
     A stopwatch runs an action n times and returns the seconds per call; calls of COLD_S or longer are not

@@ -27,7 +27,7 @@ def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
     return scaled
 
 
-def modelled(pool: Pool, count: int, limit: int) -> list[int]:
+def rows_to_model(pool: Pool, count: int, limit: int) -> list[int]:
     """Returns which configurations a model is fitted to: the first ``count`` that were proposed, by index.
 
     Of more than ``limit``, only the ``limit // 2`` fastest and the latest ones, at most ``limit`` in all, in

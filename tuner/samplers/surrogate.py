@@ -8,7 +8,7 @@ from tuner.samplers.considered_rows import Scope
 from tuner.samplers.expected_improvement import log_expected_improvement
 from tuner.samplers.gaussian_process import GaussianProcess
 from tuner.samplers.gp_widths import Widths, fit
-from tuner.samplers.outcome_scaling import modelled, standardized
+from tuner.samplers.outcome_scaling import rows_to_model, standardized
 from tuner.samplers.row_table import Floats, RowTable
 from tuner.samplers.task import SearchTask
 
@@ -34,7 +34,7 @@ class Surrogate:
         The improvement is over the best outcome so far, in standardized log time.
         """
         pool = self._task.pool
-        rows = modelled(pool, len(pool.order), OBSERVED_LIMIT)
+        rows = rows_to_model(pool, len(pool.order), OBSERVED_LIMIT)
         values = standardized(pool, rows)
         widths = self._widths()
         mean, deviation = self._of(scope, widths).posterior(rows, self._seen(rows), values)
@@ -56,7 +56,7 @@ class Surrogate:
 
     def _widths(self) -> Widths:
         pool = self._task.pool
-        rows = modelled(pool, _fit_rows(len(pool.order)), OBSERVED_LIMIT)
+        rows = rows_to_model(pool, _fit_rows(len(pool.order)), OBSERVED_LIMIT)
         values = standardized(pool, rows)
         key = (tuple(rows), values.tobytes())
         if self._fitted is None or self._fitted[0] != key:

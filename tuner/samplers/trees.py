@@ -6,7 +6,7 @@ from tuner.samplers.expected_improvement import log_expected_improvement
 from tuner.samplers.forest import grow
 from tuner.samplers.initial_rows import is_starting, start_row
 from tuner.samplers.method import AbstractMethod
-from tuner.samplers.outcome_scaling import modelled, standardized
+from tuner.samplers.outcome_scaling import rows_to_model, standardized
 
 MODELLED_LIMIT = 2000  # observed rows from which trees are grown
 
@@ -22,7 +22,7 @@ class Trees(AbstractMethod):
         task = self.task
         if is_starting(task):
             return start_row(task, rng)
-        rows = modelled(task.pool, len(task.pool.order), MODELLED_LIMIT)
+        rows = rows_to_model(task.pool, len(task.pool.order), MODELLED_LIMIT)
         values = standardized(task.pool, rows)
         forest = grow(task.table.part(np.array(rows)), values, rng)
         scope = task.scope(rng)

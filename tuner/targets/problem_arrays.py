@@ -29,8 +29,8 @@ from tuner.runtime.cpu.guarded_arrays import GuardedArray, aligned_empty
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
 COMPARED_ROWS = 64  # on extreme inputs: some of each kind of row
-NAN_SHARE = 0.5  # of the calls of ``cover``; else ones
-GLANCE_ELEMENTS = 2**14  # compared by ``glance``: some 0.3 ms
+NAN_SHARE = 0.5  # of the calls of ``overwrite_output``; else ones
+GLANCE_ELEMENTS = 2**14  # compared by ``compare_some_rows``: some 0.3 ms
 Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes the worst element
 
 
@@ -81,7 +81,7 @@ class ProblemArrays:
         operands = zip(self.operands, self._inputs.arrays, strict=False)
         for array, drawn in operands:
             array[...] = drawn
-        self.cover(rng)
+        self.overwrite_output(rng)
 
     def check_rows(self, rng: np.random.Generator) -> None:
         """Compares random rows of C with the reference; all of C must be finite.
@@ -119,7 +119,7 @@ class ProblemArrays:
         numbers = np.where(is_a, _ends(self._a, flips[0], 1), _ends(self._b, flips[1], 1))
         return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
 
-    def flip_one(self, rng: np.random.Generator) -> tuple[int, int]:
+    def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
         """Chooses a random number of A or B, and from then on compares C as if its sign were flipped.
 
         Changes no array: the caller flips the sign. Returns where the number is: (0 for A or 1 for B, flat
@@ -130,8 +130,8 @@ class ProblemArrays:
         self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
         return which, index
 
-    def flip_none(self) -> None:
-        """Ends the effect of ``flip_one`` and ``marks``: C is compared for the inputs as drawn."""
+    def expect_no_flip(self) -> None:
+        """Ends the effect of ``expect_flip`` and ``marks``: C is compared for the inputs as drawn."""
         self._inputs = replace(self._inputs, flip=None)
 
     def _flip(self, index: int, is_a: bool) -> Flip:
@@ -142,7 +142,7 @@ class ProblemArrays:
             row, column = column, row
         return Flip("A" if is_a else "B", row, column, *matrix)
 
-    def glance(self, rng: np.random.Generator) -> None:
+    def compare_some_rows(self, rng: np.random.Generator) -> None:
         """Compares some consecutive rows of C, at a random place, with the reference.
 
         Some GLANCE_ELEMENTS (2**14) elements, at least one row. Raises CandidateError(VERIFY) for a wrong
@@ -155,7 +155,7 @@ class ProblemArrays:
         if not verdict.max_error <= 1.0:
             raise CandidateError(Stage.VERIFY, worst)
 
-    def cover(self, rng: np.random.Generator) -> None:
+    def overwrite_output(self, rng: np.random.Generator) -> None:
         """Overwrites C, at random with NaN (integers: the smallest number) or with ones, like results."""
         if rng.random() < NAN_SHARE:
             self.poison()

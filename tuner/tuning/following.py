@@ -43,7 +43,9 @@ def following(
 def _begun(leader: Run, machine: "Machine", store: "Store") -> int | None:
     """Returns the id of a machine's run that follows a leader; None where no such run has begun."""
     source = SOURCE.format(leader.id)
-    runs = [run for run in store.runs_asked(RunQuery(TaskQuery(machine=machine.name))) if run.id > leader.id]
+    runs = [
+        run for run in store.matching_runs(RunQuery(TaskQuery(machine=machine.name))) if run.id > leader.id
+    ]
     following = [run for run in runs if run.settings.first and run.settings.first[0].source == source]
     return following[0].id if following else None
 

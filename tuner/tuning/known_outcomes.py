@@ -54,9 +54,9 @@ class KnownOutcomes:
 
         Failures that may not repeat, such as crashes and timeouts, are left out.
         """
-        if is_cut_off(record):
+        if is_early_stopped(record):
             self._early_stopped.add(trial, record)
-        elif is_lasting(record) and record.reused_from is None:
+        elif is_reusable(record) and record.reused_from is None:
             self._own.add(trial, record)
 
     def recall(self, script_sha256: str, artifact_sha256: str) -> Record | None:
@@ -86,17 +86,17 @@ def early_stopped_before(store: "Store", run: Run) -> OutcomesByCode:
     for trial in store.trials(query):
         if trial.run not in is_same:
             is_same[trial.run] = store.run(trial.run).compiler == run.compiler
-        if is_same[trial.run] and is_cut_off(trial.record):
+        if is_same[trial.run] and is_early_stopped(trial.record):
             found.add(trial.id, trial.record)
     return found
 
 
-def is_cut_off(record: Record) -> bool:
+def is_early_stopped(record: Record) -> bool:
     """Returns True for an early-stopped timing, which is no result but shows that the code is too slow."""
     return isinstance(record.outcome, Measurement) and not record.outcome.is_complete
 
 
-def is_lasting(record: Record) -> bool:
+def is_reusable(record: Record) -> bool:
     """Returns whether equal code can reuse the outcome, whatever the machine's condition was.
 
     True for a complete measurement, a verdict, and a failure at stage BIND, COMPILE, RESOURCES or VERIFY;
@@ -104,4 +104,4 @@ def is_lasting(record: Record) -> bool:
     """
     if isinstance(record.outcome, Failure):
         return record.outcome.stage in REPEATABLE
-    return not is_cut_off(record)
+    return not is_early_stopped(record)

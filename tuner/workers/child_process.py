@@ -136,7 +136,7 @@ class ChildProcess:
         end_all(self.pid, self._token)
         self._signal(signal.SIGKILL)  # before reaping: until then no other group can have this id
         status = self._process.wait()
-        ending = _ending(status, telling_line(self._tail()))
+        ending = _ending(status, quoted_line(self._tail()))
         self._output.close()
         for fd in (self._fd_in, self._fd_out, self._fd_memory):
             os.close(fd)
@@ -180,7 +180,7 @@ def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
     poll.poll(max(0.0, limit_s) * 1000)
 
 
-def telling_line(output: str) -> str:
+def quoted_line(output: str) -> str:
     """Returns the line of a process's output that a message quotes: the last line that names an error.
 
     Without such a line, the last line; '' for no output. At most LINE_LIMIT characters.

@@ -18,7 +18,7 @@ from tuner.workers.worker import Worker
 LockContext = Callable[[], contextlib.AbstractContextManager[None]]
 
 
-def quiet_already() -> contextlib.AbstractContextManager[None]:
+def nothing_to_quiet() -> contextlib.AbstractContextManager[None]:
     """Returns a context manager that does nothing: the default where nothing has to be stopped or locked."""
     return contextlib.nullcontext()
 
@@ -33,8 +33,8 @@ class MeasurementWorker:
         memory_bytes: int,
         *,
         meanwhile: Callable[[], None],  # called repeatedly while the child works; waits a little
-        quiet: LockContext = quiet_already,  # held while timing: stops the tuner's other work
-        exclusive: LockContext = quiet_already,  # held while timing: excludes other tuners
+        quiet: LockContext = nothing_to_quiet,  # held while timing: stops the tuner's other work
+        exclusive: LockContext = nothing_to_quiet,  # held while timing: excludes other tuners
     ) -> None:
         self._worker = Worker(spec, memory_bytes)
         self._meanwhile = meanwhile

@@ -14,7 +14,7 @@ from tuner.workers.evaluation import work_seed
 from tuner.workers.group_timing import Group, RemeasurementRounds
 from tuner.workers.in_flight import BenchOrder, Ticket
 from tuner.workers.limits import Limits
-from tuner.workers.measurement_worker import LockContext, MeasurementWorker, quiet_already
+from tuner.workers.measurement_worker import LockContext, MeasurementWorker, nothing_to_quiet
 from tuner.workers.protocol import Reply, ServiceSpec
 
 
@@ -41,7 +41,7 @@ class WorkerBench(AbstractBench):
         workers: int,
         limits: Limits,
         seed: int,
-        exclusive: LockContext = quiet_already,  # held while timing: excludes other tuners
+        exclusive: LockContext = nothing_to_quiet,  # held while timing: excludes other tuners
     ) -> None:
         self._order = order
         self._limits = limits

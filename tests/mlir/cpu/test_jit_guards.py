@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.cpu.jit_guards import RESOLVABLE, VECTOR_LIMIT_BYTES, reject_what_crashes_the_jit
+from tuner.mlir.cpu.jit_guards import RESOLVABLE, VECTOR_LIMIT_BYTES, reject_what_the_jit_cannot_take
 
 KERNEL = "  llvm.func @matmul(%arg0: !llvm.ptr) attributes {llvm.emit_c_interface} {\n    llvm.return\n  }\n"
 
@@ -26,12 +26,12 @@ def module(*lines: str) -> str:
 )
 def test_a_symbol_that_nothing_defines_is_refused(declaration: str, symbol: str) -> None:
     with pytest.raises(CandidateError, match=rf"^unresolved symbol {re.escape(symbol)}: ") as caught:
-        reject_what_crashes_the_jit(module("llvm.func @malloc(i64) -> !llvm.ptr", declaration))
+        reject_what_the_jit_cannot_take(module("llvm.func @malloc(i64) -> !llvm.ptr", declaration))
     assert caught.value.stage == Stage.RESOURCES
 
 
 def test_definitions_and_the_c_library_pass() -> None:
-    reject_what_crashes_the_jit(
+    reject_what_the_jit_cannot_take(
         module(*(f"llvm.func @{name}(i64) -> !llvm.ptr" for name in sorted(RESOLVABLE)))
     )
 
@@ -43,10 +43,10 @@ def test_a_vector_wider_than_any_kernel_wants_is_refused(vector: str, size: int)
     text = module(f"%0 = llvm.mlir.undef : vector<{vector}>")
     reason = rf"^vector<{vector}> is {size} bytes wide, allowed {VECTOR_LIMIT_BYTES}$"
     with pytest.raises(CandidateError, match=reason) as caught:
-        reject_what_crashes_the_jit(text)
+        reject_what_the_jit_cannot_take(text)
     assert caught.value.stage == Stage.RESOURCES
 
 
 @pytest.mark.parametrize("vector", ["448xf32", "256xf32", "256xf64", "16xi1", "1024xbf16"])
 def test_register_tiles_and_transposes_pass(vector: str) -> None:
-    reject_what_crashes_the_jit(module(f"%0 = llvm.mlir.undef : vector<{vector}>"))
+    reject_what_the_jit_cannot_take(module(f"%0 = llvm.mlir.undef : vector<{vector}>"))

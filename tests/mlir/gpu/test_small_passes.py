@@ -9,7 +9,7 @@ from tests.mlir.kernels import parsed
 from tuner.core.errors import CandidateError
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
 from tuner.mlir.gpu.custom_shared_views import custom_shared_views
-from tuner.mlir.gpu.device_atomics import relax_reductions
+from tuner.mlir.gpu.device_atomics import relax_unused_atomics
 from tuner.mlir.gpu.dynamic_shared_globals import use_dynamic_shared_globals
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
@@ -96,7 +96,7 @@ def changed(change: Callable[..., Any], text: str, *given: Any) -> tuple[str, st
 @pytest.mark.parametrize(
     ("change", "text", "given", "count"),
     [
-        (relax_reductions, ATOMICS, (), 1),  # not the one whose result is read
+        (relax_unused_atomics, ATOMICS, (), 1),  # not the one whose result is read
         (make_shared_memory_external, SYMBOLS, (1024,), 1),  # the symbol of dynamic memory alone
         (expand_warp_ids, WARPS, (), 2),  # in the order of threads
         (merge_gpu_modules, TWO_MODULES, (), None),  # kernels of all modules move into the first

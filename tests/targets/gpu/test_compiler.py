@@ -8,7 +8,7 @@ from tuner.core.chips import chip_of
 from tuner.core.errors import Stage, UsageError
 from tuner.core.kernel_program import KernelBuffer, KernelProgram, Launch, Resources, code_sha256
 from tuner.mlir.fingerprint import GPU_SOURCES
-from tuner.targets.gpu.compiler import gpu_compiler, refusal_of
+from tuner.targets.gpu.compiler import gpu_compiler_build, refusal_of
 from tuner.targets.gpu.ptxas import find_ptxas
 
 pytestmark = pytest.mark.mlir
@@ -55,7 +55,7 @@ def test_registers_by_another_name_give_the_same_machine_code() -> None:
 
 
 def test_without_an_assembler_the_compiler_says_so() -> None:
-    compiler = gpu_compiler(chip_of("sm_90"), None, GPU_SOURCES)
+    compiler = gpu_compiler_build(chip_of("sm_90"), None, GPU_SOURCES)
     assert dict(compiler.packages)["ptxas"] == "none"
 
 
@@ -65,7 +65,7 @@ def test_a_chip_that_ptxas_does_not_know_is_refused_before_a_run() -> None:
     assert ptxas is not None
     old = replace(ptxas, chips=frozenset({"sm_80"}))
     with pytest.raises(UsageError, match=r"chip: found 'sm_90', allowed by ptxas .*: sm_80$"):
-        gpu_compiler(chip_of("sm_90"), old, GPU_SOURCES)
+        gpu_compiler_build(chip_of("sm_90"), old, GPU_SOURCES)
 
 
 def test_what_fits_is_not_refused_though_it_spills() -> None:

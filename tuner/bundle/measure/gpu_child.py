@@ -43,7 +43,7 @@ class GpuChild:
         None: ``within_s`` seconds were over before the candidate ended or counted as a hang. ``seed`` is that
         of the inputs.
         """
-        limit_s = allowed_s(self._problem, effort, 1, self._is_warm)
+        limit_s = hang_limit_s(self._problem, effort, 1, self._is_warm)
         evaluated = self._asked("evaluate", artifact_of(trial, CUBIN), effort, seed, within_s, limit_s)
         assert not isinstance(evaluated, FinalTimes)
         return evaluated
@@ -57,7 +57,7 @@ class GpuChild:
         the inputs.
         """
         group = Group(artifacts, has_baseline=True)
-        limit_s = allowed_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
+        limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C
         found = self._asked("remeasure", group, effort, seed, within_s, limit_s)
         return found if isinstance(found, FinalTimes) else FinalTimes(())
 
@@ -74,7 +74,7 @@ class GpuChild:
         )
         if news.is_doubtful:  # an earlier candidate may be the cause: repeat in a fresh process
             self._is_warm = False
-            limit_s += COLD_S + compared_s(self._problem)
+            limit_s += COLD_S + reference_limit_s(self._problem)
             return self._asked(method, work, effort, seed, within_s - news.seconds, limit_s)
         has_run = isinstance(news.value, Failure) and news.value.stage in RAN
         if has_run:
@@ -85,16 +85,16 @@ class GpuChild:
         return None if is_cut else value
 
 
-def allowed_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
+def hang_limit_s(problem: Problem, effort: Effort, programs: int, is_warm: bool) -> float:
     """Returns the seconds after which the evaluation of ``programs`` programs counts as a hang.
 
     ``is_warm``: the child process and its GPU context exist already, which allows less time.
     """
-    start_s = WARM_S if is_warm else COLD_S + compared_s(problem)
+    start_s = WARM_S if is_warm else COLD_S + reference_limit_s(problem)
     return start_s + programs * LIMITS.timing_s(problem, effort, effort.stop_above_s)
 
 
-def compared_s(problem: Problem) -> float:
+def reference_limit_s(problem: Problem) -> float:
     """Returns the seconds that the float64 reference product of a problem may take on the host."""
     return min(problem.flop, WHOLE_FLOP) / REFERENCE_FLOP_PER_S
 

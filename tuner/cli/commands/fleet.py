@@ -146,7 +146,7 @@ def cancel(run: int, database: str | None) -> None:
     with open_store(database) as store:
         uuid = store.run(run).uuid
     with session(which_database(database)) as connection:
-        count = queues.take_back(connection, uuid)
+        count = queues.cancel_run(connection, uuid)
         tables.wake(connection, uuid)
     print(f"took back {count_text(count, 'job')} of run {run}")
 

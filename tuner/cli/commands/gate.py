@@ -81,13 +81,13 @@ def gate(
         return
     from tuner.analysis.paired_slowdown import SlowdownLimits
     from tuner.cli.gate_summary import gate_document, gate_line, gate_markdown, gate_table
-    from tuner.regression.gate import gated
+    from tuner.regression.gate import check_entry
     from tuner.regression.gate_file import read_gate_file
 
     limits = SlowdownLimits(tolerated=parse_share(max_slowdown))
     results = []
     for entry in read_gate_file(baseline).entries:
-        results.append(gated(composition, entry, limits, seed))
+        results.append(check_entry(composition, entry, limits, seed))
         print(gate_line(results[-1]), file=sys.stderr)
     found = tuple(results)
     if summary is not None and summary != Path():  # empty where a variable of CI is not set

@@ -68,16 +68,16 @@ def history(
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
-    from tuner.run_history.past_runs import asked_query, best_trials_among, past_trials
-    from tuner.run_history.why_not_best import first_is_not_best
+    from tuner.run_history.past_runs import asked_query, best_results_among, past_trials
+    from tuner.run_history.why_not_best import why_first_is_not_best
 
     if as_json and form == "csv":
         raise UsageError("--format csv and --json cannot be combined")
     query = asked_query(operation=op, output=output_dtype, since=since, **conditions)
     with open_known_store(database) as store:
         trials = past_trials(store, query)
-        best_of_runs = best_trials_among(store, query, trials)
-        why = first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
+        best_of_runs = best_results_among(store, query, trials)
+        why = why_first_is_not_best(store, trials, best_of_runs) if query.sort == BY_MEDIAN else ""
         info = store.info()
         runs = tuple(store.run(run) for run in {trial.run: None for trial in trials} if form == "t4")
     from tuner.output.formatting import wrapped

@@ -38,7 +38,7 @@ def tune_payload(
     from tuner.programs.options import ProgramOptions
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
-    from tuner.programs.tuning import ProgramTuning, real_parts
+    from tuner.programs.tuning import ProgramTuning, child_process_parts
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.settings import run_settings
     from tuner.tuning.target_choice import require_runs_here, resolve_target
@@ -58,7 +58,7 @@ def tune_payload(
     )
     interruption = Interruption()
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
-        tuning = ProgramTuning(composition, real_parts(), store, interruption, observe)
+        tuning = ProgramTuning(composition, child_process_parts(), store, interruption, observe)
         tuned = tuning.tune(
             request,
             lambda problem: run_settings(run_request(problem, **of_runs), composition),

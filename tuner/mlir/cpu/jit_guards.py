@@ -17,7 +17,7 @@ DECLARATION = re.compile(
 VECTOR_LIMIT_BYTES = 2048
 
 
-def reject_what_crashes_the_jit(llvm_text: str) -> None:
+def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
     """Raises CandidateError(RESOURCES) for code that would crash the JIT or take the JIT seconds to compile.
 
     ``llvm_text`` is a module in LLVM dialect. Rejected are a declared function that is not one of

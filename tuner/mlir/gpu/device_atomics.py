@@ -16,7 +16,7 @@ from tuner.mlir.rewrite.walking import walk
 MONOTONIC = 2  # LLVM's AtomicOrdering, "relaxed" in PTX
 
 
-def relax_reductions(module: ir.Module) -> int:
+def relax_unused_atomics(module: ir.Module) -> int:
     """Gives each ``llvm.atomicrmw`` without a used result relaxed order at device scope; returns how many.
 
     Changes ``module`` in place; an atomic operation whose result is used stays as it is.

@@ -21,7 +21,7 @@ FAST_MATH = "fastmathFlags"
 SEGMENTS = "operandSegmentSizes"
 
 
-def keep_intrinsics(module: ir.Module) -> int:
+def call_intrinsics_directly(module: ir.Module) -> int:
     """Replaces math intrinsics that ``convert-gpu-to-nvvm`` rejects by ``llvm.call_intrinsic``, in place.
 
     Returns how many. LLVM translates both forms to the same intrinsic. ``arith.maxnumf`` and

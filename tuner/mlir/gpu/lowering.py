@@ -16,12 +16,12 @@ from tuner.mlir.gpu.chip_guards import reject_what_the_chip_lacks, reject_what_w
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
 from tuner.mlir.gpu.constant_arguments import propagate_constant_arguments
 from tuner.mlir.gpu.copies_in_kernels import expand_copies
-from tuner.mlir.gpu.device_atomics import relax_reductions
+from tuner.mlir.gpu.device_atomics import relax_unused_atomics
 from tuner.mlir.gpu.dynamic_shared_globals import use_dynamic_shared_globals
 from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 from tuner.mlir.gpu.fragment_elementwise import lower_fragment_elementwise
-from tuner.mlir.gpu.kept_intrinsics import keep_intrinsics
+from tuner.mlir.gpu.kept_intrinsics import call_intrinsics_directly
 from tuner.mlir.gpu.launch_bounds import outline_with_bounds
 from tuner.mlir.gpu.launch_memory import drop_shared_globals, move_into_launches
 from tuner.mlir.gpu.launches import LaunchSequence, read_launches
@@ -157,14 +157,14 @@ def kernels_to_ptx(
     pass_tensor_maps_by_address(module)
     lower_math(module)
     run_passes(module, TO_LLVM.format(chip=chip.name, features=chip.features))
-    keep_intrinsics(module)
+    call_intrinsics_directly(module)
     lower_fragment_elementwise(module)
     run_passes(module, TO_NVVM.format(bare_pointers=str(bare_pointers).lower()))
     pass_tensor_maps_by_value(module)
     choose_matrices(module)
     reject_what_was_not_lowered(module)
     reject_what_the_chip_lacks(module, chip)
-    relax_reductions(module)
+    relax_unused_atomics(module)
     reached("nvvm", module)
     run_passes(module, TO_INLINE_PTX)
     make_shared_memory_external(module, alignment_bytes)

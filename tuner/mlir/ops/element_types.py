@@ -13,7 +13,7 @@ whose meaning would change; nonzero constants where an integer replaces a float.
 
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.ops.dialect import InPlaceOp, text
-from tuner.mlir.rewrite.retyping import Retyping, has_arithmetic, has_nonzero_constant
+from tuner.mlir.rewrite.retyping import Retyping, first_arithmetic_op, has_nonzero_constant
 
 
 class ElementTypesOp(InPlaceOp, name="element_types"):
@@ -34,7 +34,7 @@ class ElementTypesOp(InPlaceOp, name="element_types"):
         retyping = Retyping(ir.Type.parse(text(self, "from", "")), ir.Type.parse(text(self, "to", "")))
         if not retyping.is_same_width:
             return f"found {retyping.old} to {retyping.new}, allowed types of one width"
-        reason = has_arithmetic(function, retyping.old)
+        reason = first_arithmetic_op(function, retyping.old)
         if reason is not None:
             return f"found {reason} on {retyping.old}, allowed moves and products"
         if not retyping.converts_constants and has_nonzero_constant(function, retyping.old):

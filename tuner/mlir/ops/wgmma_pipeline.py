@@ -120,7 +120,7 @@ def _rewrite(found: BlockMatmul, plan: PipelinePlan, tiles: BlockTiles) -> None:
             for matrix, tile in zip(found.matrices, (plan.a, plan.b), strict=False)
         ]
         if plan.stores == "tma" and found.epilogue is not None:
-            found.take_results(found.epilogue)
+            found.retype_output(found.epilogue)
             maps.append(create_tensor_map(found.matrices[2], plan.box, is_tf32=False))
     set_threads(launch, plan.threads)
     set_cluster(launch, plan)

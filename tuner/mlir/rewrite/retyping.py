@@ -85,7 +85,7 @@ class Retyping:
         return ir.FloatAttr.get(self.new, float(number))
 
 
-def has_arithmetic(root: Op, element: Type) -> str | None:
+def first_arithmetic_op(root: Op, element: Type) -> str | None:
     """Returns the name of the first ``arith`` or ``math`` op in ``root`` on the type ``element``, or None.
 
     Ops inside of ``linalg`` ops, ``arith.constant`` and ``arith.select`` do not count.

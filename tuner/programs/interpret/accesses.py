@@ -144,14 +144,14 @@ def update(frame: LaneFrame, kind: ElementType, addresses: Array, values: Array,
     operands = np.broadcast_to(values, shape)[chosen]
     found = np.zeros(shape, kind.dtype)
     olds = np.zeros(targets.shape, kind.dtype)
-    for turn in turns(targets):
+    for turn in groups_without_conflicts(targets):
         olds[turn] = flat_memory.read(kind.dtype, targets[turn])
         flat_memory.write(kind.dtype, targets[turn], function(olds[turn], operands[turn]))
     found[chosen] = olds
     return found
 
 
-def turns(targets: Array) -> list[Array]:
+def groups_without_conflicts(targets: Array) -> list[Array]:
     """Returns groups of indices into ``targets``; within a group, all addresses in ``targets`` differ.
 
     Of equal addresses, the first is in the first group, the second in the second group, and so on: processing

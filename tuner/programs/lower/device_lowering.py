@@ -103,7 +103,7 @@ def lower_device_program(
     names_streams = uses_gpux(function)
     if names_streams:
         _require_form_of_streams(options)
-    if names_streams and not drop_streams_of_mixed_memory(function):
+    if names_streams and not drop_streams_if_mixed(function):
         host = _on_its_own_streams(module, function, chip)
     else:
         host = _on_planned_streams(module, function, chip, options)
@@ -128,11 +128,11 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
     drop_tokens(function)
     written = _written(module, function)
     give_device_memory(module, function, options)
-    slots = make_asynchronous(module, function, options)
+    slots = issue_device_work(module, function, options)
     return _HostFunction(arguments, results, written, slots, alignment_bytes)
 
 
-def drop_streams_of_mixed_memory(function: Op) -> bool:
+def drop_streams_if_mixed(function: Op) -> bool:
     """Makes a GPUX program synchronous, in place, if it mixes host memory and device memory.
 
     That is, if its kernels take host memory, or its host code accesses device memory; its streams cannot
@@ -174,7 +174,7 @@ def give_device_memory(module: ir.Module, function: Op, options: DeviceOptions) 
     run_passes(module, CLEAN)
 
 
-def make_asynchronous(module: ir.Module, function: Op, options: DeviceOptions) -> int:
+def issue_device_work(module: ir.Module, function: Op, options: DeviceOptions) -> int:
     """Puts a function's device work on streams, in place, in ``options.form``: streams, tokens or sync.
 
     In the form sync the host waits for each operation. Returns how many streams the function takes as its

@@ -16,10 +16,10 @@ from tuner.mlir.gpu.lowering import outline_kernels
 from tuner.mlir.gpu.ready_kernels import drop_code
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.lower.device_lowering import (
-    drop_streams_of_mixed_memory,
+    drop_streams_if_mixed,
     give_device_memory,
+    issue_device_work,
     lower_device_program,
-    make_asynchronous,
 )
 from tuner.programs.lower.device_options import DeviceOptions
 from tuner.programs.lower.lowering_steps import LoweringStep
@@ -43,7 +43,7 @@ def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options:
         program = lower_device_program(module, payload.entry, chip, options)
         return program.llvm if step == "llvm" else _ptx(module)
     drop_code(module)
-    if uses_gpux(function) and not drop_streams_of_mixed_memory(function):
+    if uses_gpux(function) and not drop_streams_if_mixed(function):
         _write_own_streams(step, module, function, chip)
     else:
         outline_kernels(module, chip)
@@ -66,7 +66,7 @@ def _write_own_streams(step: LoweringStep, module: ir.Module, function: Op, chip
         drop_streams(function)
     outline_kernels(module, chip)
     if step == "async":
-        make_asynchronous(module, function, DeviceOptions(form="tokens"))
+        issue_device_work(module, function, DeviceOptions(form="tokens"))
 
 
 def _on_one_stream(module: ir.Module, function: Op, _options: DeviceOptions) -> None:
@@ -76,10 +76,10 @@ def _on_one_stream(module: ir.Module, function: Op, _options: DeviceOptions) -> 
 
 FORMS: dict[str, Callable[[ir.Module, Op, DeviceOptions], object]] = {
     "device-memory": lambda _module, _function, _options: None,
-    "async": lambda module, function, words: make_asynchronous(
+    "async": lambda module, function, words: issue_device_work(
         module, function, replace(words, form="tokens")
     ),
-    "streams": lambda module, function, words: make_asynchronous(module, function, words),
+    "streams": lambda module, function, words: issue_device_work(module, function, words),
     "gpux": _on_one_stream,
 }
 

@@ -9,7 +9,7 @@ from tuner.core.device import AbstractDevice
 from tuner.core.device_program import DeviceProgram
 from tuner.core.errors import UsageError
 from tuner.programs.run.marshalling import PassedArgument
-from tuner.programs.run.results import note_reads
+from tuner.programs.run.results import notify_after_call
 from tuner.runtime.arrays.stream_handle import stream_handle
 
 
@@ -123,7 +123,7 @@ class ProgramGraph:
 
     def _note_reads(self) -> None:
         watch = self._device.watch
-        note_reads(self._passed, self._program, watch)
+        notify_after_call(self._passed, self._program, watch)
         for array in self.results:
             if watch is not None and isinstance(array, np.ndarray) and array.nbytes:
                 watch.host_reads(array.ctypes.data, array.nbytes)

@@ -15,7 +15,7 @@ from tuner.programs.run.jitted_host_code import HostCode
 from tuner.programs.run.libm_symbols import math_symbols
 from tuner.programs.run.marshalling import CallFrame, PassedArgument, pass_arguments
 from tuner.programs.run.mgpu import MgpuTable
-from tuner.programs.run.results import allocated_for_results, copied, note_reads, viewed
+from tuner.programs.run.results import allocated_for_results, copied, notify_after_call, viewed
 from tuner.programs.run.runner_functions import RunnerFunctions, Write
 from tuner.runtime.arrays.device_arrays import DeviceArray, wait_for_producers
 from tuner.runtime.arrays.stream_handle import stream_handle
@@ -231,7 +231,7 @@ class DeviceFunction(LoadedCode):
             return copied(frame.results(), self.program, watch)
         if first is not None:
             self.device.synchronize_stream(first)
-        note_reads(passed, self.program, watch)
+        notify_after_call(passed, self.program, watch)
         results = copied(frame.results(), self.program, watch)
         for address in allocated_for_results(frame.results(), passed):
             if not self._table.free_shared(address):

@@ -51,7 +51,7 @@ def allocated_for_results(returned: Returned, passed: tuple[PassedArgument, ...]
     return found - mine - {NOT_ALLOCATED}
 
 
-def note_reads(
+def notify_after_call(
     passed: tuple[PassedArgument, ...], program: DeviceProgram, watch: AbstractHostWatch | None
 ) -> None:
     """Notifies a device that checks host accesses that the caller continues after a call of the program.

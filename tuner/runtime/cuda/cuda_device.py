@@ -62,7 +62,7 @@ class CudaDevice(AbstractDevice):
         The limits are those of dynamic shared memory and of the cluster size. Raises DeviceError.
         """
         function, cluster = launch.function, launch.cluster
-        self._modules.allow_shared(function, launch.shared_bytes)
+        self._modules.raise_shared_limit(function, launch.shared_bytes)
         doing = f"launch of {self._modules.name_of(function)}"
         if cluster is None:
             sizes = (*launch.grid, *launch.block, launch.shared_bytes)

@@ -83,7 +83,7 @@ class Modules:
         """Returns the name of a kernel, by its CUfunction, for messages; an unknown handle in hexadecimal."""
         return self._functions[function].name if function in self._functions else f"{function:#x}"
 
-    def allow_shared(self, function: int, size_bytes: int) -> None:
+    def raise_shared_limit(self, function: int, size_bytes: int) -> None:
         """Increases a kernel's limit of dynamic shared memory to ``size_bytes``, if it is lower.
 
         ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError for more than

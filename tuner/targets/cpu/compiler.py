@@ -36,7 +36,7 @@ class CpuCompiler(AbstractCompiler):
             transformed = time.perf_counter()
             code = lowering.lower_to_llvm(module)
         code = with_batch_loops(code, partitions, matrix_bytes(problem))
-        jit_guards.reject_what_crashes_the_jit(code)
+        jit_guards.reject_what_the_jit_cannot_take(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))
         placed = repr(partitions).replace("Partition(", "Panel(")  # as in the hashes that are stored
         digest = hashlib.sha256((code + placed).encode()).hexdigest()

@@ -142,7 +142,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         stopwatches = tuple(self._stopwatch(problem, one, rng) for one in loaded)
         before, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines)
         surrounding_s = watch.sample_reference()
-        watching = (timing.led_by_calls(watch.reference_kernel), timing.led_by_calls(watch.panel_product))
+        watching = (
+            timing.with_untimed_calls(watch.reference_kernel),
+            timing.with_untimed_calls(watch.panel_product),
+        )
         *times, reference_kernel, product = timing.measure_together_by((*stopwatches, *watching), effort, rng)
         surrounding_s += watch.sample_reference()
         after, turns_s = watch.read(*processes), sum(one.waited_s for one in baselines) - turns_s
@@ -164,7 +167,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             arrays.fill_with_extremes(rng)
             for kernel in loaded:
                 if isinstance(kernel, LoadedKernel):
-                    arrays.cover(rng)
+                    arrays.overwrite_output(rng)
                     prepared = kernel.calls(problem, arrays.operands)
                     team.repeat(prepared.calls, 1)
                     arrays.check_rows(rng)

@@ -92,7 +92,7 @@ class InterleavedBaselineService:
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
         self._service = BaselineService(problem, threads, seed)
-        self._stopwatch = timing.led_by_calls(timing.stopwatch_of(self._service.repeat), LEAD_CALLS)
+        self._stopwatch = timing.with_untimed_calls(timing.stopwatch_of(self._service.repeat), LEAD_CALLS)
 
     def name(self) -> str:
         """Returns the library's name, version and, of OpenBLAS, kernel: "openblas 0.3.30 SkylakeX"."""

@@ -61,7 +61,7 @@ class WatchedSamples:
             self._team.repeat(self._prepared.calls, 1)
             if self._samples < WHOLE_SAMPLES:
                 self._arrays.evaluate()
-        self._arrays.cover(self._rng)
+        self._arrays.overwrite_output(self._rng)
         marks = self._arrays.marks(self._rng, times)
         with no_thread_started():
             start = self._clock()
@@ -79,7 +79,7 @@ class WatchedSamples:
         """Compares all of C; after WHOLE_SAMPLES only some rows, unless comparing took little of the time."""
         self._samples += 1
         if self._samples > WHOLE_SAMPLES and self._compared_s > COMPARED_SHARE * self._timed_s:
-            self._arrays.glance(self._rng)
+            self._arrays.compare_some_rows(self._rng)
             return
         start = self._clock()
         self._arrays.evaluate()

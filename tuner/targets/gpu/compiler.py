@@ -20,7 +20,7 @@ from tuner.targets.gpu.ptxas import Ptxas, find_ptxas
 BINDINGS: Final = "numba-cuda-mlir"  # the wheel that makes PTX
 
 
-def gpu_compiler(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
+def gpu_compiler_build(chip: Chip, ptxas: Ptxas | None, sources: Sources) -> Compiler:
     """Returns the identity of the build that compiles for a chip: versions of tools, hash of sources.
 
     Versions of LLVM, of the wheel with MLIR and of ptxas. ``ptxas`` None: not installed. ``sources``: the

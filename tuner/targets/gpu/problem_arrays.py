@@ -80,7 +80,7 @@ class GpuProblemArrays:
         C gets NaN or numbers. Enqueues this on ``stream`` and does not wait: the timed work is launched while
         the stream is busy.
         """
-        self._flipped = self._host.flip_one(rng)
+        self._flipped = self._host.expect_flip(rng)
         self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
 
@@ -105,7 +105,7 @@ class GpuProblemArrays:
             self._download(len(self._addresses) - 1)
             self._host.check_rows(rng)
         self._flipped = None
-        self._host.flip_none()
+        self._host.expect_no_flip()
 
     def evaluate(self) -> Verdict:
         """Downloads all arrays, compares every element of C, checks guard bands and inputs.

@@ -20,7 +20,7 @@ from tuner.tuning.parts.child_functions import measure_gpu_baseline, measure_gpu
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
-    assembler_options,
+    assembler_text,
     compiler_factory,
     gpu_assembly,
     gpu_code,
@@ -72,10 +72,10 @@ def _machine(target: TargetName) -> Machine:
 
 
 def _compiler(target: TargetName) -> Compiler:
-    from tuner.targets.gpu.compiler import gpu_compiler
+    from tuner.targets.gpu.compiler import gpu_compiler_build
     from tuner.targets.gpu.ptxas import find_ptxas
 
-    return gpu_compiler(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
+    return gpu_compiler_build(chip_of(target.detail), find_ptxas(), GPU_SOURCES)
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:
@@ -125,7 +125,7 @@ def _roofline(problem: Problem, _threads: int) -> Roofline:
 def _status() -> TargetStatus:
     from tuner.runtime.cuda import probe
 
-    assembler = assembler_options()
+    assembler = assembler_text()
     try:
         here = probe.describe_gpu()
     except DeviceError as error:

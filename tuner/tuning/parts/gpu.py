@@ -83,7 +83,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
     return kernel
 
 
-def assembler_options() -> str:
+def assembler_text() -> str:
     """Returns text that says which ptxas is used on this machine and which known defects it has.
 
     Without ptxas, or where it does not work, the text says so.

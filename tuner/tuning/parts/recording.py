@@ -69,7 +69,7 @@ def _asked_file(request: RunRequest) -> Path:
     return Path(recording)
 
 
-def recorded_outcomes(space: "RecordedSpace") -> OutcomeSource:
+def replaying_source(space: "RecordedSpace") -> OutcomeSource:
     """Returns the functions that look up candidates' outcomes in a recording instead of running them."""
     from tuner.targets import replay
 
@@ -123,7 +123,7 @@ def outcomes_of_file(file: Path) -> tuple[OutcomeSource, TargetName]:
     Raises UsageError for a file that is no recording.
     """
     space = _recorded(file.absolute())
-    return recorded_outcomes(space), TargetName(REPLAY, space.name)
+    return replaying_source(space), TargetName(REPLAY, space.name)
 
 
 def _of_run(settings: RunSettings) -> OutcomeSource:

@@ -17,7 +17,7 @@ from tuner.tuning.parts.child_call import child_memory_bytes
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
     DEFAULT_CHIP,
-    assembler_options,
+    assembler_text,
     compiler_factory,
     gpu_assembly,
     gpu_code,
@@ -48,7 +48,7 @@ def simulator_limits(memory_bytes: int) -> "Limits":
 
 
 def _status() -> TargetStatus:
-    reason = f"verifies on the PTX simulator, no times; {assembler_options()}"
+    reason = f"verifies on the PTX simulator, no times; {assembler_text()}"
     return TargetStatus(SIMULATOR, True, reason, is_timed=False)
 
 
@@ -57,10 +57,10 @@ def _machine(target: TargetName) -> Machine:
 
 
 def _compiler(target: TargetName) -> Compiler:
-    from tuner.targets.gpu.compiler import gpu_compiler
+    from tuner.targets.gpu.compiler import gpu_compiler_build
     from tuner.targets.gpu.ptxas import find_ptxas
 
-    return gpu_compiler(chip_of(target.detail), find_ptxas(), SIMULATOR_SOURCES)
+    return gpu_compiler_build(chip_of(target.detail), find_ptxas(), SIMULATOR_SOURCES)
 
 
 def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChildren:

@@ -94,7 +94,7 @@ class BlockMatmul:
         """Returns the scalar function that ``tuner.set_aside_epilogue`` made for this kernel, or None."""
         return find_epilogue(self.function)
 
-    def take_results(self, epilogue: Op) -> None:
+    def retype_output(self, epilogue: Op) -> None:
         """Changes the element type of argument C to the result type of ``epilogue``, in place.
 
         ``epilogue`` is the scalar function that will be applied to the sums. The function type changes too.

@@ -148,7 +148,7 @@ def atomic_region(op: Op, scope: FunctionScope) -> Step:
         addresses = np.broadcast_to(checked(frame, where, view, kind.size_bytes, places), frame.grid.shape)
         lanes = np.flatnonzero(np.broadcast_to(outside, frame.grid.shape))
         found = np.zeros(frame.grid.shape, kind.dtype)
-        for turn in accesses.turns(addresses.ravel()[lanes]):
+        for turn in accesses.groups_without_conflicts(addresses.ravel()[lanes]):
             frame.mask = np.zeros(frame.grid.shape, bool)
             frame.mask.ravel()[lanes[turn]] = True
             found[frame.mask] = flat_memory.read(kind.dtype, addresses[frame.mask])

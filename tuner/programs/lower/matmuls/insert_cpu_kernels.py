@@ -21,7 +21,7 @@ from tuner.core.errors import Stage, failing_at
 from tuner.core.problem import Problem
 from tuner.core.target import Partition, Script
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu.jit_guards import reject_what_crashes_the_jit
+from tuner.mlir.cpu.jit_guards import reject_what_the_jit_cannot_take
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.mlir.effects.op_effects import READ_ONLY_ATTRIBUTE
 from tuner.mlir.interpreter import apply_script, parse
@@ -86,7 +86,7 @@ def _compile(problem: Problem, script: Script, suffix: str) -> LinkedKernel:
     module = parse(payload_mlir(problem, partitions), "payload")
     apply_script(module, parse(script.text, "script"))
     text = lower_to_llvm(module)
-    reject_what_crashes_the_jit(text)
+    reject_what_the_jit_cannot_take(text)
     own = [name_of(op.operation) for op in module.body.operations if _has_body(op.operation)]
     for name in own:
         text = re.sub(rf"@{re.escape(name)}\b", f"@{name}{suffix}", text)

@@ -42,7 +42,7 @@ def arithmetic(operands: Operands) -> Step:
 DECODERS: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(INTEGERS, arithmetic),
     **dict.fromkeys(floats.APPROXIMATE, floats.approximate),
-    **dict.fromkeys(("popc", "clz", "brev", "bfind"), integers.count_bits),
+    **dict.fromkeys(("popc", "clz", "brev", "bfind"), integers.bit_operations),
     "sad": integers.sum_of_differences,
     "fma": floats.float_fma,
     "copysign": floats.copy_sign,

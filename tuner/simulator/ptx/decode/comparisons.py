@@ -144,7 +144,7 @@ def select_by_sign(operands: Operands) -> Step:
     return lambda resident: write(resident, np.where(sign(resident) >= 0, a(resident), b(resident)))
 
 
-def test_property(operands: Operands) -> Step:
+def decode_testp(operands: Operands) -> Step:
     """Decodes PTX ``testp``: returns a function that tests a property of floats; it is not a unit test.
 
     The properties are finite, infinite, number, notanumber, normal and subnormal. Zero is normal (PTX ISA).
@@ -161,5 +161,5 @@ DECODERS: dict[str, Callable[[Operands], Step]] = {
     "set": set_value,
     "selp": select,
     "slct": select_by_sign,
-    "testp": test_property,
+    "testp": decode_testp,
 }

@@ -138,7 +138,7 @@ def sum_of_differences(operands: Operands) -> Step:
     return ternary(operands, type_, lambda a, b, c: c + np.where(a < b, b - a, a - b))
 
 
-def count_bits(operands: Operands) -> Step:
+def bit_operations(operands: Operands) -> Step:
     """Decodes PTX popc, clz, brev and bfind: returns a function that counts, reverses or finds bits.
 
     popc counts ones, clz counts leading zeros, brev reverses the bits. bfind gives the position of the
