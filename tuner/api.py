@@ -45,12 +45,12 @@ def tune(
     again, interleaved, and the best trial is selected. Every trial is stored in the results database.
 
     Args:
-        problem: what to compute, of ``tuner.Matmul`` or ``tuner.BatchMatmul``.
+        problem: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``.
         target: "auto" (the first that gives times here), "cpu", "cuda", "cuda:sm_90", "simulator",
             "replay:FILE".
         trials: number of candidates; 100 where neither ``trials`` nor ``budget`` is given.
         budget: seconds, or a text such as "60s", "5m" or "1h".
-        chip: chip to generate code for, such as "sm_90", for a GPU target without one.
+        chip: chip to generate code for, such as "sm_90", for a GPU target that names no chip.
         threads: threads of a CPU kernel, 1 or more.
         strategy: names of strategies, or paths of ``.mlir`` and ``.mlir.j2`` scripts, one or several; all
             strategies of the search space where none is given.
@@ -124,8 +124,9 @@ def resume(
         db: path or URL of the results database; None: as for ``tune``.
         observe: called with each event of the run.
         retime: time the best trials of a finished run again; of all timing rounds the quietest counts.
-        trials: new limit of candidates, those tried before included; None: as stored.
-        budget: new limit of time, the time spent before included, in seconds or as "5m"; None: as stored.
+        trials: new limit of candidates, those tried before included. Where ``trials`` or ``budget`` is
+            given, None for the other means no such limit; where both are None, the stored limits hold.
+        budget: new limit of time, the time spent before included, in seconds or as "5m".
         progress: whether to print progress on stderr.
 
     Returns:

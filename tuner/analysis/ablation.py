@@ -21,7 +21,10 @@ HELD_MIN = 3  # trials with the value held, for a figure
 
 @dataclass(frozen=True)
 class Gain:
-    """How much slower the best of some trials is than the best of all trials."""
+    """How much slower the best trial of a subset is than the best of all compared trials.
+
+    ``chance`` is the p-value: the probability that as many trials, drawn at random, are as slow or slower.
+    """
 
     slower: float  # 0.2: 20 % more time
     interval: tuple[float, float]  # from the 95 % intervals of both times
@@ -31,7 +34,11 @@ class Gain:
 
 @dataclass(frozen=True)
 class KnobAblation:
-    """The ablation of one knob."""
+    """The ablation of one knob: how much slower the best trial is without the knob's best value.
+
+    ``gain`` is for the trials with the knob at its start value, ``without_best`` for all other values than
+    the best trial's; ``importance`` is the knob's PED-ANOVA share.
+    """
 
     knob: str
     is_structural: bool  # its values are texts: they select other code, not other numbers
@@ -44,7 +51,7 @@ class KnobAblation:
 
 @dataclass(frozen=True)
 class StrategyAblation:
-    """Trials, failures and best time of one strategy, against the best strategy."""
+    """The trials, failures and best time of one strategy, and its slowdown against the fastest strategy."""
 
     strategy: str
     trials: int
@@ -55,7 +62,7 @@ class StrategyAblation:
 
 @dataclass(frozen=True)
 class Ablation:
-    """The ablation of a run, by knobs of the best trial's strategy and by strategies."""
+    """How much each knob of the best trial's strategy and each strategy contributes to a run's best time."""
 
     strategy: str  # of the best trial
     measured: int  # measured trials of ``strategy``
@@ -65,7 +72,7 @@ class Ablation:
 
 @dataclass(frozen=True)
 class TooFew:
-    """The result where the strategy of the best trial has fewer than MEASURED_MIN measured trials.
+    """The result of ``ablate`` if the best trial's strategy has fewer than MEASURED_MIN measured trials.
 
     The knobs are then not ablated; ``strategies`` still compares the strategies, if any trial was measured.
     """
@@ -76,7 +83,7 @@ class TooFew:
 
     @property
     def reason(self) -> str:
-        """Returns the message: how many trials were found, how many are needed."""
+        """Returns the message: how many measured trials were found, and how many an ablation needs."""
         of = f" of {self.strategy}" if self.strategy else ""
         return f"ablation: found {self.measured} measured trials{of}, allowed {MEASURED_MIN} or more"
 
@@ -97,9 +104,10 @@ class _Timed:
 
 
 def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
-    """Returns the ablation of a run's trials by their times during the search.
+    """Returns the ablation of one run's trials by their times during the search.
 
-    Times of the final re-measurement are not used: they were taken in other minutes.
+    ``TooFew`` where the best trial's strategy has fewer than MEASURED_MIN measured trials. Times of the final
+    re-measurement are not used: they were taken in other minutes.
     """
     timed = sorted(_timed(trials), key=lambda each: each.time.median_s)
     if not timed:

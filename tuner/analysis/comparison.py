@@ -12,7 +12,7 @@ WIDTH_LIMIT = DRIFT_LIMIT  # relative, half of the interval: what quiet machines
 
 @dataclass(frozen=True)
 class Evidence:
-    """How two times were taken."""
+    """How two measurements were taken: whether interleaved, with which noise, and why unreliable, if so."""
 
     is_interleaved: bool  # sample by sample, in one round
     noise: float | None  # A/A noise floor of that round, relative; None: not known
@@ -34,7 +34,7 @@ class Comparable:
 
     @property
     def speed_interval(self) -> tuple[float, float]:
-        """Returns the 95 % interval of ``speed``."""
+        """Returns the 95 % confidence interval of ``speed`` as (low, high)."""
         return 1 / self.interval[1], 1 / self.interval[0]
 
     @property
@@ -44,28 +44,28 @@ class Comparable:
 
     @property
     def longer_interval(self) -> tuple[float, float]:
-        """Returns the 95 % interval of ``longer``."""
+        """Returns the 95 % confidence interval of ``longer`` as (low, high)."""
         return self.interval[0] - 1, self.interval[1] - 1
 
     @property
     def is_different(self) -> bool:
-        """True if the interval excludes equal times and the difference is above the noise."""
+        """True if the 95 % interval excludes equal times and the difference is above the noise floor."""
         low, high = self.longer_interval
         return (low > 0 or high < 0) and abs(self.longer) > self.noise
 
 
 @dataclass(frozen=True)
 class NotComparable:
-    """The reason why no ratio of two times may be printed."""
+    """The reason why no ratio of two measured times may be printed, such as too few samples."""
 
     reason: str  # one clause, to print
 
 
 def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) -> Comparable | NotComparable:
-    """Returns the ratio of two times with its interval, or the reason why no ratio may be printed.
+    """Returns the ratio ``ours`` / ``reference`` of the median times with its interval, or why there is none.
 
-    Every output that prints a ratio of measured times calls this function. There is no ratio where the noise
-    floor is unknown (no evidence of a quiet machine) or a measurement was early-stopped.
+    There is none if ``objection`` has a reason (unreliable, early-stopped, not interleaved, too few samples,
+    noise floor unknown or too high), or if the interval is wider than WIDTH_LIMIT to each side.
     """
     reason = objection((ours, reference), evidence)
     if reason:
@@ -80,7 +80,11 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 
 
 def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
-    """Returns why no ratio of these measurements may be printed, whatever its value; '' where one may."""
+    """Returns why no ratio of these measurements may be printed, whatever its value; '' if one may be.
+
+    Reasons: unreliable times, an early-stopped measurement, not interleaved, too few samples, unknown or high
+    noise.
+    """
     if evidence.unreliable:
         return evidence.unreliable
     if not all(each.is_complete for each in times):

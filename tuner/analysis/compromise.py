@@ -9,7 +9,7 @@ from tuner.core.runs import StoredTrial
 
 @dataclass(frozen=True)
 class Compromise:
-    """A candidate that was timed on every machine, with its slowdown on each."""
+    """A candidate that was timed on each of several machines, with its slowdown on each."""
 
     trials: tuple[StoredTrial, ...]  # of the same candidate, one per machine
     slowdowns: tuple[float, ...]  # against the machine's fastest trial: 0.1 is 10 % slower
@@ -17,15 +17,15 @@ class Compromise:
 
     @property
     def worst(self) -> float:
-        """Returns the largest of the slowdowns."""
+        """Returns the candidate's largest slowdown over the machines: 0.1 is 10 % slower than the fastest."""
         return max(self.slowdowns)
 
 
 def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
-    """Returns the candidate with the least worst-case slowdown; ``machines`` has the trials of one run each.
+    """Returns the candidate whose largest slowdown over the machines is least.
 
-    None where no candidate has a time on each machine. A time of the final re-measurement takes precedence
-    over a time of the search.
+    ``machines``: per machine, all trials of one run. None where no candidate has a time on each machine. A
+    time of the final re-measurement takes precedence over a time of the search; stale trials are left out.
     """
     by_candidate = [_by_candidate(trials) for trials in machines]
     if not all(by_candidate):

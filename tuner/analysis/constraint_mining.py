@@ -30,7 +30,7 @@ ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains 
 
 @dataclass(frozen=True)
 class Observation:
-    """A point of the search space that was tried, and its outcome."""
+    """A tried point of the search space (values of knobs, sizes, device limits) and its failure, if any."""
 
     values: tuple[tuple[str, Value], ...]  # knobs, sizes, device limits
     failure: Failure | None  # None: the point worked, in one trial at least
@@ -40,7 +40,10 @@ class Observation:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A constraint that every success satisfies, and the failures that the constraint excludes."""
+    """A constraint mined from failed trials: it excludes failed points, and no successful point.
+
+    Has the failures' stage, most frequent reason and number of trials, and the p-value of the constraint.
+    """
 
     constraint: str
     stage: Stage  # of the failures that the constraint was mined from
@@ -73,10 +76,11 @@ class _Found:
 def mine(
     observations: tuple[Observation, ...], knobs: tuple[str, ...], min_support: int = MIN_SUPPORT
 ) -> tuple[Suggestion, ...]:
-    """Returns constraints for one strategy, those that exclude most failed trials first.
+    """Returns constraints on the named ``knobs`` of one strategy that would have excluded failed trials.
 
-    Each constraint explains ``min_support`` failures or more that no constraint found before explains, and
-    excludes no observation that worked.
+    Each constraint explains ``min_support`` failed points or more that no constraint found before for
+    failures of this kind explains, and excludes no point that worked. Those that exclude most failed trials
+    come first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)

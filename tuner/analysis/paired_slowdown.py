@@ -11,7 +11,7 @@ LEAST_SESSIONS = 5  # a bootstrap over fewer sessions says little
 
 
 class Finding(enum.Enum):
-    """The conclusion from some sessions."""
+    """Whether current code is slower than earlier code; UNCLEAR: more sessions are needed."""
 
     SLOWER = "slower"  # beyond the noise
     NOT_SLOWER = "not slower"  # a slowdown that matters is ruled out
@@ -20,7 +20,11 @@ class Finding(enum.Enum):
 
 @dataclass(frozen=True)
 class InterleavedSession:
-    """Seconds per call of code loaded anew: one sample per round of each of the three, of equal length."""
+    """The samples of one timing session, in seconds per call: of earlier code, twice, and of current code.
+
+    The three were timed interleaved: sample i of each belongs to round i. The constructor raises ValueError
+    for an unequal number of samples, or none.
+    """
 
     then_s: tuple[float, ...]  # the earlier code
     again_s: tuple[float, ...]  # the earlier code, loaded a second time
@@ -35,7 +39,7 @@ class InterleavedSession:
 
 @dataclass(frozen=True)
 class PairedSlowdown:
-    """A relative difference of times: 0.02 is 2 % longer."""
+    """How much longer current code takes than earlier code, with a 99 % interval: 0.02 is 2 % longer."""
 
     median: float  # over sessions, of the relative difference of the lower quartiles
     interval: tuple[float, float]  # 99 %
@@ -44,7 +48,7 @@ class PairedSlowdown:
 
 @dataclass(frozen=True)
 class SlowdownLimits:
-    """The limits by which a slowdown is reported or excluded."""
+    """The relative slowdowns that decide: code above ``tolerated`` is slower, below ``excluded`` is not."""
 
     tolerated: float = 0.02  # relative: another layout of equal code in memory makes such a difference
     excluded: float = 0.05  # relative: once such a slowdown is excluded, no more sessions are needed
@@ -53,9 +57,10 @@ class SlowdownLimits:
 def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
     """Returns how much longer the current code takes, with a percentile-bootstrap interval (Efron, 1979).
 
-    Resamples sessions first and then their rounds (hierarchical bootstrap): each session loads code and
-    arrays at new addresses, and a disturbance of a whole round cancels. Lower quartiles of a session are
-    compared: other work on the machine only adds time, and may be in every second sample.
+    Takes one session or more. Resamples sessions first and then their rounds (hierarchical bootstrap): each
+    session loads code and arrays at new addresses, and a disturbance of a whole round cancels. Lower
+    quartiles of a session are compared: other work on the machine only adds time, and may be in every second
+    sample.
     """
     import numpy as np
 
@@ -80,14 +85,18 @@ def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
 
 
 def lower_quartile(samples_s: tuple[float, ...]) -> float:
-    """Returns the lower quartile of samples in seconds, by which ``paired_slowdown`` compares sessions."""
+    """Returns the lower quartile of samples in seconds, the statistic that ``paired_slowdown`` compares."""
     import numpy as np
 
     return float(np.quantile(np.array(samples_s), QUARTILE))
 
 
 def finding_of(slowdown: PairedSlowdown, sessions: int, limits: SlowdownLimits) -> Finding:
-    """Returns the conclusion from a slowdown after so many sessions."""
+    """Returns the conclusion from a slowdown that was measured in ``sessions`` sessions.
+
+    SLOWER if the whole interval lies above both the tolerated slowdown and the noise, NOT_SLOWER if the whole
+    interval lies below the excluded slowdown, else UNCLEAR; UNCLEAR also with fewer than LEAST_SESSIONS.
+    """
     if sessions < LEAST_SESSIONS:
         return Finding.UNCLEAR
     if slowdown.interval[0] > max(limits.tolerated, slowdown.noise):

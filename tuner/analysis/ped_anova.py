@@ -16,10 +16,10 @@ PRIOR = 1.0  # pseudo-observations, spread over the values: a value seen by acci
 
 
 def importances(points: Sequence[dict[str, Value]], times_s: Sequence[float]) -> dict[str, float]:
-    """Returns each knob's importance, its share of the divergence of the fastest points from all points.
+    """Returns knob -> PED-ANOVA importance: its share of the divergence of the fastest points from all.
 
-    Shares sum to 1, or are all 0 where nothing differs. Every point has the same knobs; points of equal
-    times are taken in the order given.
+    ``points`` are dicts knob -> value with equal knobs, ``times_s`` their times in seconds. Shares sum to 1,
+    or are all 0 where nothing differs; {} without points. Points of equal times keep their order.
     """
     if not points:
         return {}

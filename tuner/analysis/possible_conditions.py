@@ -18,7 +18,10 @@ SIZES = ("m", "n", "k")
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """One comparison: points for which the comparison is true may fail."""
+    """A comparison of knobs or sizes that may explain failures: points where it is true may fail.
+
+    ``truth`` has one bool per point; ``allowed`` is the negated comparison, as the text of a constraint.
+    """
 
     allowed: str  # the negation, as the text of a constraint
     truth: Truth
@@ -36,7 +39,10 @@ class _Term:
 
 
 class PointColumns:
-    """The points' values as columns, by name; names with one value only are left out."""
+    """The values of search-space points as numpy columns by name, with one element per point.
+
+    Names that have the same value at every point are left out.
+    """
 
     def __init__(self, points: tuple[dict[str, Value], ...], knobs: tuple[str, ...]) -> None:
         columns = {name: np.array([point[name] for point in points]) for name in points[0]} if points else {}
@@ -49,12 +55,15 @@ class PointColumns:
         self.texts = tuple(name for name in self.columns if name not in self.numbers)
 
     def number(self, name: str) -> npt.NDArray[np.int64]:
-        """Returns the column of an integer name."""
+        """Returns the values of the integer knob or size ``name``, one per point, as int64."""
         return self.columns[name].astype(np.int64)
 
 
 def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
-    """Yields the conditions worth trying; thresholds are values that failed points have."""
+    """Yields comparisons that could explain failures: thresholds, equalities, orders and divisibility.
+
+    ``failed`` has one bool per point; thresholds are values that failed points have.
+    """
     for term in _terms(columns):
         yield from _thresholds(term, failed)
     yield from _equalities(columns)

@@ -12,7 +12,10 @@ RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
 
 @dataclass(frozen=True)
 class RoundTimes:
-    """Seconds per call in one session of today."""
+    """The times of one session in which a recorded kernel is timed again, in seconds per call.
+
+    Has the samples of the kernel and of the baseline library, and the time of the reference kernel.
+    """
 
     kernel_s: tuple[float, ...]  # one sample per round
     library_s: tuple[float, ...] | None  # in the same rounds; None: no library here, or another one
@@ -21,31 +24,35 @@ class RoundTimes:
 
 @dataclass(frozen=True)
 class RelativeSlowdown:
-    """How much longer code takes than recorded, relative to each reference that was timed then and now."""
+    """How much longer code takes than recorded, relative to each reference that was timed then and now.
+
+    References are the baseline library and a reference kernel; without any, the recorded time itself.
+    """
 
     by_reference: tuple[tuple[str, PairedSlowdown], ...]
     whole: PairedSlowdown  # relative to the geometric mean of the references
 
     @property
     def least(self) -> float:
-        """Returns the smallest slowdown relative to a reference."""
+        """Returns the smallest slowdown over the references: 0.02 is 2 % longer than recorded."""
         return min(found.median for _name, found in self.by_reference)
 
     @property
     def disagreement(self) -> float:
-        """Returns the difference between the largest and the smallest slowdown over the references."""
+        """Returns the largest minus the smallest slowdown over the references: 0.01 is 1 percentage point."""
         return max(found.median for _name, found in self.by_reference) - self.least
 
     @property
     def cancels_drift(self) -> bool:
-        """True if the library is among the references: its time drifts as a kernel's does."""
+        """True if the baseline library is among the references: its time drifts as a kernel's does."""
         return any(name == LIBRARY for name, _slowdown in self.by_reference)
 
 
 def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> RelativeSlowdown:
-    """Returns the slowdown relative to each reference that the recorded round and all sessions have.
+    """Returns how much longer a recorded kernel takes in today's sessions, relative to the references.
 
-    Without any reference, today's times are compared with the recorded time itself.
+    References are those that the recorded round and all ``sessions`` have; without any, today's times are
+    compared with the recorded time itself.
     """
     named = (
         (LIBRARY, recorded.library_s, [_library_s(each) for each in sessions]),

@@ -6,9 +6,9 @@ from tuner.core.runs import Run, StoredTrial
 
 
 def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable | None:
-    """Returns the ratio of a trial's time to its run's baseline, or why no ratio may be printed.
+    """Returns the ratio of a trial's time to the time of its run's baseline, or why no ratio may be printed.
 
-    None where the run has no baseline.
+    None where the run has no baseline. Raises ValueError for a trial that was not timed.
     """
     if run.baseline is None:
         return None
@@ -18,12 +18,19 @@ def against_baseline(run: Run, trial: StoredTrial) -> Comparable | NotComparable
 
 
 def between_trials(run: Run, ours: StoredTrial, reference: StoredTrial) -> Comparable | NotComparable:
-    """Returns the ratio of two trials' times, or why none may be printed; ``run`` is that of ``ours``."""
+    """Returns the ratio ``ours`` / ``reference`` of two trials' times, or why no ratio may be printed.
+
+    ``run`` is the run of ``ours``. There is a ratio only if its final re-measurement timed both trials.
+    Raises ValueError for a trial that was not timed.
+    """
     return comparison(timed(ours), timed(reference), _evidence(run, ours, reference))
 
 
 def distrust(run: Run, trial: StoredTrial) -> str:
-    """Returns why no ratio of a trial's time to any other may be printed; '' where a ratio may."""
+    """Returns why no ratio of this trial's time to any other may be printed; '' if a ratio may be printed.
+
+    ``run`` is the run of the trial. Raises ValueError for a trial that was not timed.
+    """
     return objection((timed(trial),), _evidence(run, trial))
 
 

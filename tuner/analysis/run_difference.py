@@ -8,7 +8,7 @@ from tuner.core.runs import StoredTrial
 
 @dataclass(frozen=True)
 class Difference:
-    """One property of one trial that differs between two runs."""
+    """One property of one trial that differs between two runs, with both values as text."""
 
     number: int  # of the trial
     what: str
@@ -22,7 +22,11 @@ class Difference:
 
 
 def differences(first: tuple[StoredTrial, ...], second: tuple[StoredTrial, ...]) -> tuple[Difference, ...]:
-    """Returns at most one difference per trial: the first of proposal, outcome, origin, final time."""
+    """Returns the differences between two runs' trials, matched by number: at most one per trial.
+
+    That is the first unequal property of proposal, outcome, knobs, verdict, script, code, origin and final
+    time. A trial that only one run has differs, too.
+    """
     ours, theirs = _facts(first), _facts(second)
     return tuple(
         Difference(number, name, a, b)

@@ -14,7 +14,7 @@ SIMPLICITY_LIMIT = 0.05  # relative: how much slower a simpler script may be, ho
 
 @dataclass(frozen=True)
 class Tied:
-    """A trial that was not shown to be slower than the fastest by more than noise."""
+    """A trial that was not shown to be slower than the fastest by more than noise, with its slowdown."""
 
     trial: StoredTrial
     slowdown: Slowdown  # against the fastest
@@ -22,7 +22,7 @@ class Tied:
 
 @dataclass(frozen=True)
 class SelectedResult:
-    """The trial to use, and the trials tied with the fastest."""
+    """The trial of a run to use, and the trials tied with the fastest trial."""
 
     best: StoredTrial  # the simplest of the trials as fast as the fastest within noise
     ties: tuple[Tied, ...]  # ``best`` included; fastest first
@@ -30,22 +30,25 @@ class SelectedResult:
 
     @property
     def measurement(self) -> Measurement:
-        """Returns the best trial's measurement: of the final re-measurement if there is one."""
+        """Returns the best trial's measurement: of the final re-measurement if any, else of the search."""
         return timed(self.best)
 
     @property
     def can_separate(self) -> bool:
-        """Returns whether the timing was quiet enough to call the tied trials equally fast."""
+        """True if the noise floor is at most NOISE_LIMIT: quiet enough to call tied trials equally fast."""
         return self.floor <= NOISE_LIMIT
 
     @property
     def tied(self) -> tuple[StoredTrial, ...]:
-        """Returns the tied trials, fastest first."""
+        """Returns the trials tied with the fastest trial, itself included, fastest first."""
         return tuple(tie.trial for tie in self.ties)
 
 
 def timed(trial: StoredTrial) -> Measurement:
-    """Returns the measurement by which a trial is ranked. Raises ValueError for a trial not timed."""
+    """Returns the measurement that ranks a trial: the final re-measurement's if any, else the search's.
+
+    Raises ValueError for a trial that was not timed.
+    """
     if trial.final is not None:
         return trial.final
     if isinstance(trial.record.outcome, Measurement):
@@ -86,13 +89,13 @@ def top_trials_of(trials: tuple[StoredTrial, ...]) -> tuple[StoredTrial, ...]:
 
 
 def half_width(measurement: Measurement) -> float:
-    """Returns half the width of a median's interval, relative to the median."""
+    """Returns half the width of the confidence interval of a measurement's median, relative to the median."""
     low_s, high_s = measurement.interval_s
     return (high_s - low_s) / 2 / measurement.median_s
 
 
 def complexity(trial: StoredTrial) -> tuple[int, int]:
-    """Returns a sort key, the smaller the simpler: lines of the script, then knobs that are switched on.
+    """Returns a sort key, the smaller the simpler: (number of script lines, number of knobs switched on).
 
     A bound script has lines only for the transforms that it applies, such as tiling, packing, pipelining.
     """
@@ -100,10 +103,10 @@ def complexity(trial: StoredTrial) -> tuple[int, int]:
 
 
 def script_lines(text: str) -> int:
-    """Returns the number of lines of a script that are neither blank nor a comment."""
+    """Returns the number of lines of an MLIR script that are neither blank nor a ``//`` comment."""
     return sum(1 for line in text.splitlines() if line.strip() and not line.strip().startswith("//"))
 
 
 def knobs_on(candidate: Candidate) -> int:
-    """Returns how many knobs have a value other than 0, 1 and 'none'."""
+    """Returns how many knobs of a candidate are switched on: have a value other than 0, 1 and 'none'."""
     return sum(1 for _, value in candidate.choices if value not in OFF)

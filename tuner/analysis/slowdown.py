@@ -10,17 +10,18 @@ SEED = 0  # fixed: equal samples give equal intervals
 
 @dataclass(frozen=True)
 class Slowdown:
-    """The relative difference of two medians: 0.02 is 2 % longer."""
+    """The relative difference of two median times, with its 95 % interval: 0.02 is 2 % longer."""
 
     median: float
     interval: tuple[float, float]  # 95 %
 
 
 def slowdown(measurement: Measurement, fastest: Measurement) -> Slowdown:
-    """Returns how much longer a measurement is than the fastest, with a percentile bootstrap (Efron, 1979).
+    """Returns how much longer ``measurement`` is than ``fastest``, which is any other measurement.
 
-    The final re-measurement takes one sample of each trial per round: where both measurements have equally
-    many samples, rounds are resampled, so that a disturbance of a whole round cancels.
+    The interval is from a percentile bootstrap (Efron, 1979). The final re-measurement takes one sample of
+    each trial per round: where both measurements have equally many samples, rounds are resampled, so that a
+    disturbance of a whole round cancels.
     """
     import numpy as np
 

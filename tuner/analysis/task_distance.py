@@ -33,14 +33,20 @@ class TuningTask:
 def nearest_first(
     task: TuningTask, items: Iterable[Item], task_of: Callable[[Item], TuningTask]
 ) -> list[Item]:
-    """Returns the items whose tasks have a distance to ``task``, the nearest first; a stable sort."""
+    """Returns the items sorted by the distance of their task from ``task``, the nearest first.
+
+    ``task_of`` returns an item's task. Items without a distance are left out; equal distances keep the order.
+    """
     apart = ((distance(task, task_of(item)), item) for item in items)
     known = [(far, item) for far, item in apart if far is not None]
     return [item for _, item in sorted(known, key=lambda pair: pair[0])]
 
 
 def distance(task: TuningTask, other: TuningTask) -> float | None:
-    """Returns the distance of two tasks, 0 for equal tasks; None for another operation, or CPU and GPU."""
+    """Returns how different two tuning tasks are, in octaves (doublings of one size); 0 for equal tasks.
+
+    None for different operations, or where one is for a CPU and the other for a GPU.
+    """
     ours, theirs = task.problem, other.problem
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
@@ -57,7 +63,10 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
 
 
 def machine_distance(machine: Machine, other: Machine) -> float:
-    """Returns 0 for machines with comparable times, SAME_KIND for equal instruction sets, or OTHER_KIND."""
+    """Returns the distance in octaves: 0 for machines with equal names, whose times are comparable.
+
+    Else SAME_KIND for the same instruction set and chip, OTHER_KIND for any other machine.
+    """
     if machine.name == other.name:
         return 0.0
     is_same_kind = (machine.isa, machine.chip) == (other.isa, other.chip)

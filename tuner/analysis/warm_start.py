@@ -15,22 +15,26 @@ POINTS = 8  # warm-start points in all
 
 @dataclass(frozen=True)
 class Known:
-    """The fastest candidates of one task, from earlier runs or a recording."""
+    """The fastest candidates of one tuning task, from earlier runs or a recording, with their source."""
 
     task: TuningTask
     points: tuple[tuple[Candidate, str], ...]  # (candidate, who measured it), the fastest first
 
     def first_points(self, task: TuningTask) -> Iterator[FirstPoint]:
-        """Yields the candidates as warm-start points for another task, with their source."""
+        """Yields these candidates as warm-start points for another task, ``task``, the fastest first.
+
+        The source of each point names the known problem and who measured the candidate.
+        """
         for candidate, who in self.points:
             source = f"{_text(self.task.problem, task.problem)} ({who})"
             yield FirstPoint(candidate, WARM_START, source)
 
 
 def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[FirstPoint, ...]:
-    """Returns the warm-start points: the best candidate of each of the nearest tasks, then each second, etc.
+    """Returns up to POINTS warm-start points: the best candidate of each of the nearest tasks first.
 
-    One task's best is partly luck; a candidate that is good for several tasks is likelier to be good here.
+    Then come the second candidate of each task, the third of each, and so on. One task's best is partly luck;
+    a candidate that is good for several tasks is likelier to be good here.
     """
     nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
     chosen: dict[Candidate, FirstPoint] = {}

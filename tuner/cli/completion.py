@@ -23,7 +23,7 @@ OR_FILES = ("operation", "strategy", "strategies")  # parameters that also accep
 
 @final
 class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no older click
-    """A click type that completes words by ``offers``; it accepts the same values as the wrapped type."""
+    """A click parameter type with shell completion by ``offers``; accepts what the wrapped type accepts."""
 
     def __init__(self, within: "click.ParamType[Any]", offers: Offers) -> None:
         self.name = within.name
@@ -31,7 +31,7 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         self._offers = offers
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        """Returns the value that the wrapped type converts the word to."""
+        """Returns the value that the wrapped click type converts ``value`` to, or fails as that type does."""
         return self._within.convert(value, param, context)
 
     def shell_complete(
@@ -40,7 +40,10 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         param: click.Parameter,
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Returns the offered words that start with ``incomplete``; if none, files where accepted."""
+        """Returns the offered words that start with ``incomplete``.
+
+        Without such a word the shell completes file names, where the parameter accepts a path.
+        """
         found: list[CompletionItem] = []
         with contextlib.suppress(Exception):  # such as a locked database or a file of another kind
             for given, help_ in self._offers(ctx, incomplete):
@@ -50,7 +53,7 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
 
 
 def offer_completions(command: click.Command) -> None:
-    """Sets the completion of a command's options and arguments, chosen by their names in OFFERS."""
+    """Sets the shell completion of a command's options and arguments, chosen by their names in OFFERS."""
     for parameter in command.params:
         offers = OFFERS.get(parameter.name or "")
         if offers is not None and parameter.type in (click.STRING, click.INT):

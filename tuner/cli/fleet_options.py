@@ -16,7 +16,7 @@ FLAGS = {"fleet_machine": "--machine", "on": "--on", "devices": "--devices", "pr
 
 
 def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --fleet, --machine, --on, --devices and --priority."""
+    """Adds --fleet, --machine, --on, --devices and --priority to a click command."""
     for option in (
         click.option("--priority", type=int, help="With --fleet: larger goes first. Default: 0."),
         click.option("--devices", type=int, help="With --fleet: devices of the run. Default: 1."),
@@ -33,10 +33,11 @@ def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
-    """Removes the fleet's options from ``words`` and returns the request; None without --fleet.
+    """Removes the fleet's options from ``options`` and returns the request; None without --fleet.
 
-    Sets ``words["workers"]``, unless given, to the default number of proposals in flight.
-    Raises UsageError for a database that is not on a server, and for options that need --fleet.
+    Sets ``options["workers"]``, unless given, to the default number of proposals in flight. Raises UsageError
+    for a database that is not on a server, missing packages, --machine together with --on, and options that
+    need --fleet.
     """
     given = {flag: options.pop(name) for name, flag in FLAGS.items()}
     if not options.pop("has_fleet"):

@@ -18,7 +18,11 @@ SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow termi
 
 
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
-    """Returns the tables of nodes, devices and queues; letters stand for compiler builds, listed below."""
+    """Returns the tables of a fleet's nodes, devices and job queues, for a terminal ``columns`` wide.
+
+    Letters stand for compiler builds, which are listed below. ``database_text`` is the ``--db`` option for
+    the printed command.
+    """
     compiler_builds = sorted(
         {seen.node.compiler_build for seen in status.nodes} | {each.compiler_build for each in status.queues}
     )
@@ -43,7 +47,7 @@ def _letters(place: int) -> str:
 
 
 def check_line(check: NoiseCheck) -> str:
-    """Returns the finding of a noise check as one line, with the slowdown that a node causes."""
+    """Returns the result of a noise check as one line: whether the node disturbs, and by how much."""
     low, high = check.longer.interval
     finding = "does not disturb" if check.is_quiet else "disturbs" if check.exceeds_limit else "unclear"
     return (
@@ -54,7 +58,7 @@ def check_line(check: NoiseCheck) -> str:
 
 
 def status_document(status: FleetStatus) -> dict[str, Any]:
-    """Returns the JSON document of ``tuner fleet status --json``."""
+    """Returns the JSON document of ``tuner fleet status --json``, which has the state of each node."""
     document: dict[str, Any] = encode(status)
     for fields, seen in zip(document["nodes"], status.nodes, strict=True):
         fields["state"] = status.state_of(seen)

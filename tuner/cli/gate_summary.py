@@ -13,7 +13,10 @@ SPARED = ("noise", "99 % interval")  # columns that a narrow terminal loses firs
 
 
 def gate_markdown(results: "tuple[GateResult, ...]") -> str:
-    """Returns a headline, a table with a row per kernel, and the reasons of kernels that were not timed."""
+    """Returns the results of ``tuner gate`` as Markdown: headline, a table line per kernel, reasons.
+
+    Reasons are given for the kernels that were not timed.
+    """
     rows = [_markdown_row(result) for result in results]
     reasons = [
         f"- {result.entry.key}: {_escaped(result.reason)}" for result in results if result.slowdown is None
@@ -23,7 +26,10 @@ def gate_markdown(results: "tuple[GateResult, ...]") -> str:
 
 
 def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
-    """Returns a table for a terminal; reasons of untimed kernels are printed while the gate runs."""
+    """Returns the results of ``tuner gate`` as a table of at most ``columns`` characters, and a verdict line.
+
+    Reasons of untimed kernels are left out: they are printed while the gate runs.
+    """
     rows = [(result.entry.key, result.status.value, *_times(result)) for result in results]
     return [*table_lines(HEADER, rows, columns, SPARED), f"gate: {_head(results)}"]
 
@@ -35,7 +41,7 @@ def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
 
 
 def gate_line(result: "GateResult") -> str:
-    """Returns the result of one kernel as a line of progress."""
+    """Returns the result of one kernel as a progress line: status, slowdown with interval, reason."""
     return f"{result.entry.key}: {result.status.value},{_slowdown_text(result)} {result.reason}"
 
 

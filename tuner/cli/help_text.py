@@ -13,7 +13,7 @@ CONTINUATION: Final = "    "  # indent of a command's continued lines
 
 @final
 class HelpFormatter(click.HelpFormatter):
-    """Writes help; the examples after 'Example: ' are not wrapped as paragraphs are."""
+    """A click help formatter that prints each example after 'Example: ' on a separate line to copy."""
 
     def write_text(self, text: str) -> None:
         """Writes the paragraphs of a help text and then its examples."""
@@ -29,13 +29,17 @@ class HelpFormatter(click.HelpFormatter):
 
 @final
 class HelpContext(click.Context):
-    """The click context of every command, which sets the help formatter."""
+    """A click context that sets the formatter of help texts; every command of tuner has one."""
 
     formatter_class = HelpFormatter
 
 
 def example_lines(examples: str, columns: int) -> list[str]:
-    """Returns the examples 'tuner show 42, or tuner show run:3' as a title and one command per line."""
+    """Returns the examples of a help text as lines up to ``columns`` wide: a title, then the commands.
+
+    ``examples`` is a text such as 'tuner show 42, or tuner show run:3'. A long command is continued by a
+    backslash; a single short one stands next to the title.
+    """
     first, *others = NEXT_EXAMPLE.split(" ".join(examples.split()))
     commands = [first, *others[1::2]]
     if len(commands) == 1 and len(EXAMPLE) + len(first) <= columns:

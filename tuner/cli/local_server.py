@@ -19,7 +19,10 @@ class _QuietHandler(WSGIRequestHandler):
 
 
 def listening(port: int, application: Application) -> WSGIServer:
-    """Returns a listening server; port 0 picks a free port. Raises UsageError if the port is in use."""
+    """Returns an HTTP server for a WSGI application that listens on 127.0.0.1; port 0 picks a free port.
+
+    Raises UsageError if the port cannot be used, such as one that is in use.
+    """
     try:
         return make_server(HOST, port, application, handler_class=_QuietHandler)
     except OSError as error:
@@ -27,7 +30,10 @@ def listening(port: int, application: Application) -> WSGIServer:
 
 
 def serve(server: WSGIServer) -> None:
-    """Serves requests until Ctrl-C, in a thread, since wsgiref drops an interrupt during a request."""
+    """Serves HTTP requests until Ctrl-C, then returns.
+
+    The server runs in a thread, since wsgiref drops an interrupt during a request.
+    """
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     try:
         thread.start()

@@ -54,7 +54,7 @@ class Commands(click.Group):
     sections: Sections = ()
 
     def add_command(self, command: click.Command, name: str | None = None) -> None:
-        """Adds a command, with tuner's help formatting, shell completion and the option --debug."""
+        """Adds a command to the group, with tuner's help format, shell completion and option --debug."""
         command.context_class = HelpContext
         if not isinstance(command, click.Group):
             help_ = "Show the traceback of an error."  # ``main`` below reads the flag
@@ -63,14 +63,14 @@ class Commands(click.Group):
         super().add_command(command, name)
 
     def add_sections(self, sections: Sections) -> None:
-        """Adds commands, listed in the help under the titles of their sections."""
+        """Adds the commands of (title, commands) pairs; the help lists them under these titles."""
         self.sections += sections
         for _title, commands in sections:
             for command in commands:
                 self.add_command(command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands by section, with uncut summaries."""
+        """Writes the group's commands to the help by section, with complete summaries."""
         titled = tuple(command for _title, commands in self.sections for command in commands)
         others = tuple(command for command in self.commands.values() if command not in titled)
         for title, commands in (*self.sections, ("Commands", others)):
@@ -79,7 +79,11 @@ class Commands(click.Group):
                     formatter.write_dl([(command.name or "", _summary(command)) for command in commands])
 
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
-        """Runs a command and exits the process with its exit code."""
+        """Runs the command in ``args`` (None: ``sys.argv``) and exits the process with its exit code.
+
+        An error is printed in one line on stderr. Code 1: the work failed; 2: wrong arguments; 3: undecided;
+        130: interrupted.
+        """
         arguments = list(sys.argv[1:] if args is None else args)
         try:
             asked = os.environ.get(COMPLETION_VARIABLE)
@@ -180,7 +184,7 @@ def _show_version(context: click.Context, _parameter: click.Parameter, is_asked:
 
 
 def version_lines() -> tuple[str, ...]:
-    """Returns the versions of tuner and of the compiler, and hashes of the sources that generate code."""
+    """Returns the lines of --version: tuner, the compiler, and hashes of the sources that generate code."""
     from tuner.mlir import wheels
     from tuner.mlir.fingerprint import sources_sha256
     from tuner.tuning.parts.kinds import KINDS

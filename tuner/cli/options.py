@@ -28,7 +28,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Returns a decorator that adds --seed N. Numpy's generators reject negative seeds: a UsageError."""
+    """Returns a click decorator that adds --seed N with the help text ``help_``; N < 0 is a UsageError."""
 
     def required(_context: click.Context, _parameter: click.Parameter, seed: int) -> int:
         if seed < 0:
@@ -39,7 +39,7 @@ def seed_option(help_: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def database_option(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --db URL; a URL that was given is also added to the commands in hints of errors."""
+    """Adds --db URL to a click command; a URL that was given is also added to commands in hints of errors."""
 
     @functools.wraps(function)
     def command(*arguments: P.args, **options: P.kwargs) -> R:
@@ -59,7 +59,7 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def problem_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --dtype, --layout, --epilogue and --output-dtype with their defaults."""
+    """Adds --dtype, --layout, --epilogue and --output-dtype to a click command, with their defaults."""
     for option in (
         click.option(
             "--output-dtype",
@@ -82,7 +82,10 @@ def problem_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def composition_of(context: click.Context) -> "Composition":
-    """Returns the composition in the context's object, which tests set; else the real composition."""
+    """Returns the composition (compiler, targets, recordings) that a command uses.
+
+    Tests set it as the context's object; otherwise this is the real composition.
+    """
     from tuner.tuning.composition import Composition
     from tuner.tuning.parts.real import real_composition
 
@@ -91,7 +94,7 @@ def composition_of(context: click.Context) -> "Composition":
 
 
 def open_store(database: str | None) -> "Store":
-    """Opens a database, the default one for None; creates its file if missing.
+    """Opens a results database for writing; None: the default one. Creates its file if missing.
 
     Raises UsageError if the database cannot be opened.
     """
@@ -101,9 +104,9 @@ def open_store(database: str | None) -> "Store":
 
 
 def open_known_store(database: str | None) -> "Store":
-    """Opens a database for queries: a named database has to exist, the default one may be empty.
+    """Opens a results database for queries: a named one has to exist, the default one (None) may be missing.
 
-    Raises UsageError if the database cannot be opened.
+    A missing default database counts as empty. Raises UsageError if the database cannot be opened.
     """
     from tuner.run_history.opened_store import open_known
 
@@ -111,14 +114,17 @@ def open_known_store(database: str | None) -> "Store":
 
 
 def open_existing_store(database: str | None) -> "Store":
-    """Opens a database that has to exist, the default one for None. Raises UsageError otherwise."""
+    """Opens a results database that has to exist; None: the default one.
+
+    Raises UsageError if the database is missing or cannot be opened.
+    """
     from tuner.run_history.opened_store import open_existing
 
     return open_existing(database)
 
 
 def target_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --target and --chip."""
+    """Adds --target and --chip to a click command."""
     for option in (
         click.option(
             "--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."
@@ -135,9 +141,10 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:
-    """Removes the problem's options from ``words`` and returns the problem.
+    """Removes the options that describe the problem from ``options`` and returns the problem.
 
-    Raises UsageError if the operation or the shape is missing; its hint shows ``sizes`` as an example.
+    Raises UsageError for an invalid problem, or if the operation or the shape is missing; the hint then shows
+    ``sizes`` as an example.
     """
     if options["operation"] is None or options["shape"] is None:
         name, batch = context.info_name, options["operation"] == BATCH_MATMUL
@@ -148,7 +155,7 @@ def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) 
 
 
 def taken_problem(options: dict[str, Any]) -> Problem:
-    """Removes the problem's options, all of them present, from ``words``; returns the problem.
+    """Removes the options that describe the problem from ``options``, which has all; returns the problem.
 
     Raises UsageError for an invalid problem.
     """
@@ -156,7 +163,10 @@ def taken_problem(options: dict[str, Any]) -> Problem:
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
-    """Returns the options that were typed, as text for hints; --db is left out, since it is added later."""
+    """Returns the options that the user typed, except those named in ``but``, as text for a hint.
+
+    --db is left out, since it is added later, and --debug.
+    """
     typed = []
     for option in context.command.params:
         name = option.name or ""
@@ -171,7 +181,7 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
 def problem_of(
     operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
 ) -> Problem:
-    """Returns the problem that arguments of the command line describe. Raises UsageError."""
+    """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one."""
     word = dtype_name(dtype)
     output = narrow_output(word, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
@@ -179,7 +189,10 @@ def problem_of(
 
 
 def run_request(problem: Problem, budget: str | None = None, **options: Any) -> "RunRequest":
-    """Returns the request of a run; ``words`` are further fields of RunRequest. Raises UsageError."""
+    """Returns the request of a new run; ``budget`` is a time such as "60s".
+
+    ``options`` are further fields of ``RunRequest``. Raises UsageError for an invalid value.
+    """
     from tuner.core.moments import parse_seconds
     from tuner.tuning.run_request import RunRequest
 
@@ -187,7 +200,10 @@ def run_request(problem: Problem, budget: str | None = None, **options: Any) -> 
 
 
 def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
-    """Returns the new limit of a resumed run; None if neither option is given. Raises UsageError."""
+    """Returns the new limit of a resumed run from --trials and --budget ("60s"); None if neither is given.
+
+    Raises UsageError for an invalid value.
+    """
     from tuner.core.moments import parse_seconds
     from tuner.tuning.run_limit import RunLimit
 
@@ -195,7 +211,10 @@ def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
 
 
 def parse_candidate(text: str) -> "Candidate":
-    """Parses ``strategy(knob=value, ...)``; values that consist of digits are numbers. Raises UsageError."""
+    """Returns the candidate of a text ``strategy(knob=value, ...)``; values that are digits become integers.
+
+    Raises UsageError for a text of another form.
+    """
     match = re.fullmatch(r"\s*([\w.-]+)\s*\((.*)\)\s*", text)
     pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()] if match else []
     if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):
@@ -208,7 +227,10 @@ def parse_candidate(text: str) -> "Candidate":
 
 
 def parse_number(word: str, noun: str = "trial") -> int:
-    """Parses the ID of a trial or a run, as ``noun`` says. Raises UsageError."""
+    """Parses the ID of a trial or a run; ``noun`` is "trial" or "run", for the hint of the error.
+
+    Raises UsageError for a word that is not a number.
+    """
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         from tuner.tuning.advice import ASKING
 
@@ -217,7 +239,7 @@ def parse_number(word: str, noun: str = "trial") -> int:
 
 
 def parse_share(text: str) -> float:
-    """Returns the fraction that ``5%`` or ``0.05`` stands for. Raises UsageError."""
+    """Returns the fraction that ``5%`` or ``0.05`` stands for. Raises UsageError for any other form."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(%?)", text)
     if match is None:
         raise UsageError(f"share: found {text!r}, allowed a percentage such as 5%")
@@ -225,7 +247,7 @@ def parse_share(text: str) -> float:
 
 
 def print_found(as_json: bool, document: Any, *lines: str) -> None:
-    """Prints a result: as one JSON document with ``as_json``, else as lines for people."""
+    """Prints a result on stdout: as one JSON document with ``as_json``, else as lines for people."""
     if as_json:
         print_json(document)
     else:
@@ -233,5 +255,5 @@ def print_found(as_json: bool, document: Any, *lines: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Prints one JSON document on stdout; NaN and infinity raise ValueError."""
+    """Prints one JSON document on stdout. Raises ValueError for NaN and infinity."""
     print(json.dumps(document, indent=2, allow_nan=False))

@@ -11,7 +11,7 @@ from tuner.programs.tuning import TunedProblem, TunedProgram
 
 
 def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, Any]:
-    """Returns the JSON document of ``tuner run --json``."""
+    """Returns the JSON document of ``tuner run --json``: the outcome of one run of an MLIR program."""
     return {
         "entry": report.entry,
         "target": request.target.text,
@@ -32,7 +32,7 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
 
 
 def times_document(times: ProgramTimes) -> dict[str, Any]:
-    """Returns the times of a program in seconds; times of kernels only if a device ran kernels."""
+    """Returns a program's times in seconds; the kernels' time and overlap only if a device ran kernels."""
     kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
     return {"call_s": times.call_s, **(kernels if times.kernels else {})}
 
@@ -63,7 +63,10 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 
 def program_document(tuned: TunedProgram) -> dict[str, Any]:
-    """Returns the runs of a program's problems, and the program's results with and without tuned scripts."""
+    """Returns the JSON document of a tuned program: the run of each matmul, the program with tuned scripts.
+
+    Has also the program's times without tuned scripts, and the speedup with its interval.
+    """
     report, plain, gain = tuned.report, tuned.plain, tuned.gain
     return {
         "target": tuned.target.text,

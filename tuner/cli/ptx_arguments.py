@@ -20,7 +20,10 @@ NUMPY_NAMES = {"f16": "f2", "f32": "f4", "f64": "f8"} | {
 
 
 def parse_argument(text: str, rng: np.random.Generator) -> NDArray[Any] | int | float:
-    """Returns the array of ``f32[64,64]=random``, or the number of ``u32=7``. Raises UsageError."""
+    """Returns the kernel argument of a text: an array for ``f32[64]=random``, a number for ``u32=7``.
+
+    ``rng`` draws random contents. Raises UsageError for a text of another form, and for more than 4 GiB.
+    """
     match = re.fullmatch(r"(\w+)(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?=(.+)", text)
     if match is None:
         raise UsageError(f"argument: found {text!r}, allowed TYPE[SIZES]=CONTENT, {EXAMPLE}")
@@ -84,7 +87,10 @@ def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> ND
 
 
 def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
-    """Returns the three sizes of ``x,y,z``, ``x,y`` or ``x``; missing sizes are 1. Raises UsageError."""
+    """Returns the sizes (x, y, z) of a grid or block from ``x,y,z``, ``x,y`` or ``x``; missing ones are 1.
+
+    Raises UsageError for any other form; ``what`` names the option in its message.
+    """
     if re.fullmatch(r"[0-9]{1,9}(?:,[0-9]{1,9}){0,2}", text) is None:
         raise UsageError(f"{what}: found {text!r}, allowed x,y,z such as 8,8,1")
     x, y, z = (*(int(size) for size in text.split(",")), 1, 1)[:3]
@@ -92,6 +98,9 @@ def parse_sizes(text: str, what: str) -> tuple[int, int, int]:
 
 
 def parse_block_index(text: str) -> tuple[int, int, int]:
-    """Returns the block index of ``x,y,z``, ``x,y`` or ``x``; missing indices are 0. Raises UsageError."""
+    """Returns the index (x, y, z) of a block from ``x,y,z``, ``x,y`` or ``x``; missing ones are 0.
+
+    Raises UsageError for any other form.
+    """
     missing = 2 - text.count(",")
     return parse_sizes(text + ",0" * missing, "only")

@@ -24,7 +24,9 @@ def run_session(
     retime: bool = False,
     limit: "RunLimit | None" = None,
 ) -> "TunedRun":
-    """Starts a run with ``settings``; if None, resumes the stored run ``resumed``.
+    """Starts a run with ``settings``, or resumes the stored run ``resumed``, and returns the run at its end.
+
+    Prints progress on stderr; the first Ctrl-C or SIGTERM ends the run without loss.
 
     Args:
         composition: the parts that compile and measure.
@@ -48,14 +50,17 @@ def run_session(
 
 
 def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -> None:
-    """Raises UsageError for arguments that --resume excludes, as the run's stored settings determine them."""
+    """Raises UsageError if any of ``arguments`` was given on the command line together with --resume.
+
+    A resumed run has its stored settings.
+    """
     found = ", ".join(settings_given(context, arguments)) or arguments["operation"]
     if found is not None:
         raise UsageError(f"--resume cannot be combined with {found}: the run has its stored settings")
 
 
 def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
-    """Returns the flags of those options among ``names`` that were given on the command line."""
+    """Returns the flags, such as "--seed", of those options in ``names`` that the command line has."""
     options = (each for each in context.command.params if isinstance(each, click.Option))
     return [
         option.opts[0]

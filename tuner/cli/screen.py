@@ -7,7 +7,7 @@ USUAL_COLUMNS = 80  # for a terminal that reports no width
 
 
 def screen_columns() -> int | None:
-    """Returns the width of the terminal in characters; None for a file or a pipe, whose lines are not cut."""
+    """Returns the width of stdout's terminal in characters; None if stdout is a file or a pipe."""
     if not sys.stdout.isatty():
         return None
     return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_COLUMNS

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
-    """Returns the finding of a check, and the times and the ratio that the finding follows from."""
+    """Returns the finding of ``tuner check`` as lines, with the times and the ratio that the finding is from.
+
+    ``recorded_s`` is the time in the script's header, seconds per call; None: the script was not timed.
+    """
     from tuner.regression.script_check import CheckFinding
 
     match check.finding:
@@ -28,6 +31,7 @@ def check_document(check: "ScriptCheck", recorded_s: float | None) -> dict[str, 
     """Returns the JSON document of ``tuner check --json``.
 
     ``ratio`` is 1 + the slowdown since the recording, relative to reference kernels; null if not comparable.
+    ``recorded_s`` is the time in the script's header, seconds per call.
     """
     from tuner.regression.script_check import CheckFinding
 

@@ -16,9 +16,10 @@ SHOW_CURSOR = b"\r\x1b[?25h"  # the live progress line hides the cursor, and a k
 
 @contextlib.contextmanager
 def ended_by_signals(interruption: Interruption) -> Iterator[None]:
-    """Context manager: the first signal interrupts the run, the second kills the process.
+    """Context manager: the first SIGINT or SIGTERM interrupts the run, the second kills the process.
 
-    Restores the former signal handlers at its end. Without effect outside the main thread.
+    Sets ``interruption``, which the run reads. Restores the former signal handlers at its end. Without effect
+    outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():  # only there Python sets handlers
         yield

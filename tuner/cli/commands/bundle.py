@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Commands)
 def bundle() -> None:
-    """Compile here, measure there: carries candidates to a machine with a GPU, and results back.
+    """Carries compiled candidates to a machine with a GPU, and the results back.
 
     Example: tuner bundle export matmul 64x64x64 -o pending.bundle
     """
@@ -87,7 +87,7 @@ def export_(
 @database_option
 @json_option
 def import_(results: Path, database: str | None, as_json: bool) -> None:
-    """Stores the results of a machine with a GPU, under that machine; a second import adds nothing.
+    """Stores what 'tuner measure' wrote on a machine with a GPU; a second import adds nothing.
 
     Example: tuner bundle import pending.bundle.results.jsonl
     """

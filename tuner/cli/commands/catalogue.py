@@ -38,7 +38,7 @@ space_option = click.option(
 @space_option
 @json_option
 def strategies(space: Path | None, as_json: bool) -> None:
-    """Lists the strategies with what they can do and their knobs.
+    """Lists the strategies of a search space file: what each one supports, and its knobs.
 
     Example: tuner strategies --json
     """
@@ -102,7 +102,9 @@ def space(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Prints how many configurations are feasible, which are tried last, and what rejects the others.
+    """Prints how many configurations of a problem are feasible, and what rejects the others.
+
+    With --suggest it prints constraints that would have excluded failed trials of the database.
 
     Example: tuner space matmul 512x512x512 --dtype f32, or tuner space matmul 512x512x512 --suggest
     """
@@ -177,7 +179,7 @@ def _reject_suggest_options(context: click.Context) -> None:
 @json_option
 @click.pass_context
 def targets(context: click.Context, as_json: bool) -> None:
-    """Lists what this machine can compile for and run on, and why not.
+    """Lists the targets: whether each is available on this machine, and why or why not.
 
     Example: tuner targets
     """
@@ -193,7 +195,10 @@ def targets(context: click.Context, as_json: bool) -> None:
 
 
 def plan_of(composition: "Composition", request: "RunRequest") -> "Plan":
-    """Returns the plan of a run: the configurations that it would try. Raises UsageError."""
+    """Returns the plan of a requested run, with its feasible configurations; does not start the run.
+
+    Raises UsageError for a request that no run can have, such as an unknown strategy.
+    """
     from tuner.tuning.settings import planned_settings
 
     settings = planned_settings(request, composition)

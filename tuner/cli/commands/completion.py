@@ -18,10 +18,10 @@ PLACES = {
 @json_option
 @click.pass_context
 def completion(context: click.Context, shell: str, as_json: bool) -> None:
-    """Prints what a shell needs to complete commands, options and their values.
+    """Prints the script with which a shell completes tuner's commands, options and their values.
 
-    One line of the shell's own file asks for it: eval "$(tuner completion bash)" in bash, the same with zsh
-    after compinit, and in fish: tuner completion fish | source
+    Put one line into the shell's configuration file: eval "$(tuner completion bash)" for bash, the same with
+    zsh after compinit, and for fish: tuner completion fish | source
 
     Example: tuner completion bash
     """

@@ -25,7 +25,7 @@ RUNS_SHOWN = 20
 @database_option
 @json_option
 def dashboard(run_id: int | None, limit: int, port: int, database: str | None, as_json: bool) -> None:
-    """Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C. The database stays as it is.
+    """Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C; changes nothing in the database.
 
     Example: tuner dashboard --port 8080
     """

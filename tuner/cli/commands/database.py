@@ -28,7 +28,7 @@ def db() -> None:
 @database_option
 @json_option
 def upgrade(database: str | None, as_json: bool) -> None:
-    """Brings the tables up to date; every command does so when it opens the database.
+    """Upgrades the tables to this version of tuner, as every command does that opens the database.
 
     Example: tuner db upgrade --db results.db
     """
@@ -42,7 +42,7 @@ def upgrade(database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def info(database: str | None, as_json: bool) -> None:
-    """Prints where the database is and what it holds.
+    """Prints the database's address and revision, and how many runs and trials it holds.
 
     Example: tuner db info --json
     """
@@ -64,7 +64,7 @@ def info(database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def merge(other: str, database: str | None, as_json: bool) -> None:
-    """Adds the runs of another database that are not here yet.
+    """Copies the runs of another database that this one lacks, with their trials.
 
     Example: tuner db merge laptop.db
     """
@@ -81,7 +81,7 @@ def merge(other: str, database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def prune(before: str | None, database: str | None, as_json: bool) -> None:
-    """Deletes the trials of finished runs that no result needs.
+    """Deletes those trials of finished runs that no result needs, with their scripts and programs.
 
     Kept are the trials that were measured again and the fastest of each run, verified trials where nothing is
     timed, and trials whose results others reuse: every best trial stays. Later runs try failures again.
@@ -106,7 +106,7 @@ def prune(before: str | None, database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def backup(file: Path, database: str | None, as_json: bool) -> None:
-    """Copies the database to a new SQLite file; runs may go on meanwhile.
+    """Copies the database to a new SQLite file; runs may use the database meanwhile.
 
     Example: tuner db backup results.backup.db
     """

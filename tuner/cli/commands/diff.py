@@ -45,10 +45,10 @@ def diff(
 ) -> None:
     """Compares two trials, or the best trials of two runs: knobs, time, text of each stage, instructions.
 
-    script: the bound transform script; payload: the IR after it. On a CPU it becomes loops, then code:
-    LLVM dialect; on a GPU outlined kernels, nvvm: LLVM dialect for GPUs, then code: PTX.
-    assembly: what becomes of it on the processor, by objdump or nvdisasm where they are installed.
-    first: the first of these that differs. Instructions are counted in the last text that both have.
+    Stages of --show: script: the bound transform script; payload: the IR after the script; on a CPU then
+    loops, and code in the LLVM dialect; on a GPU then kernels (outlined), nvvm (the LLVM dialect for GPUs),
+    and code in PTX; assembly: the machine code, where objdump or nvdisasm is installed; first: the first
+    stage that differs. Instructions are counted in the last text that both trials have.
 
     Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
     """

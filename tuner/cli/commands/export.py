@@ -66,7 +66,7 @@ def export(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Writes the best schedule of a shape, or that of a trial, or the best that stock mlir-opt runs.
+    """Writes the best transform script of a problem, or that of a trial, or what --format names.
 
     The payload of a script written to FILE is written next to it: FILE with .source before the suffix. With
     --json the format's text is a field of a document; with --json and FILE the document names the files

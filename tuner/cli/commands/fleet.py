@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 @click.group(cls=Commands)
 def fleet() -> None:
-    """Lets other machines compile and measure: they meet in the PostgreSQL that holds the history.
+    """Lets other machines compile and measure; all of them use the PostgreSQL database of the results.
 
     Example: tuner fleet up --db postgresql://tuner@db/tuner
     """
@@ -37,7 +37,7 @@ def fleet() -> None:
 @click.option("--role", metavar="NAME", help="Lets this role of the server do what a node does, and no more.")
 @database_option
 def up(lease: float, role: str | None, database: str | None) -> None:
-    """Sets a fleet up in a database, or changes its settings.
+    """Sets a fleet up in a PostgreSQL database, or changes the settings of this fleet.
 
     Example: tuner fleet up --db postgresql://tuner@db/tuner --role fleet_worker
     """
@@ -87,7 +87,9 @@ def worker(
     keep_free_mib: int,
     database: str | None,
 ) -> None:
-    """Works for the runs of a fleet until it is drained or stopped (SIGTERM, Ctrl-C).
+    """Starts a node, which compiles or measures for a fleet until it is drained or stopped.
+
+    SIGTERM and Ctrl-C stop it.
 
     Example: tuner fleet worker --compile 8 --db postgresql://fleet_worker@db/tuner
     """
@@ -116,7 +118,7 @@ def _outcomes_of(text: str, composition: "Composition") -> "tuple[OutcomeSource,
 @click.argument("node")
 @database_option
 def drain(node: str, database: str | None) -> None:
-    """Stops a node after its current work; SIGTERM does the same.
+    """Ends a node of a fleet after its current work; SIGTERM does the same.
 
     Example: tuner fleet drain gpu-3
     """
@@ -134,7 +136,7 @@ def drain(node: str, database: str | None) -> None:
 @click.argument("run", type=int)
 @database_option
 def cancel(run: int, database: str | None) -> None:
-    """Takes the jobs of a run back; its results stay, and --resume goes on with it.
+    """Cancels the jobs of a run on a fleet; its results stay, and 'tuner tune --resume' continues it.
 
     Example: tuner fleet cancel 7
     """

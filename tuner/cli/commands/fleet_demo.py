@@ -30,8 +30,8 @@ END_LIMIT_S: Final = 30.0  # the time that a run may need to end after an interr
 def demo(operation: str, shape: str, trials: int, target: str, output: Path | None) -> None:
     """Tries a fleet on this machine: starts PostgreSQL, two nodes that compile and one that measures, tunes.
 
-    Nothing of it is left but FILE. It needs the distribution's PostgreSQL (Debian: postgresql) and the
-    extra fleet.
+    Everything that it made is removed at the end, except FILE. It needs the distribution's PostgreSQL
+    (Debian: postgresql) and tuner's extra 'fleet'.
 
     Example: tuner fleet demo matmul 48x64x40
     --target replay:tuner/recorded/matmul_48x64x40.t4.json.gz --trials 4

@@ -18,14 +18,14 @@ R = TypeVar("R")
 
 @click.group(cls=Commands)
 def script() -> None:
-    """Prints what starts nodes on other machines: command lines, a job, a manifest.
+    """Prints what starts fleet nodes on other machines: SSH commands, a SLURM job, a Kubernetes manifest.
 
     Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
     """
 
 
 def node_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds the options of every node: --target, --compile, --measure, --program, --db, and --json."""
+    """Adds --target, --compile, --measure, --program, --db and --json, which every node has, to a command."""
     for option in (
         click.option(
             "--program", default="tuner", show_default=True, help="The command, as the node finds it."
@@ -45,7 +45,7 @@ def node_options(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def places_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --nodes and --cores: the number of nodes, and the processors of each."""
+    """Adds --nodes (the number of nodes) and --cores (the processors of each node) to a click command."""
     for option in (
         click.option(
             "--cores", type=int, help="Processors of a node. Default: as many as it compiles at once."
@@ -69,7 +69,7 @@ certificates_option = click.option(
 @certificates_option
 @node_options
 def ssh(hosts: tuple[str, ...], database: str | None, as_json: bool, **arguments: Any) -> None:
-    """Prints a command line for each host. The node stays when the connection ends.
+    """Prints, for each host, an SSH command that starts a fleet node. Nodes stay when the connection ends.
 
     Example: tuner fleet script ssh build1 build2 --compile 16 --db postgresql://tuner@db/tuner
     """
@@ -93,7 +93,7 @@ def slurm(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Prints a script for sbatch: a job array, each of whose jobs is a node.
+    """Prints a script for sbatch that starts fleet nodes: a job array, each of whose jobs is a node.
 
     Example: tuner fleet script slurm --compile 16 --nodes 4 --db postgresql://tuner@db/tuner
     """
@@ -119,7 +119,7 @@ def kubernetes(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Prints a manifest for kubectl apply: a Deployment, each of whose pods is a node.
+    """Prints a manifest for kubectl apply that starts fleet nodes: a Deployment, each pod a node.
 
     Example: tuner fleet script kubernetes --image tuner:1 --compile 8 --db postgresql://tuner@db/tuner
     """

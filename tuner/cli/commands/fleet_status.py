@@ -29,10 +29,10 @@ def status(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Shows nodes, devices and queues now, and why a job waits.
+    """Shows the nodes, devices and job queues of a fleet, and why jobs wait.
 
-    With --check it times the same work while a node's process runs and while that is stopped, and exits
-    with 1 where the node disturbs.
+    With --check it times the same work while the process of a node on this host runs and while that process
+    is stopped, and exits with 1 where the node slows the work down.
 
     Example: tuner fleet status --watch 2
     """

@@ -68,10 +68,11 @@ def gate(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Compiles recorded kernels again and times them interleaved with their recorded code.
+    """Compiles recorded kernels again and times them interleaved with their recorded code, for CI.
 
-    Prints Markdown, on a terminal a table. Exits with 1 where code is shown to be slower than noise explains,
-    is wrong, or cannot be compared; too noisy to tell passes, and is said.
+    With --record it writes kernels into the file instead. Prints Markdown, on a terminal a table. Exits with
+    1 where code is shown to be slower by more than --max-slowdown and the noise, is wrong, or cannot be
+    compared; a kernel whose times are too noisy to decide passes, with a note.
 
     Example: tuner gate --baseline gate.json --record best, then in CI: tuner gate --baseline gate.json
     """

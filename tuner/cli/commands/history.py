@@ -64,7 +64,7 @@ def history(
     database: str | None,
     **conditions: object,
 ) -> None:
-    """Queries past trials.
+    """Lists past trials, filtered by problem, machine, strategy, status, run and date.
 
     Example: tuner history --shape 512x512x512 --dtype f32 --sort median --limit 10
     """
@@ -126,7 +126,7 @@ def show(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Shows all of one trial or one run.
+    """Shows everything that is stored about one trial or one run.
 
     Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
     """
@@ -219,7 +219,7 @@ def explain(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Explains why a trial failed, or which constraint rejects a configuration.
+    """Explains why a trial failed, or whether a configuration is feasible and which constraint rejects it.
 
     Example: tuner explain 42, or tuner explain matmul 64x64x64 'matmul_cpu_packed(tile_m=4, tile_n=16)'
     """

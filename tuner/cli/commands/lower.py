@@ -38,11 +38,11 @@ def lower(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Prints a program after a step of its lowering for a device; - is stdin.
+    """Prints an MLIR program after one step of its lowering for a GPU; PAYLOAD - is stdin.
 
-    device-memory: kernels, device memory and copies; async: with tokens; streams: with streams and events;
-    gpux: with one stream in the GPUX dialect, which 'tuner run' reads; llvm: the host's code; ptx: the
-    kernels'.
+    Steps: device-memory: kernels, device memory and copies; async: with tokens; streams: with streams and
+    events; gpux: with one stream in the GPUX dialect, which 'tuner run' reads; llvm: the host's code; ptx:
+    the code of the kernels.
 
     Example: tuner lower examples/two_matmuls.mlir --to device-memory
     """

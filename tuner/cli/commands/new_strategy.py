@@ -20,7 +20,7 @@ from tuner.core.errors import UsageError
 )
 @json_option
 def new_strategy(name: str, folder: Path, as_json: bool) -> None:
-    """Writes a template that works, its space file and its test, for you to change.
+    """Writes three starter files of a custom strategy, which work: script template, search space, test.
 
     Example: tuner new-strategy my_tiles
     """

@@ -56,7 +56,7 @@ def run(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    """Simulates a kernel; reports its instructions, shared-memory conflicts and races.
+    """Simulates a kernel of a PTX file; reports its instructions, shared-memory conflicts and races.
 
     Exits with 1 when it races or does what has no defined result. Contents of arrays are random, zeros, ones,
     range, nan, a number or @FILE.npy.

@@ -71,10 +71,10 @@ def record_space(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Measures every preferred point of a shape and writes them as T4, for replays without hardware.
+    """Measures every preferred configuration of a problem, and writes the results as T4 for replays.
 
-    Preferred is what breaks no preference of the search space file. Every trial is stored as in any
-    run; an interrupted recording can be continued.
+    A configuration is preferred if it breaks no preference of the search space file. A replay needs no
+    hardware. Every trial is stored as in any run; an interrupted recording can be continued.
 
     Example: tuner record-space matmul 64x64x64 --strategy matmul_cpu_packed -o space.t4.json.gz
     """

@@ -36,7 +36,7 @@ def report(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Writes one HTML page that stands alone: results, convergence, failures, ablation.
+    """Writes a self-contained HTML page of the results: best trials, convergence, failures, ablation.
 
     Example: tuner report -o report.html
     """

@@ -46,10 +46,10 @@ RUN_TIMEOUT_S = 600.0
 @json_option
 @click.pass_context
 def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -> None:
-    """Compiles and runs a program of several operations; - is stdin.
+    """Compiles and runs an MLIR program of one or more operations; PAYLOAD - is stdin.
 
-    Exits with 1 when results differ, or the simulator finds work that nothing orders, a leak or the like.
-    Contents of arrays are random, range, zeros, ones, nan, a number or @FILE.npy.
+    Exits with 1 when results differ, or the simulator finds a defect: work that nothing orders, a leak or the
+    like. Contents of arrays are random, range, zeros, ones, nan, a number or @FILE.npy.
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
@@ -75,7 +75,10 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
 
 
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
-    """Returns the results of a program's run as lines: calls, results, comparisons, defects, times."""
+    """Returns the outcome of one run of a program on ``target`` as lines for people.
+
+    The lines are device calls if traced, results, comparisons, sampled kernels, defects and times.
+    """
     from tuner.output.formatting import count_text
 
     lines = [f"call    {line}" for line in report.trace]
@@ -100,7 +103,11 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
-    """Returns how many blocks of a kernel were simulated, the comparison, and how many were not computed."""
+    """Returns one or two lines for a simulated kernel: its blocks, and their comparison with a reference.
+
+    The first has the number of simulated blocks, and the comparison if only some were simulated; the second,
+    if any, how many blocks were not computed at all, because the reference takes too long.
+    """
     lines = [_compared_line(sample)]
     if sample.reference and sample.finished < sample.blocks:
         missing = f"{sample.blocks - sample.finished} of {sample.blocks} blocks"
@@ -120,7 +127,10 @@ def _compared_line(sample: "KernelSample") -> str:
 
 
 def time_lines(report: "ProgramReport") -> list[str]:
-    """Returns the times of a program on hardware: per call, in kernels, and their overlap."""
+    """Returns the times of a program on hardware as lines: seconds per call, seconds in kernels, overlap.
+
+    ``report.times`` must not be None. The line on kernels is left out where no device ran kernels.
+    """
     from tuner.output.formatting import seconds_text
 
     assert report.times is not None

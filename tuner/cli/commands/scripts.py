@@ -63,7 +63,7 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 @json_option
 @click.pass_context
 def apply(context: click.Context, script: Path, payload: Path, allow_effects: bool, as_json: bool) -> None:
-    """Applies a transform script, exported by tuner or any other, and prints the payload; - is stdin.
+    """Applies a transform script of any origin to a payload and prints the result; - is stdin.
 
     A script runs passes by name. Those that write files, start programs or print are refused unless
     --allow-effects says that the script is trusted.

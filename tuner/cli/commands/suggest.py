@@ -23,7 +23,11 @@ def suggest_constraints(
     since: str | None,
     as_json: bool,
 ) -> None:
-    """Prints constraints that explain failed trials of the database, per strategy. Raises UsageError."""
+    """Prints, per strategy in ``spaces``, constraints that would have excluded failed trials of the database.
+
+    Each explains ``min_support`` failed points or more, from trials since the date ``since`` (None: all).
+    Raises UsageError for an invalid ``min_support`` or ``since``, or a database that cannot be opened.
+    """
     from tuner.run_history.suggest_constraints import place, suggestions
 
     if min_support < 1:

@@ -170,7 +170,7 @@ def tune(
 
 
 def _on_fleet(composition: "Composition", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Composition":
-    """Returns the composition whose work nodes of a fleet do; with --on, sets the target in ``words``.
+    """Returns the composition whose work nodes of a fleet do; with --on, sets the target in ``arguments``.
 
     Raises UsageError for a program, which runs on this machine.
     """

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
-    """Returns the fleet request; a resumed run without --machine or --on keeps its machine class."""
+    """Returns ``fleet``; for a resumed run without --machine or --on, with that run's machine class.
+
+    ``resumed`` is the number of the resumed run, None for a new run.
+    """
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
@@ -26,9 +29,9 @@ def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | Non
 
 
 def target_text(fleet: "FleetRequest", target: str) -> str:
-    """Returns the target of the first machine class in --on; for a recording ``target`` itself.
+    """Returns the target of the first machine class in --on, as text; for a recording ``target`` itself.
 
-    Raises UsageError if a machine class is unknown.
+    Raises UsageError if any of the machine classes is unknown.
     """
     from tuner.fleet.kind import target_on
 
@@ -40,9 +43,10 @@ def target_text(fleet: "FleetRequest", target: str) -> str:
 def followers(
     composition: "Composition", fleet: "FleetRequest", leader: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
-    """Yields the runs of the other machine classes, one after another.
+    """Tunes on each further machine class of --on, one after another, and yields its run.
 
-    Stops after a run that was interrupted or has no successful trial.
+    Each run measures the candidates of the first class's run, ``leader``. Stops after a run that was
+    interrupted or has no successful trial.
     """
     from tuner.fleet.kind import fleet_composition, target_on
     from tuner.tuning.following import following
@@ -59,7 +63,10 @@ def followers(
 
 
 def compromise_lines(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> list[str]:
-    """Returns the candidate that is the best compromise for all machines, with its slowdown on each."""
+    """Returns lines on the candidate with the least worst-case slowdown over the machines of --on.
+
+    Has the candidate's knobs, and per machine its time and slowdown; one line if there is no such candidate.
+    """
     from tuner.output.formatting import knobs_line, seconds_text
 
     found = _compromise(all_tuned, store)

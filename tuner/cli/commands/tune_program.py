@@ -24,14 +24,18 @@ OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype")  # determined b
 
 
 def is_payload(operation: object) -> bool:
-    """Returns whether the argument OPERATION is a path of a file."""
+    """True if the argument OPERATION is meant as a file: it ends in .mlir or contains a slash."""
     return isinstance(operation, str) and (operation.endswith(SUFFIX) or "/" in operation)
 
 
 def tune_payload(
     context: click.Context, composition: "Composition", database: str | None, as_json: bool, **texts: Any
 ) -> int:
-    """Tunes the matmuls of a program, prints the result and returns the exit code. Raises UsageError."""
+    """Tunes each matmul of an MLIR program, runs the program, prints the result, returns the exit code.
+
+    ``texts`` are the options of ``tuner tune``. The code is 0 for success, 1 for failure, 130 if interrupted.
+    Raises UsageError for options that programs do not have.
+    """
     from tuner.cli.signals import ended_by_signals
     from tuner.core.text_file import read_text_or_stdin
     from tuner.output.progress import progress
@@ -69,7 +73,7 @@ def tune_payload(
 
 
 def program_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns the result of a tuned program as lines: per matmul, the program's run, the speedup."""
+    """Returns the result of a tuned program as lines: each matmul's trial, the program's run, the speedup."""
     from tuner.cli.commands.run import report_lines
 
     lines = [line for each in tuned.problems for line in _problem_lines(each)]

@@ -52,9 +52,9 @@ def verify_resume(
     on_fleet: bool,
     as_json: bool,
 ) -> None:
-    """Proves that a run killed by kill -9 resumes to the trials of an uninterrupted one.
+    """Checks that a run killed by kill -9 resumes to the trials of an uninterrupted run.
 
-    Each run is a real 'tuner tune' on a recorded space, in a database of its own, killed up to three times,
+    Each run is a real 'tuner tune' on a recorded space, in a separate database, killed up to three times,
     then resumed to its end. With --fleet each part of a fleet fails once while the run lasts: what compiles,
     what measures, the driver, the database. Exits with 1 on any difference.
 
