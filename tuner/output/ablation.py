@@ -20,17 +20,17 @@ SPARED = ("timed", "failed")  # columns of the table of strategies that a narrow
 
 
 def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
-    """Returns the document that ``--json`` prints; gains are fractions of the best time."""
+    """Returns the document of ``tuner show run:ID --ablation --json``; gains are fractions: 0.2 is 20 %."""
     return {"run": run.id, "noise": run.noise, "knobs": (), **asdict(ablation)}
 
 
 def ablation_lines(
     run: Run, ablation: Ablation | TooFew, distrusted: str, columns: int | None = None
 ) -> list[str]:
-    """Returns the ablation as text: two tables of knobs (if enough trials allow it) and one of strategies.
+    """Returns a run's ablation as text: two tables of knobs (if trials suffice) and one of strategies.
 
-    ``distrusted``: why the run's times are unreliable, "" if they are reliable. ``columns``: the width of
-    the terminal in characters, None without a limit.
+    ``distrusted``: why the run's times are unreliable, "" if they are reliable. ``columns``: the width of the
+    terminal in characters, None without a limit.
     """
     badge = [f"badge     unreliable: {distrusted}"] * bool(distrusted)
     strategies = table_lines(STRATEGY_HEADER, [*map(strategy_row, ablation.strategies)], columns, SPARED)
@@ -57,23 +57,29 @@ def ablation_lines(
 
 
 def held_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns the cells of one knob in the table of knobs held at the value where the search began."""
+    """Returns a knob's table cells for the trials with the knob at the value where the search began.
+
+    Cells: knob, held value, the four of ``gain_texts``, importance.
+    """
     return (each.knob, str(each.held), *gain_texts(each.gain), f"{each.importance:.0%}")
 
 
 def without_row(each: KnobAblation) -> tuple[str, ...]:
-    """Returns the cells of one knob in the table of trials without the knob's best value."""
+    """Returns the table cells of one knob for the trials that have another value than the knob's best one.
+
+    Cells: knob, best value, the four of ``gain_texts``.
+    """
     return (each.knob, str(each.best), *gain_texts(each.without_best))
 
 
 def strategy_row(each: StrategyAblation) -> tuple[str, ...]:
-    """Returns the cells of one strategy."""
+    """Returns the table cells of a strategy: name, trials, failed trials, best time, then ``gain_texts``."""
     best = "-" if each.best_s is None else seconds_text(each.best_s)
     return (each.strategy, str(each.trials), str(each.failed), best, *gain_texts(each.gain))
 
 
 def gain_texts(gain: Gain | None) -> tuple[str, str, str, str]:
-    """Returns the number of trials, gain, 95 % interval and p-value; '-' where there were too few trials."""
+    """Returns four table cells: number of trials, slowdown, its 95 % interval, p-value; all '-' for None."""
     if gain is None:
         return "-", "-", "-", "-"
     interval = f"{gain.interval[0]:.1%} .. {gain.interval[1]:.1%}"

@@ -8,7 +8,10 @@ from tuner.core.errors import UsageError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file completely or not at all. Raises UsageError if the file cannot be written."""
+    """Writes a file completely or not at all; a device or a pipe is written to directly.
+
+    Replaces an existing file. Raises UsageError if the file cannot be written.
+    """
     temporary = ""
     try:
         if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced

@@ -23,10 +23,10 @@ LINE_COLUMNS = SUMMARY_COLUMNS - SUMMARY_INDENT  # of a quoted line of a script 
 
 
 def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_text: str = "") -> list[str]:
-    """Returns why a trial failed, with the lines of the ops that failed; or a line that it did not fail.
+    """Returns why a trial failed, with the lines of the ops ``failed``; or one line that it did not fail.
 
-    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for
-    the default database.
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
+    default database.
     """
     record = trial.record
     if not isinstance(record.outcome, Failure):
@@ -44,7 +44,7 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
 
 
 def explain_document(trial: StoredTrial, failed: "Sequence[FailedOp]") -> Document:
-    """Returns the JSON document of ``tuner explain ID --json``."""
+    """Returns the JSON document of ``tuner explain ID --json``; ``failed``: the ops at which it failed."""
     places = [{**asdict(each.place), "line_text": each.line_text} for each in failed]
     return {**history_document(trial), "failed_ops": places}
 

@@ -15,10 +15,10 @@ Row = tuple[str, ...]
 def table_lines(
     header: Row, rows: Sequence[Row], columns: int | None = None, spared: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the lines of a table, numbers right-aligned, at most ``columns`` characters wide.
+    """Returns the lines of a text table, fitted to ``columns`` characters; numbers are right-aligned.
 
     ``columns`` None: any width. A table that is too wide first loses its ``spared`` columns, in the order
-    given, which a line below the table states; then long cells are wrapped.
+    given, which a line below the table states; then long cells are wrapped. Numbers are never broken.
     """
     rows = [tuple(map(printable, row)) for row in rows]
     kept, left_out = _without_spared(header, rows, columns, spared)
@@ -34,9 +34,10 @@ def table_lines(
 def varying_columns(
     header: Row, rows: Sequence[Row], names: Sequence[str]
 ) -> tuple[Row, list[Row], list[str]]:
-    """Returns header and rows without the constant columns among ``names``, and a line stating their values.
+    """Returns (header, rows, lines) without those columns among ``names`` that are constant over all rows.
 
-    A table of one row keeps all its columns.
+    ``lines`` has one line with the names and values of the left-out columns, or none. A table of one row
+    keeps all its columns.
     """
     is_shared = [
         name in names and len(rows) > 1 and len(set(column)) == 1

@@ -18,13 +18,13 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def seconds_text(seconds: float) -> str:
-    """Returns a time with four significant digits in s, ms, us or ns."""
+    """Returns a time, given in seconds, with four significant digits and its unit: s, ms, us or ns."""
     scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), (1e-9, "ns"))
     return f"{seconds / scale:.4g} {unit}"
 
 
 def bound_text(measurement: Measurement) -> str:
-    """Returns the lower bound of an early-stopped measurement's time: '> 12 ms'."""
+    """Returns the lower bound of an early-stopped measurement's time, its fastest sample: '> 12 ms'."""
     return f"> {seconds_text(measurement.least_s)}"
 
 
@@ -36,7 +36,10 @@ def early_stopped_text(measurement: Measurement) -> str:
 
 
 def trial_time_text(trial: StoredTrial) -> str:
-    """Returns a trial's best time, the lower bound of an early-stopped trial, or '-' of an untimed trial."""
+    """Returns the time that counts for a trial as text, such as '1.2 ms', or '-' for an untimed trial.
+
+    For an early-stopped trial it is the lower bound with the number of samples.
+    """
     if trial.early_stopped is not None:
         return early_stopped_text(trial.early_stopped)
     return "-" if trial.best_s is None else seconds_text(trial.best_s)
@@ -61,12 +64,12 @@ def problem_text(problem: Problem) -> str:
 
 
 def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:
-    """Returns ``name=value`` for every knob."""
+    """Returns the (name, value) pairs of knobs as one line: 'tile_m=4 tile_n=16'."""
     return " ".join(f"{name}={value}" for name, value in knobs)
 
 
 def knobs_line(knobs: Sequence[tuple[str, Value]]) -> str:
-    """Returns the line of a summary that lists the knobs."""
+    """Returns the line 'knobs     tile_m=4 tile_n=16' of a summary; 'none' in place of no knobs."""
     return f"knobs     {knobs_text(knobs) or 'none'}"
 
 
@@ -85,7 +88,7 @@ WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 
 
 def first_points_text(points: tuple[FirstPoint, ...]) -> str:
-    """Returns the origins of the first configurations of a run.
+    """Returns the origins of the first configurations of a run, which were tried before the sampler's.
 
     For example 'warm start from 8x8x8 (run 3): 2 points, interleaved with 4 seed configurations'.
     """
@@ -99,9 +102,10 @@ def first_points_text(points: tuple[FirstPoint, ...]) -> str:
 
 
 def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:
-    """Wraps lines of a summary at ``columns`` characters (None: not at all), indented by SUMMARY_INDENT.
+    """Returns lines of a summary wrapped at ``columns`` characters (None: not at all).
 
-    A line with a command to type is not wrapped.
+    Continued lines are indented by SUMMARY_INDENT. A line with a command to type is not wrapped. Control
+    characters are escaped.
     """
     lines = map(printable, lines)
     if columns is None:

@@ -6,7 +6,10 @@ from tuner.output.formatting import seconds_text
 
 
 def gpu_lines(measurement: Measurement) -> list[str]:
-    """Returns the lines that only measurements on GPUs have: cold time, sensors, clocks, throttling."""
+    """Returns lines on a measurement that only GPUs have: cold-cache time, sensors, clocks, throttling.
+
+    [] for a measurement on a CPU.
+    """
     lines = []
     if measurement.cold_median_s is not None:
         lines.append(f"cold      {seconds_text(measurement.cold_median_s)} with the cache flushed before")
@@ -18,7 +21,7 @@ def gpu_lines(measurement: Measurement) -> list[str]:
 
 
 def slowdown_lines(measurement: Measurement) -> list[str]:
-    """Returns a warning if the GPU throttled its clocks during the measurement, else []."""
+    """Returns a line on why the GPU throttled its clocks during a measurement; [] if it did not."""
     slowdowns = () if measurement.conditions is None else measurement.conditions.slowdowns
     text = "throttled by {}: the GPU can be faster than this time"
     return [text.format(", ".join(slowdowns))] * bool(slowdowns)

@@ -36,7 +36,10 @@ CSV_COLUMNS = (
 
 
 def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
-    """Returns the JSON document of ``tuner tune --json``."""
+    """Returns the JSON document of ``tuner tune --json``: the run, its trial counts and its selected result.
+
+    ``seconds`` is the duration of the run; ``selected`` None: no trial was timed.
+    """
     return {
         "run": run.id,
         "status": run.status,
@@ -60,7 +63,7 @@ def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, sec
 
 
 def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
-    """Returns one trial of the tied set; ``slowdown`` is relative to the fastest trial of the set."""
+    """Returns JSON of one tied trial of a run; ``slowdown`` is relative to the fastest tied trial."""
     record, measurement = tie.trial.record, timed(tie.trial)
     compared = between_trials(run, tie.trial, selected.tied[0])
     return {
@@ -73,7 +76,10 @@ def tied_document(tie: Tied, selected: SelectedResult, run: Run) -> Document:
 
 
 def slowdown_document(compared: Comparable | NotComparable) -> Document:
-    """Returns a relative difference of times with its interval; if not comparable, nulls and the reason."""
+    """Returns the JSON fields of a relative difference of times and its interval: 0.02 is 2 % longer.
+
+    If the times are not comparable, both are null and ``slowdown_unknown`` is the reason.
+    """
     if isinstance(compared, NotComparable):
         return {"slowdown": None, "slowdown_interval": None, "slowdown_unknown": compared.reason}
     return {
@@ -84,7 +90,7 @@ def slowdown_document(compared: Comparable | NotComparable) -> Document:
 
 
 def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
-    """Returns the configurations that a run tried before its sampler proposed any, in order."""
+    """Returns JSON of the configurations that a run tried before its sampler proposed any, in order."""
     return [
         {"origin": point.origin, "source": point.source, **candidate_document(point.candidate)}
         for point in points
@@ -92,21 +98,21 @@ def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
 
 
 def problem_document(problem: Problem) -> Document:
-    """Returns the problem in the terms of the command line; ``output`` is never empty."""
+    """Returns the JSON document of a problem, in the terms of the command line; ``output`` is never empty."""
     return {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
 
 
 def counts_document(counts: Counts) -> Document:
-    """Returns the numbers of a run's trials by status."""
+    """Returns JSON of how many trials of a run were proposed, measured, verified, failed and reused."""
     document: Document = encode(counts)
     return document
 
 
 def baseline_document(run: Run, best: StoredTrial) -> Document | None:
-    """Returns the baseline's time; ``ratio`` above 1 means that the tuned kernel is faster.
+    """Returns JSON of the baseline's time and its ratio to the run's best trial; None without a baseline.
 
-    ``ratio`` is null where the times are not comparable; ``ratio_unknown`` is the reason. Returns None
-    without a baseline.
+    ``ratio`` above 1 means that the tuned kernel is faster. It is null where the times are not comparable;
+    ``ratio_unknown`` is then the reason.
     """
     baseline, compared = run.baseline, against_baseline(run, best)
     if baseline is None or compared is None:
@@ -122,7 +128,7 @@ def baseline_document(run: Run, best: StoredTrial) -> Document | None:
 
 
 def history_document(trial: StoredTrial) -> Document:
-    """Returns one element of ``tuner history --format json``."""
+    """Returns one trial as ``tuner history --format json`` lists it, without the field ``is_best``."""
     record = trial.record
     failure = record.outcome if isinstance(record.outcome, Failure) else None
     return {
@@ -148,7 +154,7 @@ def history_document(trial: StoredTrial) -> Document:
 
 
 def listed_documents(trials: tuple[StoredTrial, ...], best: Collection[int]) -> list[Document]:
-    """Returns the document of ``tuner history --format json``; ``best`` are the ids of the best trials."""
+    """Returns trials as ``tuner history --format json`` lists them; ``best``: ids of the best trials."""
     return [history_document(trial) | {"is_best": trial.id in best} for trial in trials]
 
 
@@ -171,7 +177,10 @@ def trial_document(trial: StoredTrial) -> Document:
 
 
 def measurement_document(measurement: Measurement) -> Document:
-    """Returns a measurement with all its samples."""
+    """Returns JSON of a measurement with all its samples; times are seconds per call.
+
+    ``interval_s`` is null for an early-stopped measurement.
+    """
     return {
         "median_s": measurement.median_s,
         "interval_s": list(measurement.interval_s) if measurement.is_complete else None,
@@ -184,14 +193,17 @@ def measurement_document(measurement: Measurement) -> Document:
 
 
 def conditions_document(conditions: Conditions | None) -> Document | None:
-    """Returns the readings of a GPU's sensors; ``slowdowns`` is empty where nothing throttled its clocks."""
+    """Returns JSON of a GPU's sensor readings; None without readings, as on a CPU.
+
+    ``slowdowns`` lists why the GPU throttled its clocks; it is empty where nothing did.
+    """
     if conditions is None:
         return None
     return {**encode(conditions), "slowdowns": list(conditions.slowdowns)}
 
 
 def round_document(stored: StoredRound) -> Document:
-    """Returns a round of timing with the noise and the load of the machine during the round."""
+    """Returns JSON of one timing round: its noise, why it is unreliable, if so, and the machine's load."""
     quality = stored.quality
     return {
         "number": stored.number,
@@ -208,7 +220,10 @@ def round_document(stored: StoredRound) -> Document:
 def run_document(
     run: Run, counts: Counts, selected: SelectedResult | None, rounds: tuple[StoredRound, ...] = ()
 ) -> Document:
-    """Returns the complete document of one run, as ``tuner show run:ID --json`` prints it."""
+    """Returns the complete JSON document of one run, as ``tuner show run:ID --json`` prints it.
+
+    ``selected`` None: no trial was timed. ``rounds`` are the run's timing rounds.
+    """
     settings = run.settings
     return {
         **tune_document(run, counts, selected, run.seconds or 0.0),
@@ -234,7 +249,7 @@ def run_document(
 
 
 def listed_run_document(tuned: "TunedRun") -> Document:
-    """Returns one element of ``tuner runs --json``."""
+    """Returns the JSON document of one run as ``tuner runs --json`` lists it."""
     run = tuned.run
     return {
         **tune_document(run, tuned.counts, tuned.selected, tuned.seconds),
@@ -263,7 +278,7 @@ def history_csv(trials: tuple[StoredTrial, ...], best: Collection[int] = ()) -> 
 
 
 def gflop_per_s(problem: Problem, median_s: float | None) -> float | None:
-    """Returns the speed in 1e9 flop per second; None if ``median_s`` is None or 0."""
+    """Returns a kernel's speed in 1e9 flop per second; None if its time ``median_s`` is None or 0."""
     return problem.flop / median_s / 1e9 if median_s else None
 
 
@@ -295,7 +310,8 @@ def _csv_row(trial: StoredTrial) -> dict[str, Any]:
 def csv_cell(value: object) -> object:
     """Returns a cell that a spreadsheet does not evaluate: text that starts like a formula gets a leading '.
 
-    Numbers stay unchanged. Source: https://owasp.org/www-community/attacks/CSV_Injection.
+    Control characters in texts are escaped; numbers stay unchanged. Source:
+    https://owasp.org/www-community/attacks/CSV_Injection.
     """
     if not isinstance(value, str) or NUMBER.fullmatch(value):
         return value

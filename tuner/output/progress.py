@@ -110,9 +110,9 @@ class LiveProgress:
 
 
 def event_line(event: Event, settings: RunSettings | None = None) -> str:
-    """Returns an event as text.
+    """Returns an event of a run as text, one or two lines.
 
-    ``settings`` are those of the started run; None before its start.
+    ``settings`` are those of the run; None before its RunStarted event, which has them.
     """
     match event:
         case RunStarted():
@@ -164,7 +164,7 @@ def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost)
 
 
 def trial_line(event: TrialDone, settings: RunSettings) -> str:
-    """Returns one line: the number of finished trials, the best time so far, the estimated time left."""
+    """Returns a progress line: numbers of trials, best time so far, estimated time left."""
     counts, total = event.counts, settings.trials
     done = event.number + 1
     text = f"{done}{'' if total is None else f'/{total}'} trials: "
@@ -183,7 +183,7 @@ def _pace(problem: Problem, median_s: float) -> str:
 
 
 def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
-    """Returns the estimated seconds until a budget (trials or time) is spent; None without a budget."""
+    """Returns the estimated seconds until a run reaches its limit of trials or time; None if it has none."""
     done = event.number + 1
     left = []
     if settings.trials is not None:
@@ -194,7 +194,7 @@ def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
 
 
 def share_done(event: TrialDone, settings: RunSettings) -> float:
-    """Returns the share of the budget that is spent, 0 to 1: the larger one of trials and time."""
+    """Returns how much of the run's limit is used, 0 to 1: of trials or time, whichever is more."""
     spent = [0.0]
     if settings.trials is not None:
         spent.append((event.number + 1) / settings.trials)

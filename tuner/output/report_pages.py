@@ -25,12 +25,16 @@ Passes = Callable[[StoredTrial], tuple[PassSeconds, ...]]  # pass timings of com
 
 
 def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
-    """Default provider: no pass timings."""
+    """Returns () for any trial: the provider of pass timings that compiles nothing."""
     return ()
 
 
 def timed_passes(composition: Composition, store: Store) -> Passes:
-    """Returns a provider of pass timings: () for a trial of a replay or one that no longer compiles."""
+    """Returns a function from a trial to the seconds of its compiler passes.
+
+    The function compiles the trial again, or reads stored timings. It returns () for a trial of a replay or
+    one that does not compile.
+    """
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
         with contextlib.suppress(UsageError):
@@ -43,8 +47,9 @@ def timed_passes(composition: Composition, store: Store) -> Passes:
 def gathered(
     store: Store, run: int | None = None, limit: int = RUNS_SHOWN, passes: Passes = no_pass_timings
 ) -> Report:
-    """Returns the report of the latest ``limit`` runs and of every problem, or of one run and its problem.
+    """Returns the report of the latest ``limit`` runs and of the best result of every problem.
 
+    With ``run``: of this run and its problem only. ``passes`` gives the pass timings of the best trials.
     Raises UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:

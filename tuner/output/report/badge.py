@@ -9,7 +9,7 @@ from tuner.core.runs import Run, StoredTrial
 
 @dataclass(frozen=True)
 class Badge:
-    """The reliability of a figure: a short label and its reason."""
+    """How reliable a figure of a report is: a short label, the label's colour and the reason."""
 
     kind: str  # good, unknown, warning: the colour
     word: str
@@ -17,7 +17,7 @@ class Badge:
 
 
 def badge_of(run: Run, best: StoredTrial | None = None) -> Badge:
-    """Returns how reliable a run's times are; ``best`` is the run's best trial."""
+    """Returns how reliable a run's times are, as a badge; ``best``: its best trial, None without times."""
     if not run.settings.target.has_machine:
         return Badge("unknown", "replayed", "Times of a recording: nothing ran here.")
     if run.unreliable:

@@ -8,7 +8,7 @@ WHISKER = 2.0  # least drawn width of an interval, in units, so that it stays vi
 
 @dataclass(frozen=True)
 class Bar:
-    """One quantity as a share of the longest bar, optionally with its confidence interval."""
+    """A bar of a chart: a quantity as a share of the longest bar, optionally with its confidence interval."""
 
     name: str
     share: float  # 0 to 1
@@ -18,12 +18,12 @@ class Bar:
 
     @property
     def length(self) -> float:
-        """Returns the drawn length, in units."""
+        """Returns the drawn length of the bar, in SVG units."""
         return WIDTH * self.share
 
     @property
     def whisker(self) -> tuple[float, float] | None:
-        """Returns the left end and the width of the drawn interval, in units; None without an interval."""
+        """Returns (left end, width) of the drawn interval in SVG units; None without an interval."""
         if self.interval is None:
             return None
         low, high = self.interval

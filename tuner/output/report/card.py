@@ -19,7 +19,7 @@ PASSES_SHOWN = 12
 
 @dataclass(frozen=True)
 class Card:
-    """The best result of a timed problem, with the reliability of its time."""
+    """The headline card of a report for one problem: best result, its reliability, ratio to the baseline."""
 
     best: BestKnown
     trust: Badge
@@ -42,13 +42,16 @@ def card_of(best: BestKnown) -> Card:
 
 
 def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
-    """Returns a table of the longest compiler passes, the header first."""
+    """Returns the table of the longest compiler passes as tuples (pass, ms, runs), the header first.
+
+    ``passes`` are sorted, the longest first; PASSES_SHOWN are listed.
+    """
     longest = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
     return [("pass", "ms", "runs"), *longest]
 
 
 def speed_ratio_text(compared: Comparable) -> str:
-    """Returns the speed relative to the baseline, with its interval: '1.09x (1.05 .. 1.13)'."""
+    """Returns the speed relative to the reference with its 95 % interval: '1.09x (1.05 .. 1.13)'."""
     low, high = compared.speed_interval
     return f"{compared.speed:.2f}x ({low:.2f} .. {high:.2f})"
 

@@ -15,7 +15,7 @@ TRIALS_SHOWN_OF_RUN = 300  # the least limit per run, however many runs there ar
 
 @dataclass(frozen=True)
 class BestKnown:
-    """The best result of one problem on one machine."""
+    """The best result of one problem on one machine and target, with its run."""
 
     selected: SelectedResult
     run: Run  # of the best trial
@@ -33,7 +33,7 @@ class ReportedRun:
 
 @dataclass(frozen=True)
 class Report:
-    """The content of a report's page."""
+    """The content of a report's page: the best result of each problem, and runs with their trials."""
 
     best: tuple[BestKnown, ...]
     runs: tuple[ReportedRun, ...]  # the latest first
@@ -44,9 +44,9 @@ class Report:
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
-    """Returns the trials of a run to list on a page of ``runs`` runs, the fastest first, failed trials last.
+    """Returns the trials of a run to list on a page of ``runs`` runs: the fastest first, untimed ones last.
 
-    Above the limit: half of the list are the fastest trials, the other half an even sample of the rest.
+    If there are too many: half of the list are the fastest trials, the other half an even sample of the rest.
     """
     limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
     finished = sorted(reported.trials, key=_rank)
@@ -62,12 +62,12 @@ def _rank(trial: StoredTrial) -> tuple[float, int]:
 
 
 def choices_of(trial: StoredTrial) -> dict[str, Value]:
-    """Returns the knobs of a trial and their values."""
+    """Returns the knobs of a trial with their values: knob -> value."""
     return dict(trial.record.candidate.choices)
 
 
 def varying_knobs(trials: Iterable[StoredTrial]) -> dict[str, tuple[Value, ...]]:
-    """Returns, per knob with more than one value among the trials, its values in ascending order."""
+    """Returns knob -> its values in ascending order, for knobs with more than one value among the trials."""
     values: dict[str, set[Value]] = {}
     for trial in trials:
         for name, value in choices_of(trial).items():

@@ -24,7 +24,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive trials with the same origin: first configurations, or the sampler."""
+    """A range of consecutive trials with the same origin: first configurations, or the sampler."""
 
     name: str  # origin of the first configurations, or the sampler
     first: int  # trial numbers; ``last`` is included
@@ -33,7 +33,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Band:
-    """The part of the plot that belongs to a phase."""
+    """The part of a convergence plot's width that belongs to a phase of the search."""
 
     name: str
     x: float
@@ -41,13 +41,13 @@ class Band:
 
     @property
     def has_space(self) -> bool:
-        """Returns whether the name fits into the band."""
+        """True if the name of the phase fits into the band."""
         return self.width >= LETTER * (len(self.name) + 1)
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """The data of a convergence plot, with coordinates in the plot's units."""
+    """The data of a run's convergence plot: speed of each trial by number; coordinates are in SVG units."""
 
     speeds: tuple[Speed, ...]  # first timings, by number
     final_times: tuple[Speed, ...]  # of the final re-measurement, interleaved; fastest first
@@ -59,17 +59,17 @@ class Convergence:
 
     @property
     def best(self) -> float:
-        """Returns the highest speed as first timed, in GFLOP/s."""
+        """Returns the highest speed of a trial in the search, in GFLOP/s; re-measured speeds do not count."""
         return max(each.gflop_per_s for each in self.speeds)
 
     @property
     def right(self) -> float:
-        """Returns the x coordinate of the right edge of the plot."""
+        """Returns the x coordinate of the plot's right edge in SVG units, the re-measured trials included."""
         return WIDTH + (FINALS if self.final_times else 0.0)
 
     @property
     def turns(self) -> tuple[Speed, ...]:
-        """Returns the trials that were faster than all trials before (new incumbents)."""
+        """Returns the trials that were faster than all timed trials before, by number."""
         turns: list[Speed] = []
         for speed in self.speeds:
             if not turns or speed.gflop_per_s > turns[-1].gflop_per_s:
@@ -78,13 +78,16 @@ class Convergence:
 
     @property
     def dots(self) -> tuple[Speed, ...]:
-        """Returns the trials drawn as dots: new incumbents and, of many other trials, an even sample."""
+        """Returns the trials drawn as dots: each new best trial and, of many other trials, an even sample."""
         step = -(-len(self.speeds) // DOTS)
         return tuple(dict.fromkeys((*self.turns, *self.speeds[::step])))
 
     @property
     def bands(self) -> tuple[Band, ...]:
-        """Returns the band of each phase, up to the next phase's first trial, then the re-measurement's."""
+        """Returns the bands of the phases from left to right, then that of the final re-measurement, if any.
+
+        A band reaches up to the first trial of the next phase.
+        """
         starts = [self.x(phase.first - 0.5) for phase in self.phases]
         ends = [*starts[1:], WIDTH]
         bands = [
@@ -94,43 +97,43 @@ class Convergence:
 
     @property
     def up(self) -> Ticks:
-        """Returns the ticks of the speed axis, in GFLOP/s."""
+        """Returns the ticks of the speed axis as (y coordinate, label in GFLOP/s)."""
         return tuple((self.y(tick), f"{tick:g}") for tick in round_numbers(self.top))
 
     @property
     def across(self) -> Ticks:
-        """Returns the ticks of the axis of trial numbers."""
+        """Returns the ticks of the axis of trial numbers as (x coordinate, label)."""
         whole = (tick for tick in round_numbers(self.count) if tick == int(tick))
         return tuple((self.x(tick), f"{tick:g}") for tick in whole)
 
     @property
     def staircase(self) -> str:
-        """Returns the SVG path of the best speed so far: a step at each new incumbent, to the right edge."""
+        """Returns the SVG path of the best speed so far: a step at each new best trial, to the right edge."""
         first, *others = self.turns
         steps = "".join(f"H{number(self.x(e.number))}V{number(self.y(e.gflop_per_s))}" for e in others)
         return f"M{number(self.x(first.number))} {number(self.y(first.gflop_per_s))}{steps}H{WIDTH:g}"
 
     @property
     def failures(self) -> str:
-        """Returns the SVG path of marks below the axis for failed trials, thinned out evenly where many."""
+        """Returns the SVG path of marks below the axis for failed trials; an even sample of many."""
         shown = self.failed[:: -(-len(self.failed) // DOTS)] if self.failed else ()
         return "".join(f"M{number(self.x(n))} {HEIGHT + 4:g}v8" for n in shown)
 
     def x(self, place: float) -> float:
-        """Returns the x coordinate of a trial's number."""
+        """Returns the x coordinate in SVG units of the trial with number ``place``."""
         return WIDTH * (place + 0.5) / self.count
 
     def final_x(self, place: int) -> float:
-        """Returns the x coordinate of a re-measured trial; the fastest has place 1."""
+        """Returns the x coordinate in SVG units of a re-measured trial; the fastest has place 1."""
         return WIDTH + FINALS / (len(self.final_times) + 1) * place
 
     def y(self, speed: float) -> float:
-        """Returns the y coordinate of a speed in GFLOP/s, measured from the top."""
+        """Returns the y coordinate in SVG units, from the top, of a speed in GFLOP/s."""
         return HEIGHT * (1 - speed / self.top)
 
 
 def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | None:
-    """Returns the convergence plot of a run; None if no trial was timed."""
+    """Returns the convergence plot of a run from all its trials; None if no trial was timed."""
     by_number = sorted(trials, key=lambda each: each.number)
     problem = run.settings.problem
     speeds = tuple(
@@ -158,7 +161,7 @@ def convergence_of(run: Run, trials: tuple[StoredTrial, ...]) -> Convergence | N
 
 
 def phases_of(run: Run, trials: tuple[StoredTrial, ...]) -> tuple[Phase, ...]:
-    """Returns the phases of a run's search, in order."""
+    """Returns the phases of a run's search, in order: ranges of trial numbers with the same origin."""
     named = [(trial.number, _reason(run, trial)) for trial in sorted(trials, key=lambda each: each.number)]
     found = []
     for name, group in groupby(named, key=lambda pair: pair[1]):

@@ -10,7 +10,7 @@ Ticks = tuple[tuple[float, str], ...]  # coordinates along an axis, with their l
 
 
 def number(value: float) -> str:
-    """Returns a coordinate as text, rounded to a tenth of a unit, which is finer than a screen shows."""
+    """Returns a coordinate as text for SVG, rounded to a tenth of a unit."""
     return f"{round(value, 1):.10g}"
 
 
@@ -20,7 +20,7 @@ def line(points: Iterable[tuple[float, float]]) -> str:
 
 
 def round_numbers(top: float) -> list[float]:
-    """Returns about TICKS equidistant round numbers, from 0 and below ``top``."""
+    """Returns about TICKS equidistant round numbers for an axis: 0, and multiples of a step below ``top``."""
     raw = top / TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
@@ -28,5 +28,5 @@ def round_numbers(top: float) -> list[float]:
 
 
 def powers_of_ten(low: float, high: float) -> list[float]:
-    """Returns the powers of ten from ``low`` to ``high``."""
+    """Returns the powers of ten from ``low`` to ``high``, both inclusive and above 0."""
     return [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]

@@ -14,7 +14,7 @@ LINKS_SHOWN = 60  # trials linked per kind of failure
 
 @dataclass(frozen=True)
 class FailureKind:
-    """Failures at one stage whose reasons differ only in numbers."""
+    """The failed trials of a run that failed at one stage for reasons that differ only in numbers."""
 
     place: str  # anchor on the page; "" if the kind is not shown
     stage: Stage
@@ -22,12 +22,15 @@ class FailureKind:
     trials: tuple[int, ...]  # ids, by number
 
     def linked(self, listed: frozenset[int]) -> tuple[int, ...]:
-        """Returns at most LINKS_SHOWN trial ids to link to; ``listed``: trials with a row on the page."""
+        """Returns the ids of failed trials to link to, at most LINKS_SHOWN; ``listed``: ids on the page."""
         return tuple(trial for trial in self.trials if trial in listed)[:LINKS_SHOWN]
 
 
 def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKind, ...]:
-    """Returns a run's failures grouped by stage and reason, the most frequent first."""
+    """Returns the failed trials of the run with number ``run``, grouped by stage and reason.
+
+    The most frequent group comes first; reasons that differ only in numbers are one group.
+    """
     found: dict[tuple[str, str], list[tuple[Failure, int]]] = {}
     for trial in trials:
         if isinstance(trial.record.outcome, Failure):
@@ -43,7 +46,7 @@ def failure_kinds(run: int, trials: tuple[StoredTrial, ...]) -> tuple[FailureKin
 
 
 def stage_bars(kinds: tuple[FailureKind, ...]) -> tuple[Bar, ...]:
-    """Returns a bar per stage with failures, in the order in which a candidate passes the stages."""
+    """Returns a bar per stage with failed trials, in the order in which a candidate passes the stages."""
     counts = {stage: sum(len(kind.trials) for kind in kinds if kind.stage is stage) for stage in Stage}
     most = max(counts.values())
     return tuple(

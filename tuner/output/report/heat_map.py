@@ -18,37 +18,37 @@ Level = tuple[str, Value]  # a knob and one of its values
 
 @dataclass(frozen=True)
 class PairOutcome:
-    """The trials that have both values of a pair."""
+    """A cell of the heat map: the number and the best speed of the trials that have both values of a pair."""
 
     trials: int
     share: float  # speed of the pair's best trial, relative to the best trial of the map
 
     @property
     def shade(self) -> int:
-        """Returns the shade of the cell, 0 (lightest) to len(SHADES)."""
+        """Returns the shade of the cell: 0 (lightest) for slow pairs to len(SHADES) for the fastest."""
         return sum(self.share >= bound for bound in SHADES)
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The lower triangle of the map: rows are the later knobs, columns the earlier knobs."""
+    """A heat map of the best speed per pair of knob values, drawn as a lower triangle."""
 
     levels: tuple[Level, ...]  # ordered, values of one knob adjacent; of at least two knobs
     pairs: Mapping[tuple[Level, Level], PairOutcome]
 
     @property
     def columns(self) -> tuple[Level, ...]:
-        """Returns the values of all knobs except the last."""
+        """Returns the (knob, value) pairs that have a column: those of all knobs except the last."""
         return tuple(level for level in self.levels if level[0] != self.levels[-1][0])
 
     @property
     def rows(self) -> tuple[Level, ...]:
-        """Returns the values of all knobs except the first."""
+        """Returns the (knob, value) pairs that have a line of cells: those of all knobs except the first."""
         return tuple(level for level in self.levels if level[0] != self.levels[0][0])
 
     @property
     def cells(self) -> tuple[tuple[Level, Level], ...]:
-        """Returns the (column, row) pairs of the lower triangle, which are drawn as cells."""
+        """Returns the (column, row) pairs that are drawn as cells; each of both is a (knob, value) pair."""
         return tuple(
             (column, row)
             for row in self.rows
@@ -58,11 +58,11 @@ class HeatMap:
 
     @property
     def margin(self) -> float:
-        """Returns the margin for names, to the left and above, in units."""
+        """Returns the margin for the names of values, to the left of the map and above, in SVG units."""
         return 10 + LETTER * max(len(level_name(level)) for level in self.levels)
 
     def place(self, level: Level) -> float:
-        """Returns the coordinate at which a value's column or row begins."""
+        """Returns the coordinate in SVG units at which the column or row of a (knob, value) pair begins."""
         knobs = list(dict.fromkeys(knob for knob, _ in self.levels))
         return self.levels.index(level) * CELL + knobs.index(level[0]) * GAP
 
@@ -70,7 +70,7 @@ class HeatMap:
 def heat_map_of(
     trials: tuple[StoredTrial, ...], values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> HeatMap | None:
-    """Returns the heat map of timed trials; None if fewer than two knobs vary.
+    """Returns the heat map of the best speed per pair of knob values; None if fewer than two knobs are shown.
 
     Args:
         trials: trials of one strategy; trials without a time are skipped.
@@ -82,14 +82,18 @@ def heat_map_of(
 
 
 def level_name(level: Level) -> str:
-    """Returns the label of a knob's value on the map: 'tile_m=48'."""
+    """Returns the label of a (knob, value) pair on the heat map: 'tile_m=48'."""
     return f"{level[0]}={level[1]}"
 
 
 def chosen_levels(
     values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> tuple[Level, ...]:
-    """Returns at most VALUES_SHOWN values of the most important knobs; of a knob all its values or none."""
+    """Returns at most VALUES_SHOWN (knob, value) pairs, the most important knobs first.
+
+    ``values``: knob -> its values; ``importance``: knob -> importance. Of a knob all values are chosen or
+    none.
+    """
     chosen: list[Level] = []
     for knob in sorted(values, key=lambda name: -importance.get(name, 0.0)):
         if len(chosen) + len(values[knob]) <= VALUES_SHOWN:
@@ -100,7 +104,10 @@ def chosen_levels(
 def pairs_of(
     trials: tuple[StoredTrial, ...], levels: tuple[Level, ...]
 ) -> dict[tuple[Level, Level], PairOutcome]:
-    """Returns the outcome of each pair of values that a timed trial has; pairs are ordered as ``levels``."""
+    """Returns, for each two (knob, value) pairs that a timed trial has, the outcome of such trials.
+
+    The two pairs of a key are in the order of ``levels``. Times are those of the search.
+    """
     place = {level: index for index, level in enumerate(levels)}
     times: dict[tuple[Level, Level], list[float]] = {}
     for trial in trials:

@@ -9,7 +9,10 @@ STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
 
 
 def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, ...]:
-    """Returns a bar per knob, the most important first, with gains only if the times are trusted."""
+    """Returns a bar per knob of an ablation, the most important knob first.
+
+    Figures have the gain, too, if ``is_trusted``: if the run's times are reliable.
+    """
     ranked = sorted(ablation.knobs, key=lambda each: -each.importance)
     return tuple(_bar(each, ranked[0].importance, is_trusted) for each in ranked)
 
@@ -21,10 +24,10 @@ def _bar(knob: KnobAblation, largest: float, is_trusted: bool) -> Bar:
 
 
 def knob_rows(ablation: Ablation) -> list[tuple[str, ...]]:
-    """Returns the ablation's table of knobs, the header first."""
+    """Returns the table of an ablation's knobs as tuples of cells, the header first."""
     return [KNOBS, *((*held_row(each)[:-1], *without_row(each)[1:]) for each in ablation.knobs)]
 
 
 def strategy_rows(ablation: Ablation) -> list[tuple[str, ...]]:
-    """Returns the ablation's table of strategies, the header first."""
+    """Returns the table of an ablation's strategies as tuples of cells, the header first."""
     return [STRATEGIES, *map(strategy_row, ablation.strategies)]

@@ -45,7 +45,7 @@ FILTERS = (
 
 
 def page_html(report: Report) -> str:
-    """Returns the HTML page of a report. Every text from the database is escaped."""
+    """Returns a report as one self-contained HTML page. Texts from the database are escaped."""
     templates = _templates()
     style, script = _source(templates, "style.css"), _source(templates, "script.js")
     page = templates.get_template("page.html").render(

@@ -27,32 +27,38 @@ GROUPS = (("slow", 1.0), ("fast", 0.1), ("fastest", 0.01))
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of a knob: its two or more values, from the top."""
+    """The axis of a knob or the strategy in a parallel-coordinates plot: its values, from the top."""
 
     name: str
     values: tuple[str, ...]
 
     @property
     def values_json(self) -> str:
-        """Returns the values as JSON, for the script of the page."""
+        """Returns the values of the axis as a JSON list, for the script of the page."""
         return json.dumps(self.values)
 
     @property
     def short_name(self) -> str:
-        """Returns the name above the axis, at most NAME_LIMIT letters."""
+        """Returns the name to print above the axis, cut to NAME_LIMIT letters."""
         return _short(self.name, NAME_LIMIT)
 
     def labels(self, limit: int | None = None) -> Ticks:
-        """Returns y coordinates and labels of the values, each cut to ``limit`` letters (None: not cut)."""
+        """Returns (y coordinate, label) of the axis values, each cut to ``limit`` letters (None: not cut).
+
+        Of many values, an even sample is labelled.
+        """
         every = -(-len(self.values) // LABELS)
         return tuple((self.y(value), _short(value, limit or len(value))) for value in self.values[::every])
 
     def y(self, value: str) -> float:
-        """Returns the y coordinate of a value."""
+        """Returns the y coordinate in SVG units, from the top, of a value of the axis."""
         return self._apart * self.values.index(value)
 
     def aside(self, trial: int) -> float:
-        """Returns the y offset of a trial's line, by its number, so that equal values do not overlap."""
+        """Returns the y offset of the line of the trial with number ``trial``, in SVG units.
+
+        Thus lines of equal values do not overlap.
+        """
         return min(SPREAD, self._apart / LANES / 2) * (trial % LANES - LANES // 2)
 
     @property
@@ -62,20 +68,20 @@ class Axis:
 
 @dataclass(frozen=True)
 class LineGroup:
-    """Lines of trials that are drawn in the same style."""
+    """Trials of similar speed whose lines a parallel-coordinates plot draws in the same style."""
 
     name: str
     trials: tuple[StoredTrial, ...]  # the fastest last
 
     @property
     def opacity(self) -> str:
-        """Returns the opacity of each line, 0.05 to 0.9."""
+        """Returns the opacity of each line as SVG text, 0.05 to 0.9: the more lines, the paler."""
         return f"{min(0.9, max(0.05, INK / len(self.trials))):.2g}"
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """A parallel-coordinates plot: axes of knobs, then the axis of speed, and the lines of trials."""
+    """A parallel-coordinates plot: an axis per knob, then the axis of speed, and a line per trial."""
 
     axes: tuple[Axis, ...]  # of the strategy, if several, and of knobs
     groups: tuple[LineGroup, ...]  # failed trials first, the fastest trials last
@@ -83,36 +89,39 @@ class Parallel:
 
     @property
     def left(self) -> float:
-        """Returns the left margin, which holds the labels of the first axis."""
+        """Returns the left margin in SVG units, which holds the labels of the first axis."""
         return 30 + LETTER * max(NAME_LIMIT / 2, *map(len, self.axes[0].values))
 
     @property
     def step(self) -> float:
-        """Returns the distance between two axes."""
+        """Returns the distance between two axes in SVG units."""
         return max(STEP_MIN, min(STEP_MAX, (WIDTH - RIGHT - self.left) / len(self.axes)))
 
     @property
     def right(self) -> float:
-        """Returns the x coordinate of the speed axis."""
+        """Returns the x coordinate of the speed axis in SVG units; the first axis is at 0."""
         return self.step * len(self.axes)
 
     @property
     def width(self) -> float:
-        """Returns the width of the whole plot."""
+        """Returns the width of the whole plot in SVG units, margins included."""
         return self.left + self.right + RIGHT
 
     @property
     def speeds(self) -> Ticks:
-        """Returns the ticks of the speed axis, in GFLOP/s, and that of failed trials if there are any."""
+        """Returns the ticks of the speed axis as (y coordinate, label in GFLOP/s).
+
+        The last one is 'failed' if the plot has trials without a time.
+        """
         ticks = tuple((self._speed_y(tick), f"{tick:g}") for tick in round_numbers(self.top))
         return (*ticks, (FAILED, "failed")) if self.groups[0].name == "failed" else ticks
 
     def labels(self, index: int) -> Ticks:
-        """Returns the labels of an axis, shortened where another axis lies to its left."""
+        """Returns (y coordinate, label) of axis ``index``; labels are cut where an axis lies to the left."""
         return self.axes[index].labels(VALUE_LIMIT if index else None)
 
     def path(self, trial: StoredTrial) -> str:
-        """Returns the SVG path of a trial's line over all axes; lines of equal values lie side by side."""
+        """Returns the SVG path of a trial's line over all axes; equal lines lie next to each other."""
         choices: dict[str, Value] = {STRATEGY: trial.record.candidate.strategy, **choices_of(trial)}
         heights = [
             axis.y(str(choices.get(axis.name, ABSENT))) + axis.aside(trial.number) for axis in self.axes
@@ -126,7 +135,7 @@ class Parallel:
 
 
 def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
-    """Returns the plot of finished trials; None if the trials do not differ in any knob.
+    """Returns the parallel-coordinates plot of a run's trials; None if all have the same strategy and knobs.
 
     ``trials``: the fastest first, trials without a time last.
     """
@@ -143,7 +152,7 @@ def parallel_of(trials: tuple[StoredTrial, ...]) -> Parallel | None:
 
 
 def axes_of(trials: tuple[StoredTrial, ...]) -> tuple[Axis, ...]:
-    """Returns the axes of what varies among finished trials: the strategy, and knobs."""
+    """Returns an axis for the strategy, if the trials have several, and for each knob whose value varies."""
     strategies = tuple(sorted({trial.record.candidate.strategy for trial in trials}))
     axes = [Axis(STRATEGY, strategies)] if len(strategies) > 1 else []
     for name, values in varying_knobs(trials).items():

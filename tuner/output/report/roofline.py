@@ -18,7 +18,10 @@ DECADES = 2.0  # of speed shown below the roof, at least
 
 @dataclass(frozen=True)
 class RooflinePlot:
-    """The roofs, the best trial and the baseline at the problem's intensity; both axes are logarithmic."""
+    """A roofline plot: the machine's limits, the best trial and the baseline at the problem's intensity.
+
+    Both axes are logarithmic: arithmetic intensity in flop/byte, speed in flop/s.
+    """
 
     roof: Roofline
     intensity: float  # of the problem, flop/byte
@@ -34,12 +37,12 @@ class RooflinePlot:
 
     @property
     def up(self) -> Ticks:
-        """Returns the ticks of the speed axis, in GFLOP/s."""
+        """Returns the ticks of the speed axis as (y coordinate, label in GFLOP/s)."""
         return tuple((self.y(speed), f"{speed / 1e9:g}") for speed in powers_of_ten(*self._speed_range))
 
     @property
     def across(self) -> Ticks:
-        """Returns the ticks of the intensity axis, in flop/byte."""
+        """Returns the ticks of the intensity axis as (x coordinate, label in flop/byte)."""
         return tuple((self.x(each), f"{each:g}") for each in powers_of_ten(*self._intensity_range))
 
     @property
@@ -53,11 +56,11 @@ class RooflinePlot:
         return line((self.x(intensity), self.y(speed)) for intensity, speed in points)
 
     def x(self, intensity: float) -> float:
-        """Returns the x coordinate of an intensity in flop/byte."""
+        """Returns the x coordinate in SVG units of an arithmetic intensity in flop/byte."""
         return WIDTH * _share(intensity, *self._intensity_range)
 
     def y(self, speed: float) -> float:
-        """Returns the y coordinate of a speed in flop/s, measured from the top."""
+        """Returns the y coordinate in SVG units, from the top, of a speed in flop/s."""
         return HEIGHT * (1 - _share(speed, *self._speed_range))
 
     @property
@@ -72,7 +75,7 @@ class RooflinePlot:
 
 
 def roofline_of(run: Run, roof: Roofline, best: StoredTrial) -> RooflinePlot:
-    """Returns the roofline plot for the best trial of a run."""
+    """Returns the roofline plot of a machine, ``roof``, with the best trial and the baseline of a run."""
     problem, median_s = run.settings.problem, timed(best).median_s
     times = [median_s] if run.baseline is None else [median_s, run.baseline.measurement.median_s]
     return RooflinePlot(

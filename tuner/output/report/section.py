@@ -36,12 +36,12 @@ class Section:
 
     @property
     def listed(self) -> frozenset[int]:
-        """Returns the ids of the trials that have a row on the page."""
+        """Returns the ids of the trials that the page lists."""
         return frozenset(row.trial for row in self.trials)
 
 
 def section_of(reported: ReportedRun, runs: int) -> Section:
-    """Returns the section of a run on a page of ``runs`` runs."""
+    """Returns the section of one run on a report's page that shows ``runs`` runs in all."""
     run, trials, shown = reported.run, reported.trials, shown_trials(reported, runs)
     selected, ablation, kinds = (
         select_result(trials, run.noise),

@@ -12,7 +12,7 @@ from tuner.output.report.content import varying_knobs
 
 @dataclass(frozen=True)
 class ListedTrial:
-    """The row of a finished trial in the list."""
+    """A trial in the list of a report: id, outcome, varying knobs, and a link to its kind of failure."""
 
     trial: int  # id
     outcome: tuple[str, ...]  # speed and time, or one text over both columns
@@ -21,7 +21,10 @@ class ListedTrial:
 
 
 def trial_rows(shown: tuple[StoredTrial, ...], kinds: Mapping[int, str]) -> tuple[ListedTrial, ...]:
-    """Returns the rows of finished trials; ``kinds``: trial id -> anchor of its kind of failure."""
+    """Returns the list of trials on a report's page, one entry per trial in ``shown``.
+
+    ``kinds``: trial id -> HTML id of the trial's kind of failure.
+    """
     knobs = varying_knobs(shown)
     strategies = {trial.record.candidate.strategy for trial in shown}
     listed = []
