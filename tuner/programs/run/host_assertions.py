@@ -46,18 +46,23 @@ class HostAssertions:
     def call(self, code: Callable[[], None]) -> None:
         """Runs ``code`` in a new thread and waits; raises CandidateError(RUN) for an assertion that fails.
 
-        The thread of a failing assertion never ends. Other exceptions of ``code`` are not passed on.
+        The thread of a failing assertion never ends. An exception of ``code`` is raised here.
         """
         self._said, self._is_over = [], threading.Event()
+        raised: list[BaseException] = []
 
         def run() -> None:
             try:
                 code()
+            except BaseException as error:  # noqa: BLE001 - raised to the caller
+                raised.append(error)
             finally:
                 self._is_over.set()
 
         threading.Thread(target=run, daemon=True).start()
         self._is_over.wait()
+        if raised:
+            raise raised[0]
         if self._said:
             raise CandidateError(Stage.RUN, _reason(self._said[0]))
 
