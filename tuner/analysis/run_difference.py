@@ -17,7 +17,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """Returns the difference as one line to print."""
+        """Returns the difference as one line: the trial's number, the property, and its value in each run."""
         return f"trial {self.number}: {self.what}: {self.first} in the first run, {self.second} in the second"
 
 

@@ -35,7 +35,7 @@ def gate_table(results: "tuple[GateResult, ...]", columns: int) -> list[str]:
 
 
 def gate_document(results: "tuple[GateResult, ...]") -> dict[str, Any]:
-    """Returns the JSON document of ``tuner gate --json``."""
+    """Returns the JSON document of ``tuner gate --json``: whether the gate passed, an entry per kernel."""
     passed = all(result.status.passes for result in results)
     return {"passed": passed, "entries": [_entry_document(result) for result in results]}
 

@@ -16,7 +16,7 @@ class HelpFormatter(click.HelpFormatter):
     """A click help formatter that prints each example after 'Example: ' on a separate line to copy."""
 
     def write_text(self, text: str) -> None:
-        """Writes the paragraphs of a help text and then its examples."""
+        """Writes a help text: wrapped paragraphs, then each example after 'Example: ' on its line."""
         before, found, examples = text.partition(EXAMPLE)
         super().write_text(before.rstrip())
         if found:

@@ -184,7 +184,7 @@ def _show_version(context: click.Context, _parameter: click.Parameter, is_asked:
 
 
 def version_lines() -> tuple[str, ...]:
-    """Returns the lines of --version: tuner, the compiler, and hashes of the sources that generate code."""
+    """Returns the lines that ``tuner --version`` prints: tuner, compiler, hashes of what generates code."""
     from tuner.mlir import wheels
     from tuner.mlir.fingerprint import sources_sha256
     from tuner.tuning.parts.kinds import KINDS

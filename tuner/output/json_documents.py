@@ -260,7 +260,7 @@ def listed_run_document(tuned: "TunedRun") -> Document:
 
 
 def database_document(database: DatabaseInfo) -> Document:
-    """Returns the JSON document of ``tuner db info --json``."""
+    """Returns JSON of ``tuner db info --json``: address, revision, problems, numbers of runs and trials."""
     document: Document = encode(database)
     return document
 

@@ -29,10 +29,10 @@ TIED_SHOWN = 8  # trials
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
-    """Returns the best trial, the reliability of its time, and the command to type next.
+    """Returns the result of a tuned run as lines: best trial, reliability of its time, next command.
 
-    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for
-    the default database.
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
+    default database.
     """
     run, record, measurement = tuned.run, selected.best.record, selected.measurement
     noise = "" if run.noise is None else f"; noise floor {run.noise:.1%}"
@@ -55,9 +55,10 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
 
 
 def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
-    """Returns the other trials of the tied set, each with the difference of its time from the best trial's.
+    """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
 
-    The trials are called tied only where the round was quiet enough to separate trials.
+    [] if there are none. They are called tied only where the timing was reliable and quiet enough; otherwise
+    the line says that this round of timing cannot separate them.
     """
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:
@@ -80,7 +81,7 @@ def _tied_text(run: Run, trial: StoredTrial, best: StoredTrial) -> str:
 
 
 def best_text(best: StoredTrial, run: Run) -> str:
-    """Returns which trial is the best, its time and, if the time is unreliable, the reason."""
+    """Returns a text on a run's best trial: its id, its time and, if the time is unreliable, the reason."""
     measurement = timed(best)
     time = f"{seconds_text(measurement.median_s)} (95 % interval {interval_text(measurement.interval_s)})"
     badge = f"; unreliable: {run.unreliable}" if run.unreliable else ""
@@ -88,7 +89,11 @@ def best_text(best: StoredTrial, run: Run) -> str:
 
 
 def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns whether stock mlir-opt runs the best script; if not, also the command that exports one."""
+    """Returns lines on whether stock mlir-opt runs the best script; if not, with a command that exports one.
+
+    [] for a trial of a replay, which has no script. ``database_text``: the ``--db`` option, with a leading
+    space.
+    """
     if not best.script:  # a replay has no script to export
         return []
     ops = custom_ops(best.script_text)
@@ -99,7 +104,7 @@ def portable_lines(best: StoredTrial, database_text: str = "") -> list[str]:
 
 
 def stock_text(found: "BestStock") -> str:
-    """Returns the best trial whose script stock mlir-opt runs, and how much slower it is than the winner."""
+    """Returns text on the best trial that stock mlir-opt runs, and its slowdown against the winner."""
     if found.trial.id == found.winner.id:
         return f"trial {found.trial.id}: stock mlir-opt runs its script as it is"
     who = f"trial {found.trial.id}, the best that stock mlir-opt runs"
@@ -118,7 +123,7 @@ def longer_text(compared: Comparable) -> str:
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns why a run's times are unreliable, and the command to type; [] if the times are reliable."""
+    """Returns why a run's times are unreliable, and the command that times again; [] if they are reliable."""
     reason = distrust(run, best)
     if not reason:
         return []
@@ -134,7 +139,10 @@ def _again_line(run: Run, database_text: str) -> str:
 def verified_lines(
     tuned: "TunedRun", promising: "Sequence[PendingTrial]", database_text: str = ""
 ) -> list[str]:
-    """Returns the result of a run without times: verified trials, the most promising, the next commands."""
+    """Returns the result of a run whose target times nothing: verified trials, next commands.
+
+    ``promising`` are trials to time on a GPU, the most promising first.
+    """
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
     return [
@@ -150,7 +158,7 @@ def verified_lines(
 
 
 def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
-    """Returns which trials a GPU should time first; [] if there are none."""
+    """Returns a line on which trials a GPU should time first; [] if ``promising`` is empty."""
     if not promising:
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]
@@ -162,7 +170,7 @@ def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
 def failure_lines(
     tuned: "TunedRun", reasons: Sequence[tuple[str, int]], database_text: str = ""
 ) -> list[str]:
-    """Returns why no trial of a run succeeded.
+    """Returns why no trial of a run succeeded, as lines with the number of trials per reason.
 
     ``reasons``: messages of failures, each with the number of trials that failed for this reason.
     """
@@ -175,18 +183,21 @@ def failure_lines(
 
 
 def idle_text(run: Run) -> str:
-    """Returns the share of the search that the measurement worker waited for compilation; '' if unknown."""
+    """Returns a text on the share of a run's search that the measuring worker was idle; '' if unknown.
+
+    The worker is idle while it waits for compilation.
+    """
     return "" if run.idle_share is None else f"; measuring worker idle {run.idle_share:.0%} of the search"
 
 
 def counts_text(counts: Counts) -> str:
-    """Returns the numbers of a run's trials by status."""
+    """Returns a run's trial counts as text: '4 trials: 3 measured, 1 failed, 2 of them reused'."""
     text = f"{count_text(counts.proposed, 'trial')}: {measured_text(counts)}, {counts.failed} failed"
     return text + (f", {counts.reused} of them reused" if counts.reused else "")
 
 
 def measured_text(counts: Counts) -> str:
-    """Returns how many trials were measured and, if any, how many were verified without a time."""
+    """Returns how many trials were measured, and how many were verified without a time: '3 measured'."""
     if not counts.verified:
         return f"{counts.measured} measured"
     return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
@@ -198,7 +209,10 @@ def _next_text(best: StoredTrial) -> str:
 
 
 def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
-    """Returns the best speed as a share of the machine's roofline, and the roofline's two limits."""
+    """Returns the best trial's share of the machine's roofline as text, and the roofline's limits.
+
+    Only the limits if the time is unreliable.
+    """
     problem = run.settings.problem
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
@@ -211,7 +225,10 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:
-    """Returns the best speed relative to the baseline's; '' if the baseline was not measured."""
+    """Returns the best trial's speed relative to the baseline's, and the baseline's time.
+
+    '' if the baseline was not measured; without a ratio where the times are not comparable.
+    """
     compared = against_baseline(run, best)
     if run.baseline is None or compared is None:
         return ""

@@ -10,10 +10,10 @@ SHOWN = 10  # differences
 
 
 def run_difference_lines(found: "Sequence[Difference]") -> list[str]:
-    """Returns the number of differences, and the first SHOWN differences."""
+    """Returns the number of differences between two runs' trials, and the first SHOWN of them, as lines."""
     return [f"differences  {len(found)}", *(f"  {each.text}" for each in found[:SHOWN])]
 
 
 def run_difference_document(found: "Sequence[Difference]") -> dict[str, Any]:
-    """Returns the number of differences and the text of each."""
+    """Returns JSON of the differences between two runs' trials: their number, and the text of each."""
     return {"differences": len(found), "found": [each.text for each in found]}

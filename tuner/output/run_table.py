@@ -15,7 +15,10 @@ SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow termi
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
-    """Returns one line per run; columns with the same value in every run are stated once below the table."""
+    """Returns a table of runs, one per line; columns that are equal in every run are stated once below.
+
+    ``columns``: the width of the terminal in characters; None without a limit.
+    """
     header, rows, shared = varying_columns(HEADER, [_row(tuned) for tuned in runs], MAY_BE_SHARED)
     return [*table_lines(header, rows, columns, SPARED), *wrapped(shared, columns)]
 

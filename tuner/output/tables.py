@@ -49,9 +49,10 @@ REASON_LIMIT = 60  # characters of a failure in a table
 def history_table(
     trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
 ) -> list[str]:
-    """Returns one line per trial; columns and knobs that are constant are stated once below the table.
+    """Returns a table of trials, one per line; columns and knobs that are constant are stated once below.
 
-    ``best`` are the ids of trials to mark as the best.
+    ``best`` are the ids of trials to mark as the best. ``columns``: the width of the terminal in characters;
+    None without a limit.
     """
     same = _same_knobs(trials)
     rows = [_history_row(trial, same, best) for trial in trials]
@@ -84,7 +85,7 @@ def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
-    """Returns the complete description of one trial."""
+    """Returns all that is known about one trial, as lines for ``tuner show ID``."""
     record = trial.record
     lines = [
         f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",
@@ -106,7 +107,7 @@ def trial_lines(trial: StoredTrial) -> list[str]:
 
 
 def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
-    """Returns each kernel's resources and notes as reported by ptxas."""
+    """Returns lines per GPU kernel: registers, spills, shared memory, occupancy, notes of ptxas."""
     lines = []
     for each in resources:
         shared = f"{each.dynamic_shared_bytes} + {each.static_shared_bytes} shared bytes"
@@ -120,7 +121,7 @@ def resources_lines(resources: tuple[Resources, ...]) -> list[str]:
 
 
 def predicted_lines(found: "PredictedCycles") -> list[str]:
-    """Returns the cycles that a model predicts from machine code, and the busiest parts of the GPU.
+    """Returns the cycles that a model predicts from GPU machine code, and the busiest parts of the GPU.
 
     The prediction ranks candidates; it is not a time.
     """
@@ -133,7 +134,10 @@ def predicted_lines(found: "PredictedCycles") -> list[str]:
 
 
 def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> list[str]:
-    """Returns a table of the time that each compiler pass took, the longest first."""
+    """Returns a table of the time that each compiler pass took, in the given order, and of their sum.
+
+    ``columns``: the width of the terminal in characters; None without a limit.
+    """
     total_s = sum(each.seconds for each in passes)
     rows = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes]
     rows.append(("all", f"{total_s * 1e3:.1f}", "-"))
@@ -141,7 +145,10 @@ def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> l
 
 
 def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
-    """Returns the complete description of one run."""
+    """Returns all that is known about one run, with its result, as lines for ``tuner show run:ID``.
+
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines.
+    """
     run, settings = tuned.run, tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []
     budget += [f"{settings.budget_s:g} s"] if settings.budget_s is not None else []
@@ -180,7 +187,7 @@ def _quality_text(quality: RoundQuality) -> str:
 
 
 def remote_text(elsewhere: RemoteMeasurement) -> str:
-    """Returns the remote session that measured a run: its tuner, CUDA driver, bundle and source run."""
+    """Returns text on the remote session that measured a run: tuner, CUDA driver, bundle, source run."""
     measuring = f"measuring {elsewhere.session}, tuner {elsewhere.tuner}, CUDA driver {elsewhere.driver}"
     return f"{measuring}; bundle {elsewhere.bundle[:12]}, of run {elsewhere.source}"
 

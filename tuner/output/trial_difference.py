@@ -18,10 +18,10 @@ FIRST = "first"  # the first stage that differs
 
 
 def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: int | None = None) -> list[str]:
-    """Returns the comparison of two trials as lines.
+    """Returns the comparison of two trials as lines: knobs, times, stages, instruction counts.
 
-    ``shown`` names the stages whose texts are compared line by line; FIRST stands for the
-    first stage whose texts differ.
+    ``shown`` names the stages whose texts are compared line by line; FIRST stands for the first stage whose
+    texts differ. ``columns``: the width of the terminal; None without a limit.
     """
     lines = _table_lines(found, columns)
     lines += _time_lines(found)
@@ -36,7 +36,7 @@ def difference_lines(found: TrialDifference, shown: tuple[str, ...], columns: in
 
 
 def difference_document(found: TrialDifference) -> Document:
-    """Returns the JSON document of ``tuner diff --json``."""
+    """Returns the JSON document of ``tuner diff --json``, the comparison of two trials."""
     compared = found.compared or NotComparable(_no_times(found))
     return {
         "first": history_document(found.first),

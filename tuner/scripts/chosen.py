@@ -20,9 +20,10 @@ PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 
 
 def choose(options: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
-    """Reads the values of --strategy, names in the search space file or paths of scripts; () means all names.
+    """Returns the strategies that the values of --strategy name; () means all of the search space file.
 
-    Raises UsageError for a value that is neither.
+    A value is a name in the file, or the path of a script. Raises UsageError for a value that is neither, and
+    for a template that the file does not describe.
     """
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
@@ -36,7 +37,17 @@ def spaces(
     isa: str,
     variables: tuple[tuple[str, Value], ...],
 ) -> tuple[SearchSpace, ...]:
-    """Returns each strategy's search space for the problem. Raises UsageError where no strategy has one."""
+    """Returns the search spaces of the chosen strategies that support a problem.
+
+    Args:
+        chosen: the strategies; those without a space in the file bring knobs in their script.
+        space_file: the search space file.
+        problem: the problem to tune.
+        isa: instruction set of the machine.
+        variables: (name, value) pairs of sizes and device limits, which constraints may use.
+
+    Raises UsageError if none of the strategies in the file supports the problem.
+    """
     known = {entry.name for entry in space_file.strategies}
     schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}
     declared = {name: schedule.knobs for name, schedule in schedules.items()}

@@ -14,7 +14,7 @@ from tuner.space.search_space import SearchSpace
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:
-    """Returns the script of the first configuration of the shipped search space that is feasible.
+    """Returns the script of the first feasible configuration of the shipped search space, for one thread.
 
     Configurations listed under ``first`` in the file precede all others. None where no strategy supports the
     problem on the machine.

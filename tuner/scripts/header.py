@@ -22,7 +22,7 @@ TARGET = form(str, lambda target: target.text, TargetName.parse)
 
 @dataclass(frozen=True)
 class BaselineMedian:
-    """The baseline's time, recorded with a script's."""
+    """The name of the baseline and its median time, as recorded in the header of an exported script."""
 
     name: str
     median_s: Seconds
@@ -30,7 +30,7 @@ class BaselineMedian:
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptProvenance:
-    """Origin and time of a script: the fields of the header's JSON line, in their order."""
+    """Origin and time of an exported script: the fields of its header's JSON line, in their order."""
 
     tuner: str  # version
     problem: Problem = field(metadata=PROBLEM)
@@ -64,7 +64,15 @@ class ScriptProvenance:
 def script_with_header(
     script: str, provenance: ScriptProvenance, ops: Sequence[str], script_file: str, source_file: str
 ) -> str:
-    """Returns the script with its header; ``ops``: tuner's transform ops in it, unknown to mlir-opt."""
+    """Returns a transform script with its header, which replaces the header of an earlier export.
+
+    Args:
+        script: text of the script.
+        provenance: origin and time, for the header.
+        ops: tuner's transform ops in the script, which stock ``mlir-opt`` does not have.
+        script_file: name of the file to write, for the command in the header.
+        source_file: name of the payload's file, for the same command.
+    """
     if ops:
         own = f"calls the project's own transform ops ({', '.join(ops)})"
         apply = f"{own}: run with tuner apply {script_file} {source_file}"
@@ -79,7 +87,10 @@ def script_with_header(
 
 
 def read_provenance(text: str, name: str) -> ScriptProvenance:
-    """Parses the header of an exported script. Raises UsageError, naming what is missing or wrong."""
+    """Returns the origin and time from the header of an exported script; ``name`` is its name for messages.
+
+    Raises UsageError, which names what is missing or wrong.
+    """
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
     if len(lines) != 1:
         raise UsageError(
@@ -92,7 +103,7 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
 
 
 def without_header(text: str) -> str:
-    """Returns a script without the header of an earlier export."""
+    """Returns a script without the header of an earlier export; unchanged if it has none."""
     lines = text.splitlines(keepends=True)
     if not any(line.startswith(MARK) for line in lines):
         return text

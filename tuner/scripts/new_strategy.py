@@ -16,14 +16,17 @@ STARTER_FILES = {
 
 @dataclass(frozen=True)
 class StarterFile:
-    """A file to write: its name in the user's folder, and its text."""
+    """A starter file of a custom strategy: its file name, and its text."""
 
     name: str
     text: str
 
 
 def starter_files(name: str, taken: tuple[str, ...]) -> tuple[StarterFile, ...]:
-    """Returns a template, its space file and its test. Raises UsageError for an invalid or used name."""
+    """Returns three files of a custom strategy ``name``: script template, search space file, test.
+
+    Raises UsageError for a name that is no identifier or is one of ``taken``.
+    """
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
         raise UsageError(f"NAME: found {name!r}, allowed letters, digits and _, no digit first")
     if name in taken:

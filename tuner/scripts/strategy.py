@@ -27,7 +27,7 @@ SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes
 
 @dataclass(frozen=True)
 class Strategy:
-    """One transform script with open knobs: a Jinja2 template, or plain MLIR with ``transform.tune`` ops."""
+    """A transform script with open knobs: a Jinja2 template, or plain MLIR with ``transform.tune`` ops."""
 
     name: str
     path: Path
@@ -40,19 +40,22 @@ class Strategy:
 
 
 def strategy_folder() -> Path:
-    """Returns the folder of the shipped strategies."""
+    """Returns the folder of the shipped strategies' scripts inside the installed package."""
     return Path(str(files("tuner") / "strategies"))
 
 
 def load_strategy(name: str, path: Path | None = None) -> Strategy:
-    """Reads a shipped strategy by name, or any template or ``.mlir`` file by path. Raises UsageError."""
+    """Reads a strategy's script: a shipped template by name, or a template or ``.mlir`` file at ``path``.
+
+    Raises UsageError for a file that cannot be read.
+    """
     source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
     return Strategy(name, source, read_text(source, f"the script of strategy {name}"))
 
 
 @dataclass(frozen=True)
 class Binder:
-    """Binds candidates to their strategies' scripts, for one problem, machine and number of threads."""
+    """Fills the knob values of candidates into scripts, for one problem, machine and number of threads."""
 
     strategies: tuple[Strategy, ...]
     problem: Problem
@@ -60,7 +63,11 @@ class Binder:
     threads: int
 
     def bind(self, candidate: Candidate) -> Script:
-        """Returns the bound script. Raises CandidateError(BIND): failing template, unknown strategy."""
+        """Returns the script of a candidate's strategy with the candidate's knob values filled in.
+
+        Raises CandidateError(BIND) for an unknown strategy, a failing template or a value that the script
+        rejects.
+        """
         strategy = next((s for s in self.strategies if s.name == candidate.strategy), None)
         if strategy is None:
             raise CandidateError(Stage.BIND, f"no strategy {candidate.strategy!r} in this run")
@@ -79,7 +86,10 @@ class Binder:
         return {strategy.name: Schedule(strategy.text, strategy.path.name) for strategy in plain}
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
-        """Returns the variables of a template, by name; docs/reference/templates.md lists the names."""
+        """Returns name -> value of all variables that a template can use for a candidate.
+
+        They are sizes, device limits, element types, knobs and ``panels``; see docs/reference/templates.md.
+        """
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
         partitions = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)

@@ -54,7 +54,7 @@ def export_(
     as_json: bool,
     **conditions: Any,
 ) -> None:
-    """Writes candidates that were verified or compiled, and never timed, to one file.
+    """Writes verified or compiled candidates that were never timed to one file, for 'tuner measure'.
 
     Example: tuner bundle export matmul 64x64x64 --limit 50 -o pending.bundle
     """

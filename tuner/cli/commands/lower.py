@@ -38,7 +38,7 @@ def lower(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Prints an MLIR program after one step of its lowering for a GPU; PAYLOAD - is stdin.
+    """Prints an MLIR program after one step of its lowering for a GPU; '-' reads the program from stdin.
 
     Steps: device-memory: kernels, device memory and copies; async: with tokens; streams: with streams and
     events; gpux: with one stream in the GPUX dialect, which 'tuner run' reads; llvm: the host's code; ptx:

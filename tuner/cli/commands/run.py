@@ -46,7 +46,7 @@ RUN_TIMEOUT_S = 600.0
 @json_option
 @click.pass_context
 def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -> None:
-    """Compiles and runs an MLIR program of one or more operations; PAYLOAD - is stdin.
+    """Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin.
 
     Exits with 1 when results differ, or the simulator finds a defect: work that nothing orders, a leak or the
     like. Contents of arrays are random, range, zeros, ones, nan, a number or @FILE.npy.

@@ -29,7 +29,7 @@ class Card:
 
 
 def card_of(best: BestKnown) -> Card:
-    """Returns the card of a problem's best result."""
+    """Returns the headline card of a report for the best result of one problem."""
     run, trial = best.run, best.selected.best
     compared = against_baseline(run, trial)
     return Card(

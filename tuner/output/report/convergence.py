@@ -15,7 +15,7 @@ LETTER = 7.0  # width of a letter in units, at most: a band narrower than its na
 
 @dataclass(frozen=True)
 class Speed:
-    """The measured speed of one trial."""
+    """The measured speed of one trial in GFLOP/s, with the trial's id and number."""
 
     trial: int  # id
     number: int

@@ -18,7 +18,7 @@ from tuner.output.report.trials import ListedTrial, trial_rows
 
 @dataclass(frozen=True)
 class Section:
-    """The section of a report about one run: its result and the data of its plots."""
+    """The section of a report about one run: result, reliability, listed trials and the data of the plots."""
 
     run: Run
     counts: Counts

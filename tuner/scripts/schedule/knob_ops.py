@@ -17,7 +17,7 @@ PARAMETER = "!transform.param<"  # begins the type of a parameter whose attribut
 
 @dataclass(frozen=True)
 class TunableOp:
-    """An op bound by a knob: its ``attribute`` is set to one of the options."""
+    """A transform op whose ``attribute`` a knob sets to one of the op's options."""
 
     name: str  # of the knob
     where: str  # script, line and column, for messages
@@ -28,11 +28,11 @@ class TunableOp:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """Returns the values that may be chosen; only the selected value where the script selects one."""
+        """Returns the values that the knob may have; only the selected value where the script selects one."""
         return tuple(each.value for each in self.options) if self.selected is None else (self.selected,)
 
     def option(self, value: Value) -> ir.Attribute | None:
-        """Returns the attribute of a value; None for a value that is not one of the options."""
+        """Returns the MLIR attribute of a knob's value; None for a value that is not one of the options."""
         return next((each.attribute for each in self.options if each.value == value), None)
 
 
@@ -50,18 +50,24 @@ def walk(root: ir.Operation, names: Iterable[str]) -> list[ir.Operation]:
 
 
 def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
-    """Returns the tunable ops below ``root``, without alternatives whose region a parameter selects."""
+    """Returns the ``tune.knob`` and ``tune.alternatives`` ops below ``root``, in the order of the text.
+
+    Left out are alternatives whose region a parameter of the script selects.
+    """
     ops = walk(root, (KNOB, ALTERNATIVES))
     return [op for op in ops if op.name == KNOB or not len(op.operands)]
 
 
 def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
-    """Reads every tunable op below ``root``. Raises UsageError for invalid options."""
+    """Returns what a knob can set in each tunable op below ``root``; ``script`` is the script's name.
+
+    Raises UsageError for invalid options.
+    """
     return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
 
 
 def name_of(op: ir.Operation) -> str:
-    """Returns the name of the op's knob; an op without a name gets a number: ``knob_0``."""
+    """Returns the knob's name of a tunable op; an op without a name gets a number: ``knob_0``."""
     name = str(op.attributes["name"].value)
     if name:
         return name
@@ -72,7 +78,10 @@ def name_of(op: ir.Operation) -> str:
 
 
 def where(op: ir.Operation, script: str) -> str:
-    """Returns script, line and column of an op, for messages."""
+    """Returns ``script`` (the script's name), line and column of an op, for messages: 'a.mlir:3:5'.
+
+    The op's name stands in place of line and column where the location is unknown.
+    """
     location = op.location
     if not isinstance(location, ir.FileLineColLoc):
         return f"{script}: {op.name}"
@@ -102,7 +111,10 @@ def is_word(name: str) -> bool:
 
 
 def knobs_of(tunable_ops: tuple[TunableOp, ...]) -> tuple[Knob, ...]:
-    """Returns one knob per name. Raises UsageError for ops of the same name with different choices."""
+    """Returns the knobs of tunable ops: ops with the same name share one knob.
+
+    Raises UsageError for ops of the same name with different options or selected values.
+    """
     first: dict[str, TunableOp] = {}
     for tunable in tunable_ops:
         known = first.setdefault(tunable.name, tunable)

@@ -20,14 +20,18 @@ KEYS = frozenset({"min", "max", "step", "divisible_by", "divides"})
 
 @dataclass(frozen=True)
 class Option:
-    """One value that a knob may take, and its attribute in the script."""
+    """One value that a knob may take, with the MLIR attribute to write into the script."""
 
     value: Value
     attribute: ir.Attribute
 
 
 def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
-    """Returns the options in their order. Raises UsageError for no options, too many, or an unknown form."""
+    """Returns the options of a ``tune.knob``, an array or a dictionary attribute, in their order.
+
+    ``where`` begins the messages. Raises UsageError for no options, more than OPTIONS_LIMIT, a value twice,
+    or an unknown form.
+    """
     if isinstance(options, ir.ArrayAttr):
         found = _listed(options)
     elif isinstance(options, ir.DictAttr):

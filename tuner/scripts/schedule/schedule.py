@@ -16,7 +16,7 @@ from tuner.space.search_space import Knob
 
 
 class Schedule:
-    """One script, parsed once (some 20 ms); binding a candidate then takes less than 1 ms."""
+    """A plain MLIR transform script with knobs, parsed once; binding a candidate takes under 1 ms."""
 
     def __init__(self, text: str, name: str = "script") -> None:
         """Parses the text; ``name`` is used in messages. Raises UsageError with MLIR's first error."""
@@ -35,7 +35,7 @@ class Schedule:
 
     @property
     def constraints(self) -> tuple[Expression, ...]:
-        """Returns the constraints that the script asserts over its knobs."""
+        """Returns the constraints over knobs that the script's ``transform.smt`` assertions state."""
         return tuple(each for op in self._constrained for each in op.assertions)
 
     @property
@@ -50,7 +50,10 @@ class Schedule:
         )
 
     def select(self, candidate: Candidate) -> str:
-        """Returns the script with a candidate's values. Raises CandidateError(BIND) for an illegal value."""
+        """Returns the script's text with a candidate's knob values filled in.
+
+        Raises CandidateError(BIND) for a missing, unknown or illegal value, or a violated constraint.
+        """
         values = dict(candidate.choices)
         self._require(values)
         with self._context, ir.Location.unknown():

@@ -34,20 +34,27 @@ ALLOWED_OPS = (
 
 @dataclass(frozen=True)
 class Constrained:
-    """One ``constrain_params`` op as expressions: its assertions and its results."""
+    """One ``transform.smt.constrain_params`` op as expressions over knobs: its assertions and its results."""
 
     assertions: tuple[Expression, ...]
     results: tuple[Expression, ...]
 
 
 def read_constraints(root: ir.Operation, knobs: tuple[Knob, ...], script: str) -> tuple[Constrained, ...]:
-    """Reads every ``constrain_params`` op in the order of the text. Raises UsageError for unknown ops."""
+    """Returns every ``constrain_params`` op below ``root`` as expressions, in the order of the text.
+
+    ``script`` is the script's name for messages. Raises UsageError for unsupported ops or parameters.
+    """
     reader = _Reader(knobs, script)
     return tuple(reader.read(op) for op in walk(root, (CONSTRAIN,)))
 
 
 def fold(root: ir.Operation, constrained: tuple[Constrained, ...], values: dict[str, Value]) -> None:
-    """Replaces every ``constrain_params`` op by the constants that the op yields for a candidate's values."""
+    """Replaces every ``constrain_params`` op below ``root`` by the constants that the op yields.
+
+    ``constrained`` has the ops as expressions, in the order of the text, ``values`` a candidate's knob
+    values. Raises CandidateError(BIND) for a constant that does not fit its type.
+    """
     for op, what in zip(walk(root, (CONSTRAIN,)), constrained, strict=True):
         with ir.InsertionPoint(op), op.location:
             for result, expression in zip(op.results, what.results, strict=True):
