@@ -76,11 +76,11 @@ class _Found:
 def mine(
     observations: tuple[Observation, ...], knobs: tuple[str, ...], min_support: int = MIN_SUPPORT
 ) -> tuple[Suggestion, ...]:
-    """Returns constraints on the named ``knobs`` of one strategy that would have excluded failed trials.
+    """Returns constraints of one strategy that would have excluded failed trials and no success.
 
-    Each constraint explains ``min_support`` failed points or more that no constraint found before for
-    failures of this kind explains, and excludes no point that worked. Those that exclude most failed trials
-    come first.
+    ``knobs``: names of the strategy's knobs. Each constraint explains ``min_support`` failed points or more
+    that no constraint found before for failures of this kind explains, and excludes no point that worked.
+    Those that exclude most failed trials come first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)
