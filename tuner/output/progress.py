@@ -194,7 +194,10 @@ def time_left_s(event: TrialDone, settings: RunSettings) -> float | None:
 
 
 def share_done(event: TrialDone, settings: RunSettings) -> float:
-    """Returns how much of the run's limit is used, 0 to 1: of trials or time, whichever is more."""
+    """Returns how much of the run's limit is used, 0 to 1: of trials or time, whichever is more.
+
+    0 for a run without a limit.
+    """
     spent = [0.0]
     if settings.trials is not None:
         spent.append((event.number + 1) / settings.trials)

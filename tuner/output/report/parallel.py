@@ -68,7 +68,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class LineGroup:
-    """Trials of similar speed whose lines a parallel-coordinates plot draws in the same style."""
+    """Trials whose lines a plot draws in the same style: failed ones, or a share of the timed ones."""
 
     name: str
     trials: tuple[StoredTrial, ...]  # the fastest last
