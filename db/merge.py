@@ -39,7 +39,8 @@ class Merge:
     A run that both databases have takes over the trials and outcomes that it lacks. Where both have an
     outcome of a trial, the earlier outcome is kept; of two timings of the same outcome, the one with the
     narrower interval; of a run's progress, that of the copy that ran longer. The choice does not depend on
-    the direction, so several databases give the same result in any order.
+    the direction, so several databases give the same result in any order. Exception: impossible outcomes and
+    times of the other database are stored as failures or left out; those of this one are not checked.
     """
 
     def __init__(self, ours: Session, theirs: Session) -> None:

@@ -31,6 +31,12 @@ def test_a_candidate_without_time_on_one_machine_is_none_for_all() -> None:
     assert best_compromise((times(1.0, None), times(None, 3.0))) is None
 
 
+def test_early_stopped_trials_do_not_count() -> None:
+    """Were they candidates, a machine with nothing else would have no fastest trial to compare with."""
+    stopped = trial(0, replace(measurement(5.0), is_complete=False))
+    assert best_compromise(((stopped,), times(1.0))) is None
+
+
 def test_a_lucky_first_time_is_no_bar_where_top_trials_were_timed_again() -> None:
     final = replace(trial(0, measurement(0.9)), final=measurement(1.0))
     lucky = trial(1, measurement(0.5))

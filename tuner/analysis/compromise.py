@@ -1,5 +1,6 @@
 """One candidate for several machines: the one with the least worst-case slowdown."""
 
+import itertools
 from dataclasses import dataclass
 
 from tuner.analysis.selected_result import timed, top_trials_of
@@ -25,7 +26,8 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
     """Returns the candidate whose largest slowdown over the machines is least.
 
     ``machines``: per machine, all trials of one run. None where no candidate has a time on each machine. A
-    time of the final re-measurement takes precedence over a time of the search; stale trials are left out.
+    time of the final re-measurement takes precedence over a time of the search. Stale and early-stopped
+    trials are left out.
     """
     by_candidate = [_by_candidate(trials) for trials in machines]
     if not all(by_candidate):
@@ -44,5 +46,8 @@ def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise
 
 
 def _by_candidate(trials: tuple[StoredTrial, ...]) -> dict[Candidate, StoredTrial]:
-    found = (trial for trial in trials if trial.best_s is not None and not trial.stale)
+    is_result = (
+        trial.best_s is not None and not trial.stale and trial.early_stopped is None for trial in trials
+    )
+    found = itertools.compress(trials, is_result)
     return {trial.record.candidate: trial for trial in found}

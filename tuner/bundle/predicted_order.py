@@ -14,8 +14,10 @@ LOOKED_AT = 64  # trials per problem whose cycles are predicted, in half a secon
 def predicted_first(trials: Iterable[PendingTrial], looked_at: int = LOOKED_AT) -> tuple[PendingTrial, ...]:
     """Returns all trials grouped by problem, in each group the most promising first.
 
-    Cycles are predicted for the first ``looked_at`` trials of each problem, as far as nvdisasm is there. They
-    decide between trials that are equal in use of tensor cores and in spilled bytes; other trials follow.
+    Trials are ordered as by ``best_first``. Then cycles are predicted for the first ``looked_at`` of each
+    problem, where nvdisasm is there, and trials are ordered again: predicted cycles decide between trials
+    that are equal in use of tensor cores and in spilled bytes. Returned trials have the prediction in
+    ``predicted_cycles``.
     """
     by_problem = itertools.groupby(best_first(trials), key=lambda trial: trial.problem)
     return best_first(trial for _, group in by_problem for trial in _predicted(group, looked_at))

@@ -42,7 +42,8 @@ Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 class Done:
     """The result of a piece of work, before it is stored: a value or a Failure, and the seconds it took.
 
-    ``timed`` is the interval in which nothing else ran on the device.
+    ``timed`` is when the device was measured, None for a compilation. For a baseline or a roofline it
+    includes the wait for another tuner that times on this machine.
     """
 
     value: Result
@@ -110,7 +111,8 @@ class NodeChildren:
     def drop(self, order: Order) -> None:
         """Withdraws an order, whatever a child process is doing for it.
 
-        A measurement that has begun is killed; the order's future may never get a result.
+        A compilation or evaluation that has begun is killed, and the order's future may never get a result; a
+        baseline or a roofline that has begun is finished.
         """
         order.is_dropped = True
         self._wake.ring()

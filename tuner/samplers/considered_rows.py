@@ -23,7 +23,10 @@ class Scope:
 
 
 def whole(table: RowTable) -> Scope:
-    """Returns the scope that holds every configuration of the feasible set."""
+    """Returns all configurations of the feasible set as the scope that a proposal is chosen from.
+
+    ``table`` has a row for each of them, in the order of the feasible set.
+    """
     return Scope(np.arange(len(table.codes)), table, is_whole=True)
 
 

@@ -79,7 +79,11 @@ class RemeasurementStarted:
 
 @dataclass(frozen=True)
 class NoiseMeasured:
-    """Event: the noise floor is known, the relative difference between two timings of the same code."""
+    """Event: the noise floor of the final re-measurement is known.
+
+    It is the greatest of the relative difference between two timings of the same code and, for each of these,
+    half the relative width of the 95 % interval of the median.
+    """
 
     noise: float  # relative
 

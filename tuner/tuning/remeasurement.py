@@ -24,7 +24,10 @@ class Remeasurement:
 
     @property
     def host(self) -> HostConditions | None:
-        """Returns the host conditions, shared by all trials timed interleaved; None: no times, or a GPU."""
+        """Returns how loaded the machine was while all trials were timed interleaved.
+
+        None where there are no times, on a GPU, and in a replay of a recording.
+        """
         return self.times[0][1].host if self.times else None
 
 

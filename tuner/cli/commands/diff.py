@@ -48,7 +48,7 @@ def diff(
     Stages of --show: script: the bound transform script; payload: the IR after the script; on a CPU then
     loops, and code in the LLVM dialect; on a GPU then kernels (outlined), nvvm (the LLVM dialect for GPUs),
     and code in PTX; assembly: the machine code, where objdump or nvdisasm is installed; first: the first
-    stage that differs. Instructions are counted in the last text that both trials have.
+    stage that differs. Instructions are counted in the assembly if both trials have it, else in the code.
 
     Example: tuner diff 41 42 --show payload, or tuner diff run:3 run:4
     """

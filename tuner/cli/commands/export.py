@@ -69,8 +69,8 @@ def export(
     """Writes the best transform script of a problem, or that of a trial, or what --format names.
 
     The payload of a script written to FILE is written next to it: FILE with .source before the suffix. With
-    --json the format's text is a field of a document; with --json and FILE the document names the files
-    written.
+    --json the formats json (then the default) and t4 are printed as they are, the text of other formats as a
+    field of a document; with --json and FILE the document names the files written.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """

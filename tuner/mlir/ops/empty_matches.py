@@ -51,8 +51,9 @@ class NoteMatchOp(TunerDialect.Operation, name="note_match"):  # type: ignore[mi
 class RequireMatchOp(TunerDialect.Operation, name="require_match"):  # type: ignore[misc,name-defined,call-arg] # untyped
     """The transform op ``tuner.require_match``, inserted before an op that needs the payload ops of a match.
 
-    Silenceable failure: the match found nothing, and neither it nor any match before it has found more than
-    modules and functions.
+    Silenceable failure: the match found nothing, and no match so far has found an op other than modules,
+    functions and their returns. Never fails in a script with ``transform.foreach_match`` or
+    ``transform.collect_matching``.
     """
 
     target: ext.Operand[Any]

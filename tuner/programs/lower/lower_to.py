@@ -35,8 +35,8 @@ from tuner.programs.lower.streams.to_gpux import write_as_gpux
 def text_after(step: LoweringStep, payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> str:
     """Lowers a payload in place up to ``step``; returns the text of the module: PTX for ``ptx``, else MLIR.
 
-    Raises CandidateError: BIND for ``device-memory`` of a program that names its streams, COMPILE for ``ptx``
-    of a program without kernels, and all errors of the lowering.
+    Raises CandidateError: BIND for ``device-memory`` of a program that names its streams and has no host
+    buffers in its kernels, COMPILE for ``ptx`` of a program without kernels, and all errors of the lowering.
     """
     module, function = payload.module, payload.function
     if step in ("llvm", "ptx"):

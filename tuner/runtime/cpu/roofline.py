@@ -89,9 +89,10 @@ def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
 
 
 def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
-    """Returns a loop of i8 multiply-adds in LLVM dialect, and the flop of one of its vector instructions.
+    """Returns a loop of i8 multiply-adds as text in LLVM dialect, and the operations of one of its steps.
 
-    ``is_in_fours``: dot products of four bytes by VNNI; otherwise of two 16-bit integers.
+    A step updates one register of sums. ``is_in_fours``: by dot products of four bytes, one instruction
+    (VNNI); otherwise by dot products of two 16-bit integers and an addition, two instructions.
     """
     lanes = machine.vector_bytes // 4
     if is_in_fours:

@@ -109,7 +109,8 @@ class StrategyEntry:
         """Returns the search space of the strategy for the variables of one problem and machine.
 
         ``script_knobs`` are the knobs that the script declares; knobs of the file replace those of equal
-        name. Raises UsageError for a name that is given twice, or used and not known.
+        name. Raises UsageError for a knob of the file with the name of a variable, for a derived name that is
+        also a knob or a variable, for an unknown name in an expression, and where no divisor is a choice.
         """
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}

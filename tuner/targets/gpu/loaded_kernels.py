@@ -42,7 +42,10 @@ class LoadedKernels:
                 self._scratch[buffer.name] = device.allocate(buffer.bytes, 0)
 
     def poison(self) -> None:
-        """Fills the program's scratch memory with NaN, so that a read of an unwritten element shows in C."""
+        """Sets all bits of the program's scratch memory: a read of an unwritten element shows in C.
+
+        These bits are NaN in every floating-point type and -1 in signed integers.
+        """
         for buffer in self._program.buffers:
             if buffer.name in self._scratch:
                 self._fill(buffer, self._scratch[buffer.name], POISON, 0)

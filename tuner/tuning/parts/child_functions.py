@@ -39,7 +39,8 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
 def measure_cpu_baseline(problem: Problem, threads: int, effort: "Effort", seed: int) -> Baseline:
     """Times the CPU's baseline library on a problem, without an epilogue; returns its name and time.
 
-    Raises TunerError where no library supports the problem, or the library's result is wrong.
+    A problem of i8 is timed in f32, as the name says. Raises TunerError where the library is missing or its
+    result is wrong.
     """
     from tuner.targets.cpu.baseline import BaselineService
 

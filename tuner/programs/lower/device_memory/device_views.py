@@ -47,7 +47,10 @@ class DeviceViews:
         return self._views.get(value, value)
 
     def connect(self) -> None:
-        """Creates the device views of all views of buffers, and makes extra iter_args carry device views."""
+        """Clones each view of a buffer as a view of the buffer's device memory; call it after ``set_root``.
+
+        The iter_args that the constructor added, which held host memrefs so far, then carry device views.
+        """
         own = set(self._views.values())
         for op in list(structured_operations(self._block)):
             if op.name in DERIVED and not own & set(op.results):
