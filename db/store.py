@@ -357,10 +357,11 @@ class Store:
             return _trials(session, named(ids, query))
 
     def run_bounds(self, query: TrialQuery) -> tuple[RunBound, ...]:
-        """Returns, for each run with times of trials of the query, the least of these times in seconds.
+        """Returns, for each run, the least time in seconds by which a trial of the query is ranked.
 
-        Where trials were re-measured in the run's selected timing round, only these count. Raises UsageError
-        for an unknown status.
+        Where trials of the query were re-measured in the run's selected timing round, only these count. Stale
+        trials and early-stopped times never count; a run without a time that counts is left out. Raises
+        UsageError for an unknown status.
         """
         with self._database.reading() as session:
             return tuple(

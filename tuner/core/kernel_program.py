@@ -50,8 +50,10 @@ class Launch:
     def tiles_of(self, block: tuple[int, int, int]) -> int:
         """Returns how many tiles of C one thread block computes; ``block`` is its (x, y, z) in the grid.
 
-        1 where ``tile_grid`` is None. Otherwise the kernel has fewer blocks than tiles: each block computes a
-        tile, then the tile that lies one grid width farther along x, and so on.
+        1 where ``tile_grid`` is None. Otherwise the kernel has fewer blocks than tiles, and its grid is one
+        row of clusters. Clusters of tiles are numbered along x, then along y; cluster c of the grid computes
+        numbers c, c + n, c + 2 n, ..., where n is how many clusters the grid has: each of its blocks one tile
+        of each.
         """
         if self.tile_grid is None:
             return 1

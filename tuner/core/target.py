@@ -137,8 +137,8 @@ class AbstractEvaluator(abc.ABC):
         """Times a loaded artifact on this machine, while tuner runs nothing else here.
 
         Raises CandidateError of stage MEASURE where timing fails, VERIFY where a timed call computes a wrong
-        result or is faster than the hardware can be. Like ``measure_together``, never called where
-        ``is_timed`` is False.
+        result or is faster than the hardware can be, RUN where the candidate leaves threads running or makes
+        the device unusable. Like ``measure_together``, never called where ``is_timed`` is False.
         """
 
     @abc.abstractmethod

@@ -100,8 +100,9 @@ class Driver:
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
         """Queues a piece of work for the nodes, and stores ``blobs``, the scripts or artifacts that it needs.
 
-        Queues nothing where the work has an outcome or is queued already, also by an earlier process of the
-        run.
+        Queues nothing where the outcome is known or the work is queued already, also by an earlier process of
+        the run. An outcome that an earlier process left in the database is added to ``known``; where it is
+        refused, the work is queued again.
         """
         key = (work.number, work.stage)
         if key in self.known:

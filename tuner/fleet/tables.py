@@ -158,7 +158,10 @@ def tell(connection: "Connection", key: Key, outcome: Outcome, node: str) -> Non
 
 
 def wake(connection: "Connection", run: str) -> None:
-    """Notifies the process that drives a run that an outcome was stored; ``run`` is the run's uuid."""
+    """Wakes the process that drives a run, to look for new outcomes or a cancellation; ``run`` is its uuid.
+
+    Sends an empty PostgreSQL notification on the run's channel.
+    """
     connection.execute("SELECT pg_notify(%s, '')", (channel_of(run),))
 
 

@@ -94,7 +94,7 @@ def work_from_json(found: Any) -> FleetWork:
 def outcome_from_json(found: Any) -> Outcome:
     """Returns the outcome that a JSON object describes.
 
-    Raises UsageError for JSON that a node of another version wrote.
+    Raises UsageError for JSON that does not fit ``Outcome``, such as some that another version wrote.
     """
     return decode(Outcome, found, "outcome")
 

@@ -48,9 +48,10 @@ class Ensemble(AbstractMethod):
 
 
 def probed(turn: int) -> int | None:
-    """Returns which method makes proposal ``turn`` (0, 1, ...) as a probe, by its index in ARMS.
+    """Returns which method proposal ``turn`` (0, 1, ...) probes and is credited to, by its index in ARMS.
 
-    None if the proposal is no probe: then the method with the most credit makes it.
+    None if the proposal is no probe: then the method with the most credit makes it. Counts all proposals: the
+    first ones, which are made before any method is asked, are credited in the same way.
     """
     return None if turn % PROBE_EVERY else (turn // PROBE_EVERY) % len(ARMS)
 

@@ -17,7 +17,11 @@ ALIGNED_LEVELS_MIN = 3  # values of a knob: of two values, the rank says everyth
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a RowTable: a knob with more than one value, or the strategy, with its number of values."""
+    """A column of a RowTable, with its number of values: the strategy, a knob, or the alignments of a knob.
+
+    Only a strategy or knob with more than one value has a column. A column of alignments, which
+    ``RowTable.with_alignments`` adds, has the ranks of the largest powers of two that divide a knob's values.
+    """
 
     levels: int  # codes are 0 .. levels - 1
     is_ordinal: bool  # neighbouring codes are similar values

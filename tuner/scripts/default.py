@@ -14,10 +14,11 @@ from tuner.space.search_space import SearchSpace
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:
-    """Returns the script of the first feasible configuration of the shipped search space, for one thread.
+    """Returns the script of the first preferred configuration of the shipped search space, for one thread.
 
-    Configurations listed under ``first`` in the file precede all others. None where no strategy supports the
-    problem on the machine.
+    That is the first feasible one listed under ``first`` in the file that breaks no preference. Without such:
+    of the first strategy with a feasible configuration, its first that breaks no preference, else its first.
+    None where no strategy supports the problem on the machine, or none has a feasible configuration.
     """
     space_file = load_space_file(default_space_file())
     chosen = choose((), space_file)

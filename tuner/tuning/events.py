@@ -23,7 +23,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class MachineBusy:
-    """Event: before the first timing, other programs use processors that the run's threads need."""
+    """Event: before the first timing, other programs or the hypervisor take processors from the threads."""
 
     run: int
     load: PresentLoad

@@ -39,8 +39,8 @@ def require_workers(workers: int, machine: Machine) -> None:
 def require_threads(threads: int, machine: Machine, processors: Processors) -> None:
     """Raises UsageError for more threads of a kernel than processors: spinning threads block other threads.
 
-    ``processors`` are those that this process may use. A GPU, and a recorded machine, have no limit of
-    threads.
+    Allowed are the processors that this process may use, according to ``processors``, and at most those of
+    ``machine``. A GPU, and a machine with an unknown number of processors (0), have no limit of threads.
     """
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:

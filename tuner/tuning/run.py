@@ -117,7 +117,7 @@ def _machine(settings: RunSettings, source: OutcomeSource, composition: Composit
 
 
 def _observe_load(run: Run, source: OutcomeSource, composition: Composition, observe: Observer) -> None:
-    """Reports, before anything is timed, other programs that leave too few processors for timed threads."""
+    """Reports, before anything is timed, that other programs or the hypervisor leave too few processors."""
     if not source.times_processors:
         return
     load, usable = composition.present_load(), composition.processors().usable

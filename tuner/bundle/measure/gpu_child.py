@@ -51,10 +51,10 @@ class GpuChild:
     def remeasure(
         self, artifacts: tuple[Artifact, ...], effort: Effort, seed: int, within_s: float
     ) -> FinalTimes:
-        """Times several programs interleaved with cuBLAS; returns one time per program, and the baseline's.
+        """Times several programs interleaved with cuBLAS; returns times in the order of the programs.
 
-        The result has no times after a failure, or once ``within_s`` seconds are over. ``seed`` is that of
-        the inputs.
+        None for a program that does not load; the baseline is None where cuBLAS does not work. ``times`` is
+        () where timing fails, and once ``within_s`` seconds are over. ``seed`` is that of the inputs.
         """
         group = Group(artifacts, has_baseline=True)
         limit_s = hang_limit_s(self._problem, effort, group.size, is_warm=False)  # also compares cuBLAS's C

@@ -64,7 +64,10 @@ def info(database: str | None, as_json: bool) -> None:
 @database_option
 @json_option
 def merge(other: str, database: str | None, as_json: bool) -> None:
-    """Copies the runs of another database that this one lacks, with their trials.
+    """Adds the runs of another database, with their trials; completes runs that both databases have.
+
+    Of a run in both, missing trials, rounds and times are added; of two outcomes of a trial the earlier one
+    is kept, of two timings the one with the narrower interval. A repeated merge adds nothing.
 
     Example: tuner db merge laptop.db
     """

@@ -26,12 +26,14 @@ END_LIMIT_S: Final = 30.0  # the time that a run may need to end after an interr
 @click.argument("shape", metavar="[Bx]MxNxK", default="256x256x256")
 @click.option("--trials", type=int, default=24, show_default=True, help="Of the run.")
 @click.option("--target", default="cpu", show_default=True, help="cpu, cuda:sm_90, replay:FILE, ...")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the best script here.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the best script here."
+)
 def demo(operation: str, shape: str, trials: int, target: str, output: Path | None) -> None:
     """Tries a fleet on this machine: starts PostgreSQL, two nodes that compile and one that measures, tunes.
 
-    Everything that it made is removed at the end, except FILE. It needs the distribution's PostgreSQL
-    (Debian: postgresql) and tuner's extra 'fleet'.
+    Everything that it made is removed at the end, except the script in FILE. It needs the distribution's
+    PostgreSQL (Debian: postgresql) and tuner's extra 'fleet'.
 
     Example: tuner fleet demo matmul 48x64x40
     --target replay:tuner/recorded/matmul_48x64x40.t4.json.gz --trials 4

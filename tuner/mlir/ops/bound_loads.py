@@ -37,10 +37,11 @@ class BoundLoadsOp(InPlaceOp, name="bound_loads"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Guards each ``vector.load`` of a padded argument in one function, in place.
+        """Guards each ``vector.load`` of a padded argument of a function, in place: it gives 0 out of bounds.
 
-        Returns None, or a message that names another kind of read of a padded argument; nothing is changed
-        then.
+        A padded argument has larger sizes in its memref type than in ``tuner.bounds``, its true sizes.
+        Returns None; or, with nothing changed, a message where a ``vector.transfer_read`` or ``memref.load``
+        reads a padded argument. Other kinds of reads are not looked for.
         """
         is_synchronous = attribute(self, "is_synchronous", 0) == 1
         for name in NOT_LOWERED:

@@ -50,10 +50,11 @@ class FinishStoresOp(InPlaceOp, name="finish_stores"):
     """
 
     def change(self, function: Op) -> str | None:
-        """Completes the stores of one function to its output argument, in place.
+        """Rewrites one function's stores of sums to its output argument as stores of final elements.
 
-        May change the type of that argument. Returns None, or a message on what is not supported; nothing is
-        changed then.
+        In place. The new stores stay within the true sizes, are aligned, and apply the epilogue that was set
+        aside, or add to the output or to a workspace, as the attribute ``mode`` says. May change the type of
+        the argument. Returns None, or a message on what is not supported; nothing is changed then.
         """
         mode, slices = text(self, "mode", "store"), attribute(self, "slices", 1)
         stores = [each for each in walk(function, "vector.store") if _is_argument(each.operands[1])]

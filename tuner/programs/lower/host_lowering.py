@@ -52,7 +52,8 @@ def lower_host_program(
     Args:
         payload: the program, as ``read_program`` returns it.
         scripts: the bound script per matmul; matmuls without a script become loops.
-        is_checked: whether the loops assert that each access is in bounds.
+        is_checked: whether loads and stores of single elements assert that they are in bounds; vector
+            accesses and the scripts' kernels do not.
 
     Raises CandidateError for a program, or a script, that cannot be lowered.
     """

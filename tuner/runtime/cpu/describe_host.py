@@ -17,7 +17,9 @@ VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four
 def describe_machine() -> Machine:
     """Returns the description of the machine that this process runs on: processor, vector ISA, cores, memory.
 
-    Only cores that the process may use count. A cache of unknown size has 0 bytes.
+    Logical cores are those that the process may use. Physical cores are those of the whole machine, but at
+    most as many as the logical cores. Memory is that of the whole machine. A cache of unknown size has 0
+    bytes.
     """
     cpuinfo = _cpuinfo()
     flags = _flags(cpuinfo)

@@ -54,6 +54,16 @@ def test_many_readers_need_a_barrier_before_the_next_write(seed: int | None) -> 
     assert kinds(shared(code.format("bar.sync 0;"), seed)) == set()
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_read_of_words_next_to_one_that_was_updated_atomically_needs_a_barrier(seed: int | None) -> None:
+    """One instruction of the second warp reads the updated word and words that the first warp wrote."""
+    code = """setp.eq.u32 %q1, %t, 0; setp.lt.u32 %q2, %t, 32; setp.ge.u32 %q3, %t, 32;
+      st.shared.u32 [%r8], %t; bar.sync 0; @%q1 atom.shared.add.u32 %r1, [tile], 1; bar.sync 0;
+      @%q1 bra L; @%q2 st.shared.u32 [%r8], %t; L: {} @%q3 ld.shared.u32 %r2, [%r7];"""
+    assert kinds(shared(code.format(""), seed)) == {Defect.SHARED_RACE}
+    assert kinds(shared(code.format("bar.sync 0;"), seed)) == set()
+
+
 def test_a_collective_read_is_over_for_its_warp_at_once() -> None:
     """Each lane overwrites rows that ldmatrix read through another lane of its warp."""
     code = """shl.b32 %r6, %t, 4; mov.u32 %r5, tile; add.u32 %r5, %r5, %r6; mov.b32 %r1, 0;

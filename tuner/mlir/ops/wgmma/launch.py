@@ -41,7 +41,8 @@ def set_threads(launch: Op, threads: int) -> None:
 def set_cluster(launch: Op, plan: PipelinePlan) -> None:
     """Sets the cluster size of a ``gpu.launch``; does nothing for a plan with one block per cluster.
 
-    Blocks along the rows of C are along y in the cluster, blocks along its columns along x.
+    Blocks of a cluster that compute different rows of C (along M) differ in y, those that compute different
+    columns (along N) in x.
     """
     if plan.cluster_blocks > 1:
         rows, columns = plan.cluster

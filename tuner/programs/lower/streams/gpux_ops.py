@@ -102,10 +102,11 @@ def segment_sizes(op: Op) -> list[int]:
 
 
 def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
-    """Returns the attributes that a GPUX operation has as an operation of the GPU dialect.
+    """Returns the kernel and the operand segment sizes that a GPUX operation has as one of the GPU dialect.
 
-    These are the kernel and the sizes of operand segments, if the operation has them. GPUX is Intel's MLIR
-    dialect of GPU work on named streams.
+    Each only where that operation has the attribute; ``hostShared`` of an allocation is left to the caller.
+    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for segment
+    sizes that are missing or do not fit.
 
     Args:
         op: the GPUX operation.

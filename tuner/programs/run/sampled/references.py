@@ -37,7 +37,11 @@ class ComparedElements:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceOutcome:
-    """How many blocks of a launch a reference computed, and the elements of sampled blocks to compare."""
+    """What a reference implementation computed of a kernel launch, to check the simulator's results.
+
+    It has the number of blocks computed, and the elements of the blocks that the simulator ran as a sample,
+    each as found by the simulator and as expected by the reference.
+    """
 
     blocks: int
     compared: tuple[ComparedElements, ...]

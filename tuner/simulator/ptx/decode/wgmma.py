@@ -192,7 +192,8 @@ def _note_reads(resident: ResidentBlocks, group: Warpgroup, read: tuple[Watched,
 def set_registers(operands: Operands) -> Step:
     """Decodes PTX setmaxnreg inc and dec: returns a function that sets a warpgroup's registers per thread.
 
-    The function raises Fault where a block then needs more registers than a multiprocessor has. Raises
+    The function raises Fault for a partially active warpgroup, and where the warpgroups of a block that have
+    executed setmaxnreg then have more registers together than a multiprocessor has. Raises
     UnsupportedInstruction for a count that is no multiple of 8 from 24 to 256.
     """
     modifiers = operands.modifiers

@@ -164,7 +164,8 @@ class Warpgroups:
     def set_registers(self, mask: Bools, count: int) -> None:
         """Sets the registers per thread of the warpgroups active in ``mask`` to ``count``: setmaxnreg.
 
-        Raises Fault where a block then needs more registers than a multiprocessor has.
+        Raises Fault for a partially active warpgroup, and where the warpgroups of a block that have executed
+        setmaxnreg then have more registers together than a multiprocessor has. Others are not counted.
         """
         for group in self.executing(mask):
             group.registers = count

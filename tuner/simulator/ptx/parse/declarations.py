@@ -50,7 +50,7 @@ def registers_of(cursor: Cursor) -> list[RegisterBank]:
 def variables_of(cursor: Cursor) -> list[Variable]:
     """Consumes a declaration, ``.extern .shared .align 16 .b8 name[32], other;``; returns its variables.
 
-    Raises SimulationError for another text.
+    The state space is not checked. Raises SimulationError where the rest is no such declaration.
     """
     is_extern = False
     while cursor.token.text in LINKAGE:

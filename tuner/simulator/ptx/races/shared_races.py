@@ -52,9 +52,11 @@ class SharedRaces:
         too. ``is_collective``: the warp reads as a whole, as ldmatrix does.
         """
         found = self._uninitialised(cells)
-        if self._is_atomic[cells].any():
-            found += only(self._against_reads(lanes, cells), self._is_atomic[cells])
-            self._end_atomics(cells[self._is_atomic[cells]])
+        is_atomic = self._is_atomic[cells]
+        if is_atomic.any():
+            found += only(self._against_reads(lanes, cells), is_atomic)
+            found += only(self._against_writes(lanes, cells), ~is_atomic)
+            self._end_atomics(cells[is_atomic])
         else:
             found += self._against_writes(lanes, cells)
         self._note_read(lanes, cells, is_collective)
