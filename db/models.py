@@ -76,6 +76,9 @@ class MachineRow(Base):
     l3_bytes: Mapped[int]
     memory_bytes: Mapped[int]
     chip: Mapped[str] = mapped_column(server_default=sa.text("''"))  # of a GPU
+    has_vnni: Mapped[bool] = mapped_column(server_default=sa.false())
+    has_amx_bf16: Mapped[bool] = mapped_column(server_default=sa.false())
+    has_amx_int8: Mapped[bool] = mapped_column(server_default=sa.false())
 
 
 class EnvironmentRow(Base):

@@ -260,7 +260,8 @@ def _roofline_of(row: RunRow) -> Roofline | None:
 def _content_sha256(value: Machine | Compiler) -> str:
     """Returns the hash of all fields.
 
-    A field that was added later counts only if it is not empty: old hashes hold.
+    A field that was added later has a default, and counts only if it is another value: old hashes hold.
     """
-    content = {name: field for name, field in asdict(value).items() if (name, field) != ("chip", "")}
+    defaults = {each.name: repr(each.default) for each in fields(value)}
+    content = {name: field for name, field in asdict(value).items() if repr(field) != defaults[name]}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tuner.runtime.cpu import describe_host
+from tuner.runtime.cpu.tile_permission import may_use_tiles
 
 CPUINFO = """processor\t: 0
 vendor_id\t: AuthenticAMD
@@ -40,6 +41,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         cache.mkdir(parents=True)
         for name, given in (("level", level), ("type", kind), ("size", size)):
             (cache / name).write_text(given + "\n")
+    monkeypatch.setattr(describe_host, "may_use_tiles", lambda: True)
     monkeypatch.setattr(describe_host, "CPUINFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(describe_host, "PROCESSORS", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
@@ -84,7 +86,7 @@ def test_an_instruction_set_counts_only_when_it_is_whole(
 )
 def test_dots_of_bytes_are_of_either_vnni(tree: Path, flags: str, expected: bool) -> None:
     (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
-    assert describe_host.has_vnni() == expected
+    assert describe_host.describe_machine().has_vnni == expected
 
 
 @pytest.mark.parametrize(
@@ -95,6 +97,9 @@ def test_dots_of_bytes_are_of_either_vnni(tree: Path, flags: str, expected: bool
         (f"fma avx2 {AVX512} avx512_vnni", "avx512 vnni"),
         (f"fma avx2 {AVX512}", "avx512"),
         ("fma avx2 avx_vnni", "avx2 vnni"),
+        (f"fma avx2 {AVX512} avx512_vnni amx_tile amx_bf16 amx_int8", "avx512 vnni amx-bf16 amx-int8"),
+        (f"fma avx2 {AVX512} amx_tile amx_int8", "avx512 amx-int8"),
+        (f"fma avx2 {AVX512} amx_bf16 amx_int8", "avx512"),  # no tiles
     ],
 )
 def test_a_machine_is_named_with_all_that_code_is_generated_for(
@@ -102,7 +107,25 @@ def test_a_machine_is_named_with_all_that_code_is_generated_for(
 ) -> None:
     (tree / "cpuinfo").write_text(f"model name : any\ncpu family : 6\nmodel : 85\nflags : {flags}\n")
     name = f"any (family 6 model 85, {extensions}, caches 48K/1M/256M)"
-    assert describe_host.describe_machine().name == name
+    machine = describe_host.describe_machine()
+    assert machine.name == name
+    assert machine.has_amx_bf16 == ("amx-bf16" in extensions)
+    assert machine.has_amx_int8 == ("amx-int8" in extensions)
+
+
+def test_tiles_without_a_permission_do_not_count(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that refuses the system call: the first tile instruction would end the process."""
+    monkeypatch.setattr(describe_host, "may_use_tiles", lambda: False)
+    flags = f"fma avx2 {AVX512} avx512_vnni amx_tile amx_bf16 amx_int8"
+    (tree / "cpuinfo").write_text(f"model name : any\nflags : {flags}\n")
+    machine = describe_host.describe_machine()
+    assert not machine.has_amx_bf16
+    assert not machine.has_amx_int8
+    assert "amx" not in machine.name
+
+
+def test_the_permission_is_asked_of_this_system() -> None:
+    assert may_use_tiles() == may_use_tiles()
 
 
 def test_every_limit_of_the_hardware_that_constraints_ask_is_reported_by_the_name(

@@ -1,5 +1,8 @@
 """The roofline of this processor, and the loops that measure it."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,13 +12,18 @@ from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.runtime.cpu.panel_product import INNER, ROWS, VALUE, VECTORS, PanelProduct
 from tuner.runtime.cpu.roofline import (
     ACCUMULATORS,
+    TILE_ITERATIONS,
+    MultiplyAdds,
     flop_per_s,
     loop_text,
     measure_roofline,
+    multiply_add_loop,
 )
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
 pytestmark = pytest.mark.mlir
+
+AVX512 = Machine("any", "any", "avx512", True, 1, 1, 1, 1, 1, 1, has_vnni=True)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
@@ -26,14 +34,13 @@ def test_limits_are_of_a_plausible_processor(dtype: str) -> None:
 
 
 def is_plausible(flop_per_s: float) -> bool:
-    """One lane at 0.1 GHz is too slow for any AVX2 processor, 2048 bf16 a cycle at 6 GHz too fast for any."""
-    return 0.2e9 < flop_per_s < 2048 * 2 * 6e9
+    """One lane at 0.1 GHz is too slow for AVX2, 4096 bytes a cycle at 6 GHz too fast for any processor."""
+    return 0.2e9 < flop_per_s < 4096 * 2 * 6e9
 
 
-def test_bytes_are_multiplied_as_words_where_there_is_no_vnni(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_multiplied_as_words_where_there_is_no_vnni() -> None:
     """Were the products made once, before the loop, 20 times as much as of f32 would be counted."""
-    monkeypatch.setattr(roofline_module, "has_vnni", lambda: False)
-    team, machine = ThreadTeam(1), describe_machine()
+    team, machine = ThreadTeam(1), replace(describe_machine(), has_vnni=False, has_amx_int8=False)
     assert is_plausible(flop_per_s(team, "i8", machine, 3))
     assert flop_per_s(team, "i8", machine, 40) < 8 * flop_per_s(team, "f32", machine, 40)
 
@@ -44,6 +51,46 @@ def test_bytes_are_multiplied_as_words_where_there_is_no_vnni(monkeypatch: pytes
 )
 def test_the_loops_hold_as_many_sums_as_are_counted(name: str, instruction: str) -> None:
     assert loop_text(name).count(instruction) == ACCUMULATORS
+
+
+@pytest.mark.parametrize(
+    ("changes", "dtype", "flop", "instruction"),
+    [
+        ({"has_amx_bf16": True}, "bf16", 4 * 2 * 16 * 16 * 32, "tdpbf16ps"),
+        ({"has_amx_int8": True}, "i8", 4 * 2 * 16 * 16 * 64, "tdpbssd"),
+        ({"has_amx_bf16": True}, "i8", 10 * 2 * 64, "vpdpbusd.512"),
+        ({"has_amx_int8": True}, "bf16", 10 * 2 * 32, "dpbf16ps.512"),
+        ({"has_amx_bf16": True, "has_amx_int8": True}, "f32", 10 * 2 * 16, "llvm.intr.fma"),
+        ({"has_vnni": False}, "i8", 10 * 2 * 32, "pmaddw.d.512"),
+        ({"has_bf16": False}, "bf16", 10 * 2 * 16, "llvm.intr.fma"),
+        ({"has_vnni": True, "isa": "avx2"}, "i8", 10 * 2 * 32, "vpdpbusd.256"),
+    ],
+)
+def test_the_loop_has_the_fastest_instruction_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], dtype: str, flop: int, instruction: str
+) -> None:
+    monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: True)
+    machine = replace(AVX512, **changes)
+    loop = multiply_add_loop(dtype, machine)
+    assert loop.flop == flop
+    assert instruction in loop.text
+
+
+def test_tiles_that_the_system_refuses_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roofline_module, "may_use_tiles", lambda: False)
+    assert "tdpbf16ps" not in multiply_add_loop("bf16", replace(AVX512, has_amx_bf16=True)).text
+
+
+@pytest.mark.skipif(not describe_machine().has_amx_int8, reason="this processor has no AMX, or no permission")
+def test_the_loop_of_tiles_adds_all_products() -> None:
+    team = ThreadTeam(2)
+    loops = MultiplyAdds(team, "i8", describe_machine())
+    for sink in loops.sinks:
+        sink[:1024] = 3  # a tile of A and of B
+    loops.repeat(1)
+    team.close()
+    for sink in loops.sinks:
+        assert set(sink[1024:].view(np.int32)) == {TILE_ITERATIONS * 64 * 3 * 3}
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -4,7 +4,8 @@ import os
 import re
 from pathlib import Path
 
-from tuner.core.machine import Machine, processor_class
+from tuner.core.machine import EXTENSIONS, Machine, processor_class
+from tuner.runtime.cpu.tile_permission import may_use_tiles
 
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSORS = Path("/sys/devices/system/cpu")
@@ -12,6 +13,8 @@ AVX512 = {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
 AVX2 = {"avx2", "fma"}
 BF16 = {"avx512_bf16"}
 VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
+AMX_BF16 = {"amx_tile", "amx_bf16"}
+AMX_INT8 = {"amx_tile", "amx_int8"}
 
 
 def describe_machine() -> Machine:
@@ -19,33 +22,37 @@ def describe_machine() -> Machine:
 
     Logical cores are those that the process may use. Physical cores are those of the whole machine, but at
     most as many as the logical cores. Memory is that of the whole machine. A cache of unknown size has 0
-    bytes.
+    bytes. Asks the operating system for the permission to use AMX tiles, if the processor has them.
     """
     cpuinfo = _cpuinfo()
     flags = _flags(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
     family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
     isa = "avx512" if flags >= AVX512 else "avx2" if flags >= AVX2 else "none"
-    extensions = (isa, *["bf16"] * bool(flags & BF16), *["vnni"] * bool(flags & VNNI))
+    has = {
+        "has_bf16": bool(flags & BF16),
+        "has_vnni": bool(flags & VNNI),
+        "has_amx_bf16": flags >= AMX_BF16 and may_use_tiles(),
+        "has_amx_int8": flags >= AMX_INT8 and may_use_tiles(),
+    }
+    extensions = (isa, *(word for name, word in EXTENSIONS.items() if has[name]))
     caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
     logical = len(os.sched_getaffinity(0))
     return Machine(
         name=processor_class(processor, family, extensions, caches),
         processor=processor,
         isa=isa,
-        has_bf16=bool(flags & BF16),
         physical_cores=_physical_cores(cpuinfo, logical),
         logical_cores=logical,
         l1_bytes=caches[0],
         l2_bytes=caches[1],
         l3_bytes=caches[2],
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        has_bf16=has["has_bf16"],
+        has_vnni=has["has_vnni"],
+        has_amx_bf16=has["has_amx_bf16"],
+        has_amx_int8=has["has_amx_int8"],
     )
-
-
-def has_vnni() -> bool:
-    """Returns whether the processor can multiply and add four bytes at once: AVX512-VNNI or AVX-VNNI."""
-    return bool(_flags(_cpuinfo()) & VNNI)
 
 
 def load_average() -> float:

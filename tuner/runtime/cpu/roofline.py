@@ -4,6 +4,7 @@ The limits are times of compiled loops: multiply_add.mlir in registers and strea
 team runs these loops like kernels.
 """
 
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import final
 
@@ -12,9 +13,10 @@ import numpy as np
 from tuner.core.element_types import number_type
 from tuner.core.machine import Machine, Roofline
 from tuner.mlir.jit import JittedModule, PackedArguments
-from tuner.runtime.cpu.describe_host import has_vnni, processors
+from tuner.runtime.cpu.describe_host import processors
 from tuner.runtime.cpu.guarded_arrays import aligned_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.runtime.cpu.tile_permission import may_use_tiles
 from tuner.runtime.timing import sample
 
 # Independent sums: a latency of 4 or 5 cycles times two units needs 8 to 10, and AVX2 has 16 registers.
@@ -26,32 +28,47 @@ ITERATION_BYTES = 256  # that stream.mlir reads per iteration
 # Of multiply_add.mlir per sample, some 0.15 ms: long compared with a call, too short to be disturbed often.
 ITERATIONS = 100_000
 SAMPLES = 500
+TILE_SUMS = 4  # independent sums of multiply_add_amx.mlir: four hide the latency of a tile product
+TILE_ITERATIONS = 6_000  # of it per sample: a product of tiles takes 16 cycles
+TILE_BYTES = 1024  # 16 rows of 64 bytes
+TILE_DOTS = {"bf16": "llvm.x86.tdpbf16ps.internal", "i8": "llvm.x86.tdpbssd.internal"}  # by dtype
+TILE_DEPTH = {"bf16": 32, "i8": 64}  # products per element of the sum, in one instruction
 WORD_DOTS = {"avx512": "llvm.x86.avx512.pmaddw.d.512", "avx2": "llvm.x86.avx2.pmadd.wd"}  # by isa
+
+
+@dataclass(frozen=True)
+class MultiplyAddLoop:
+    """A function ``multiply_add(sink, iterations)`` in LLVM dialect: a loop with its sums in registers."""
+
+    text: str
+    flop: int  # of one iteration; for integers, operations
+    iterations: int  # of one call
+    sink_bytes: int  # that the function reads and writes, zeros at first
 
 
 @final
 class MultiplyAdds:
     """A fixed loop of multiply-adds in registers on each thread of a team, to measure peak flop/s.
 
-    ``flop`` is that of one ``repeat(1)``, over all threads.
+    ``flop`` is that of one ``repeat(1)``, over all threads; ``sinks`` holds the memory of each thread's loop,
+    zeros at first.
     """
 
     def __init__(self, team: ThreadTeam, dtype: str, machine: Machine) -> None:
         """Compiles the loop for vectors of ``dtype`` as wide as the machine's registers."""
-        text, flop = _multiply_add(dtype, machine)
-        self.flop = team.size * ITERATIONS * flop  # of one repeat
+        loop = multiply_add_loop(dtype, machine)
+        self.flop = team.size * loop.iterations * loop.flop  # of one repeat
         self._team = team
-        self._code = JittedModule(text, ("multiply_add",))
-        size = ACCUMULATORS * machine.vector_bytes
-        self._sinks = [aligned_empty((size,), np.dtype(np.uint8)) for _ in range(team.size)]
-        for sink in self._sinks:
+        self._code = JittedModule(loop.text, ("multiply_add",))
+        self.sinks = [aligned_empty((loop.sink_bytes,), np.dtype(np.uint8)) for _ in range(team.size)]
+        for sink in self.sinks:
             sink.fill(0)
-        self._arguments = [PackedArguments(sink.ctypes.data, ITERATIONS) for sink in self._sinks]
+        self._arguments = [PackedArguments(sink.ctypes.data, loop.iterations) for sink in self.sinks]
         address = self._code.addresses["multiply_add"]
         self._calls = tuple((address, one.address) for one in self._arguments)
 
     def repeat(self, times: int) -> None:
-        """Runs the loop of ITERATIONS iterations ``times`` times on each thread of the team, in parallel."""
+        """Calls the loop ``times`` times on each thread of the team, in parallel."""
         self._team.repeat(self._calls, times)
 
 
@@ -75,17 +92,29 @@ def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SA
     return loops.flop / best_s
 
 
-def _multiply_add(dtype: str, machine: Machine) -> tuple[str, int]:
-    """Returns LLVM dialect of the loop of multiply-adds of a type, and the flop of one iteration."""
+def multiply_add_loop(dtype: str, machine: Machine) -> MultiplyAddLoop:
+    """Returns the loop of the machine's fastest instructions for products of ``dtype``.
+
+    ``dtype``: f32, f64, bf16 or i8. AMX tiles, then AVX512-BF16 or VNNI, then multiply-adds of f32 or words.
+    """
+    has_tiles = {"bf16": machine.has_amx_bf16, "i8": machine.has_amx_int8}.get(dtype, False)
+    if has_tiles and may_use_tiles():
+        text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[dtype])
+        flop = TILE_SUMS * 2 * 16 * 16 * TILE_DEPTH[dtype]
+        return MultiplyAddLoop(text, flop, TILE_ITERATIONS, (1 + TILE_SUMS) * TILE_BYTES)
+    text, flop = _vector_loop(dtype, machine)
+    return MultiplyAddLoop(text, ACCUMULATORS * flop, ITERATIONS, ACCUMULATORS * machine.vector_bytes)
+
+
+def _vector_loop(dtype: str, machine: Machine) -> tuple[str, int]:
+    """Returns LLVM dialect of the loop in vector registers, and the flop of one of its instructions."""
     if dtype == "i8":
-        text, flop = i8_loop(machine, is_in_fours=has_vnni())
-        return text, ACCUMULATORS * flop
+        return i8_loop(machine, is_in_fours=machine.has_vnni)
     element = {"f64": "f64", "f32": "f32", "bf16": "f32"}[dtype]
     lanes = machine.vector_bytes // number_type(element).bytes
     if dtype == "bf16" and machine.has_bf16:
-        return loop_text("multiply_add_bf16"), ACCUMULATORS * 4 * lanes  # two multiply-adds in each lane
-    text = f"!vector = vector<{lanes}x{element}>\n{loop_text('multiply_add')}"
-    return text, ACCUMULATORS * 2 * lanes
+        return loop_text("multiply_add_bf16"), 4 * lanes  # two multiply-adds in each lane
+    return f"!vector = vector<{lanes}x{element}>\n{loop_text('multiply_add')}", 2 * lanes
 
 
 def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
