@@ -183,7 +183,7 @@ def test_a_compression_that_is_not_ours_is_refused(path: Path, compression: int)
 
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.bundle: cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"none\.bundle: cannot be read \(No such file"):
         read_bundle(tmp_path / "none.bundle")
 
 

@@ -30,7 +30,7 @@ def test_shares(text: str, share: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "%", "-5%", "five"])
 def test_a_share_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"share: found .*, allowed a percentage such as 5%"):
+    with pytest.raises(UsageError, match=r"max-slowdown: found .*, allowed a percentage such as 5%"):
         parse_share(text)
 
 

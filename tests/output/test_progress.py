@@ -74,7 +74,7 @@ def test_the_share_done_is_that_of_the_nearer_budget(
         (STARTED, "run 3: matmul 8x8x8 f32 nn none, fake, 1 thread on fake; 15 of 20 combinations"),
         (
             MachineBusy(3, PresentLoad(busy=1.84, stolen=0.0), 2),
-            "note: 1.8 of 2 processors are busy with other programs; times will be unreliable\nhint: when",
+            "note: 1.8 of 2 processors are busy with other programs; times will be unreliable\nhint: once",
         ),
         (MachineBusy(3, PresentLoad(0.1, 0.9), 2), "note: the hypervisor gives 0.9 of 2 away; times will"),
         (BaselineMeasured(BASELINE), "baseline: FakeBLAS 1.0 2 ms (0.000512 GFLOP/s)"),

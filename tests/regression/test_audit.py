@@ -58,14 +58,14 @@ def test_with_nothing_upgraded_nothing_is_compiled(store: Store) -> None:
 def test_the_same_code_by_another_compiler_holds_for_free(store: Store) -> None:
     (found,) = audited(upgraded(fakes.composition()), store)
     assert (found.status, found.now_s, found.run) == (AuditStatus.SAME_CODE, None, None)
-    assert found.reason == "changed: fake 1.0 -> fake 2.0, our passes"
+    assert found.reason == "although changed: fake 1.0 -> fake 2.0, tuner's passes"
     assert len(store.runs()) == 1
 
 
 def test_a_changed_script_of_the_same_code_holds_for_free(store: Store) -> None:
     (found,) = audited(changed(comment="other"), store)
     assert found.status is AuditStatus.SAME_CODE
-    assert found.reason == "changed: the script"
+    assert found.reason == "although changed: the script"
 
 
 def test_other_code_is_timed_and_takes_the_place_of_the_old_time(store: Store) -> None:
@@ -108,7 +108,7 @@ def test_a_strategy_that_no_longer_binds_is_flagged(store: Store) -> None:
 
     found = audited(fakes.composition(bind=lambda *_: bind), store)
     assert found[0].status is AuditStatus.FAILED
-    assert found[0].reason == "fails at stage bind: no strategy 'fake' in this run"
+    assert found[0].reason == "at stage bind: no strategy 'fake' in this run"
 
 
 def test_other_code_that_cannot_run_here_is_not_judged(store: Store) -> None:

@@ -59,7 +59,7 @@ def test_an_entry_has_the_code_and_its_time(entry: GateEntry) -> None:
 def test_equal_code_is_not_timed(entry: GateEntry) -> None:
     found = check_entry(changed(comment="other"), entry, LIMITS)
     assert (found.status, found.slowdown, found.sessions) == (GateStatus.SAME_CODE, None, 0)
-    assert found.reason == "the code is that of then"
+    assert found.reason == "it compiles to the recorded code"
 
 
 def test_equal_code_that_another_llvm_makes_machine_code_of_is_reported(entry: GateEntry) -> None:

@@ -283,7 +283,10 @@ def unbound(_candidate: Candidate) -> Script:
         # else finals would time new code in the name of the old one
         ({"bind": lambda *_: changed}, "strategy 'fake' was changed since; start a new run"),
         ({"bind": lambda *_: unbound}, "strategy 'fake' was changed since; start a new run"),
-        ({"compiler": lambda _: fakes.OTHER_COMPILER}, r"was made by compiler 'fake 1\.0.*start a new run"),
+        (
+            {"compiler": lambda _: fakes.OTHER_COMPILER},
+            r"was made by another version of the compiler; changed: .*; start a new run",
+        ),
         (
             {"plan": fakes.plan({"x": tuple(range(20))})},
             r"row \d+ of its search space is no longer fake\(.*new run",

@@ -84,7 +84,7 @@ def read_bundle(path: Path) -> Bundle:
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise UsageError(f"{path}: is not a whole bundle of {FORMAT} ({error})") from error
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error}), expected a bundle") from error
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Bundle:

@@ -81,7 +81,9 @@ def read_results(path: Path) -> RemoteResults:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not text; it must be a file of {FORMAT}") from error
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror or error}), expected results of tuner measure"
+        ) from error
     whole = text[: text.rfind("\n") + 1]  # a rest was being written when its process ended
     results: RemoteResults | None = None
     for number, line in enumerate(whole.splitlines(), 1):

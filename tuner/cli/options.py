@@ -238,11 +238,14 @@ def parse_number(word: str, noun: str = "trial") -> int:
     return int(word)
 
 
-def parse_share(text: str) -> float:
-    """Returns the fraction that ``5%`` or ``0.05`` stands for. Raises UsageError for any other form."""
+def parse_share(text: str, name: str = "max-slowdown") -> float:
+    """Returns the fraction that ``5%`` or ``0.05`` stands for.
+
+    Raises UsageError, naming the option ``name``, for any other form.
+    """
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(%?)", text)
     if match is None:
-        raise UsageError(f"share: found {text!r}, allowed a percentage such as 5%")
+        raise UsageError(f"{name}: found {text!r}, allowed a percentage such as 5%")
     return float(match[1]) / (100 if match[2] else 1)
 
 

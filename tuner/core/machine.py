@@ -156,6 +156,18 @@ class Compiler:
         versions = " ".join(f"{name}=={version}" for name, version in self.packages)
         return f"{self.mlir} {versions} pipeline:{self.pipeline_sha256[:12]}"
 
+    def changes_to(self, later: "Compiler") -> tuple[str, ...]:
+        """Returns what differs in ``later``, as texts: packages with both versions, LLVM, tuner's passes."""
+        packages = dict(self.packages)
+        changes = [
+            f"{name} {packages.get(name, 'none')} -> {version}"
+            for name, version in later.packages
+            if packages.get(name) != version
+        ]
+        changes += [f"{self.mlir} -> {later.mlir}"] * (self.mlir != later.mlir)
+        changes += ["tuner's passes"] * (self.pipeline_sha256 != later.pipeline_sha256)
+        return tuple(changes)
+
 
 def variables_of(problem: Problem, machine: Machine, threads: int) -> tuple[tuple[str, Value], ...]:
     """Returns the (name, value) pairs that constraints and templates may use.

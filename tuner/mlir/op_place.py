@@ -6,6 +6,8 @@ from dataclasses import dataclass
 SCRIPT, PAYLOAD = "script", "payload"
 # As tuner.mlir.rewrite.diagnostics writes them.
 NAMED = re.compile(r"([\w.]+|an op) at (script|payload):(\d+):(\d+)")
+# As MLIR writes a diagnostic: "payload":4:10: failed to legalize operation 'bufferization.to_tensor'
+RAW = re.compile(r"\"(script|payload)\":(\d+):(\d+): [^\n:']*'(\w+\.[\w.]+)'")
 
 
 @dataclass(frozen=True)
@@ -27,5 +29,6 @@ def named_places(reason: str) -> tuple[OpPlace, ...]:
     Finds places in the script and in the payload; in the order of the message, each once; () if there are
     none.
     """
-    named = (OpPlace(text, op, int(line), int(column)) for op, text, line, column in NAMED.findall(reason))
-    return tuple(dict.fromkeys(named))
+    named = [OpPlace(text, op, int(line), int(column)) for op, text, line, column in NAMED.findall(reason)]
+    raw = [OpPlace(text, op, int(line), int(column)) for text, line, column, op in RAW.findall(reason)]
+    return tuple(dict.fromkeys(named + raw))

@@ -148,7 +148,7 @@ def _busy_line(event: MachineBusy) -> str:
     what = stolen if load.stolen > load.busy else busy
     return (
         f"note: {what}; times will be unreliable\n"
-        f"hint: when the machine is idle, time the best again: tuner tune --resume {event.run} --retime"
+        f"hint: once it is idle: tuner tune --resume {event.run} --retime"
     )
 
 

@@ -153,7 +153,7 @@ def verified_lines(
         f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}",
         f"next      tuner history --run {run.id} --status verified{database_text}",
         f"          tuner export {exported}{database_text}",
-        f"          tuner bundle export --run {run.id} -o pending.bundle{database_text}",
+        *[f"          tuner bundle export --run {run.id} -o pending.bundle{database_text}"] * bool(promising),
     ]
 
 

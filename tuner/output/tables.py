@@ -199,8 +199,9 @@ def _history_row(trial: StoredTrial, same: Mapping[str, Choices], best: Collecti
     varying = tuple(knob for knob in record.candidate.choices if knob not in known)
     what = f"{record.candidate.strategy} {knobs_text(varying)}".rstrip()
     if isinstance(record.outcome, Failure):
-        reason = one_line(record.outcome.reason)[:REASON_LIMIT]
-        what = f"{record.candidate.strategy} {record.outcome.stage.value}: {reason}"
+        reason = one_line(record.outcome.reason)
+        reason = reason if len(reason) <= REASON_LIMIT else f"{reason[: REASON_LIMIT - 3]}..."
+        what = f"{record.candidate.strategy} failed at {record.outcome.stage.value}: {reason}"
     return (
         str(trial.id),
         str(trial.run),

@@ -102,7 +102,7 @@ def _audited(
         bind = kind.outcomes.bind(run.settings.strategies, record.problem, trial.threads, machine)
         script = bind(record.candidate)
     except CandidateError as error:
-        return Audited(trial, AuditStatus.FAILED, f"fails at stage {error.stage.value}: {error.reason}")
+        return Audited(trial, AuditStatus.FAILED, f"at stage {error.stage.value}: {error.reason}")
     except TunerError as error:
         return Audited(trial, AuditStatus.FAILED, str(error))
     if script.sha256 == record.script_sha256 and compiler.fingerprint == run.compiler.fingerprint:
@@ -183,13 +183,5 @@ def _stored(
 
 def _what_changed(before: Compiler, now: Compiler, record: Record, script: Script) -> str:
     """Returns what changed although the code is equal: packages, LLVM, passes, script."""
-    packages = dict(before.packages)
-    changes = [
-        f"{name} {packages.get(name, 'none')} -> {version}"
-        for name, version in now.packages
-        if packages.get(name) != version
-    ]
-    changes += [f"{before.mlir} -> {now.mlir}"] * (before.mlir != now.mlir)
-    changes += ["our passes"] * (before.pipeline_sha256 != now.pipeline_sha256)
-    changes += ["the script"] * (script.sha256 != record.script_sha256)
-    return f"changed: {', '.join(changes)}"
+    changes = [*before.changes_to(now), *["the script"] * (script.sha256 != record.script_sha256)]
+    return f"although changed: {', '.join(changes)}"

@@ -205,7 +205,7 @@ def entry_record(entry: GateEntry) -> Record:
 def _same_code_text(composition: Composition, entry: GateEntry) -> str:
     mlir = composition.outcomes(entry.target).compiler(entry.target).mlir
     if mlir == entry.mlir or entry.artifact.program is not None:
-        return "the code is that of then"
+        return "it compiles to the recorded code"
     return f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
 
 

@@ -86,7 +86,8 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
     """Returns the header's fields of a trial. Raises UsageError for a failed trial."""
     record, run = trial.record, store.run(trial.run)
     if record.status == "failed":
-        raise UsageError(f"trial {trial.id}: failed, and has no time", "--format source")
+        hint = f"the script itself: tuner export --trial {trial.id} --format source"
+        raise UsageError(f"trial {trial.id}: failed, and has no time", hint)
     time = None if trial.best_s is None or trial.early_stopped is not None else timed(trial)
     baseline = run.baseline
     compared = None if time is None else against_baseline(run, trial)

@@ -141,9 +141,10 @@ def _require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
     if machine.name != run.machine.name:
         raise UsageError(f"run {run.id}: was made on {run.machine.name!r}, this machine is {machine.name!r}")
     if compiler.fingerprint != run.compiler.fingerprint:
+        changes = ", ".join(run.compiler.changes_to(compiler))
         raise UsageError(
-            f"run {run.id}: was made by compiler {run.compiler.fingerprint!r}, "
-            f"found {compiler.fingerprint!r}; start a new run"
+            f"run {run.id}: was made by another version of the compiler; changed: {changes}",
+            "start a new run, or time its best trial with this version: tuner audit",
         )
 
 

@@ -37,4 +37,4 @@ def test_json_reports_every_best(tuned: Tuner) -> None:
 
 def test_only_what_is_asked_for_is_audited(tuned: Tuner) -> None:
     assert tuned("audit", "--shape", "9x9x9").out == "0 bests audited, 0 flagged\n"
-    assert "share: found 'much'" in tuned.refused("audit", "--max-slowdown", "much")
+    assert "max-slowdown: found 'much'" in tuned.refused("audit", "--max-slowdown", "much")

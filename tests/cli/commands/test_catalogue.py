@@ -89,7 +89,7 @@ def test_the_shipped_strategies_are_listed(tuner: Tuner) -> None:
 
 
 def test_targets_report_what_works_and_why_not(tuner: Tuner) -> None:
-    replay = "replays a recorded space: --target replay:FILE"
+    replay = "with a file only, a recorded space: --target replay:FILE"
     assert tuner("targets").out.splitlines() == [
         "fake: available: for tests",
         "gpu: not available: no driver",

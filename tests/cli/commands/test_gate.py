@@ -80,7 +80,7 @@ def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -
     ("text", "message"),
     [
         (("--record", "first"), "ID: found 'first', allowed a number"),
-        (("--max-slowdown", "much"), "share: found 'much', allowed a percentage"),
+        (("--max-slowdown", "much"), "max-slowdown: found 'much', allowed a percentage"),
     ],
 )
 def test_wrong_arguments_exit_with_2(
@@ -96,3 +96,13 @@ def test_a_trial_of_another_machine_is_not_recorded(tuned: Tuner) -> None:
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith(": trial 1: was timed on 'fake', this machine is 'another'\n")
     assert done.err.count("\n") == 1
+
+
+def test_a_best_trial_that_no_longer_compiles_is_skipped(tuned: Tuner, tmp_path: Path) -> None:
+    failing = replace(tuned, composition=changed(at="compile", deed="fail"))
+    file = tmp_path / "gate.json"
+    done = failing("gate", "--baseline", str(file), "--record", "best")
+    assert (done.code, done.out) == (0, f"recorded 0 kernels; {file} has 0\n")
+    assert done.err.startswith("note: skipped trial ")
+    (trial,) = tuned("history", "--sort", "median", "--limit", "1", "--json").json
+    assert failing("gate", "--baseline", str(file), "--record", str(trial["trial"])).code == 2

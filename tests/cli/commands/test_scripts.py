@@ -103,7 +103,10 @@ def test_a_file_that_cannot_be_checked_exits_with_2(
     [
         (("check", "none.mlir"), "none.mlir: cannot be read (No such file"),
         (("check", "/"), "/: cannot be read (Is a directory)"),
-        (("check", "x.mlir", "--max-slowdown", "little"), "share: found 'little', allowed a percentage"),
+        (
+            ("check", "x.mlir", "--max-slowdown", "little"),
+            "max-slowdown: found 'little', allowed a percentage",
+        ),
         (("apply", "none.mlir", "-"), "none.mlir: cannot be read (No such file"),
         (("apply", "-", "-"), "apply: only one of SCRIPT and PAYLOAD can be"),
         (("apply", "x.mlir"), "Missing argument 'PAYLOAD'"),

@@ -19,7 +19,7 @@ from tuner.cli.options import (
     seed_option,
 )
 from tuner.cli.screen import screen_columns
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
 from tuner.core.version import __version__
 from tuner.output.atomic_write import write_atomically
 from tuner.output.formatting import count_text
@@ -106,9 +106,12 @@ def _record(
     from tuner.regression.gate_file import gate_file_bytes
 
     with open_known_store(database) as store:
-        entries = tuple(_entries(composition, store, arguments))
+        found = _entries(composition, store, arguments)
+    entries = tuple(found.values())
     content = _earlier(file).with_entries(entries)
     write_atomically(file, gate_file_bytes(content))
+    for trial, entry in found.items():
+        print(f"recorded {entry.key}: trial {trial}", file=sys.stderr)
     print_found(
         as_json,
         {"file": str(file), "recorded": len(entries), "entries": len(content.entries)},
@@ -116,13 +119,21 @@ def _record(
     )
 
 
-def _entries(composition: "Composition", store: "Store", arguments: tuple[str, ...]) -> "list[GateEntry]":
+def _entries(
+    composition: "Composition", store: "Store", arguments: tuple[str, ...]
+) -> "dict[int, GateEntry]":
+    """Returns the entry of each trial, by its id; skips a best trial that no longer compiles, with a note."""
     from tuner.regression.gate import recorded_entry
 
-    entries = []
+    named = {text for text in arguments if text != BEST}
+    entries = {}
     for trial in _trials(composition, store, arguments):
-        entries.append(recorded_entry(composition, store, trial))
-        print(f"recorded {entries[-1].key}: trial {trial.id}", file=sys.stderr)
+        try:
+            entries[trial.id] = recorded_entry(composition, store, trial)
+        except TunerError as error:
+            if str(trial.id) in named:
+                raise
+            print(f"note: skipped {error}", file=sys.stderr)
     return entries
 
 

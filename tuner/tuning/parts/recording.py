@@ -145,7 +145,7 @@ def _read(file: Path, _stamp_ns: int) -> "RecordedSpace":
 
 
 RECORDINGS = Recordings(
-    status=TargetStatus(REPLAY, False, f"replays a recorded space: --target {REPLAY}:FILE"),
+    status=TargetStatus(REPLAY, False, f"with a file only, a recorded space: --target {REPLAY}:FILE"),
     settings=replay_settings,
     of_file=outcomes_of_file,
     of_run=_of_run,
