@@ -8,7 +8,7 @@ from tuner.core.problem import Problem
 
 BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name
-EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni", "has_amx_bf16": "amx-bf16", "has_amx_int8": "amx-int8"}
+EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Machine:
     chip: str = ""  # "sm_90"; "" of a processor
     has_vnni: bool = False  # AVX512-VNNI or AVX-VNNI: dot products of four bytes
     has_amx_bf16: bool = False  # tiles of bf16, and the operating system lets processes use them
-    has_amx_int8: bool = False  # tiles of bytes, likewise
+    has_amx_int8: bool = False  # tiles of bytes, likewise; no code is generated for tiles yet, only rooflines
 
     @property
     def vector_bytes(self) -> int:
@@ -57,8 +57,6 @@ class Machine:
             ("vector_registers", self.vector_registers),
             ("has_bf16", int(self.has_bf16)),
             ("has_vnni", int(self.has_vnni)),
-            ("has_amx_bf16", int(self.has_amx_bf16)),
-            ("has_amx_int8", int(self.has_amx_int8)),
             ("cores", self.physical_cores),
             ("l1_bytes", self.l1_bytes),
             ("l2_bytes", self.l2_bytes),
@@ -75,7 +73,7 @@ def processor_class(
     """Returns the machine name that processors with comparable times share.
 
     ``cache_bytes`` are the L1 data, L2 and L3 cache, 0 for unknown. Example of a name: 'Xeon (family 6 model
-    143, avx512 bf16 vnni amx-bf16 amx-int8, caches 48K/2M/105M)'.
+    143, avx512 bf16 vnni, caches 48K/2M/105M)'.
     """
     caches = "/".join(_size_text(each) for each in cache_bytes)
     return f"{processor} ({family}, {' '.join(extensions)}, caches {caches})"
