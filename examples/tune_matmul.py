@@ -1,4 +1,4 @@
-"""Tunes a matmul, and calls the fastest kernel that was found.
+"""Tunes a matmul, and calls the selected kernel.
 
 python examples/tune_matmul.py
 """

@@ -38,7 +38,7 @@ def test_strategies_are_compared_where_the_best_one_has_too_few_trials() -> None
     ablation = ablate((*grid(), *few))
     assert isinstance(ablation, TooFew)
     first, *_, quick, slow = ablation_lines(run(), ablation, "")
-    assert first == "ablation  run 3: found 4 measured trials of quick, allowed 20 or more to compare knobs"
+    assert first == "ablation  run 3: found 4 measured trials of quick, it needs 20 or more to compare knobs"
     assert (quick.split()[:2], slow.split()[:2]) == (["quick", "4"], ["s", "32"])
     assert ablation_lines(run(), ablation, "load")[1] == "badge     unreliable: load"
     document = ablation_document(run(), ablation)
@@ -107,7 +107,7 @@ def test_a_table_of_nothing_is_its_header() -> None:
 
 def test_columns_that_say_the_same_everywhere_become_a_line() -> None:
     header, rows, shared = varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id", "op"))
-    assert (header, rows, shared) == (("id",), [("1",), ("2",)], ["all of op a"])
+    assert (header, rows, shared) == (("id",), [("1",), ("2",)], ["in every row: op a"])
     assert varying_columns(("id", "op"), [("1", "a"), ("2", "a")], ("id",))[2] == []
     assert varying_columns(("id", "op"), [("1", "a")], ("id", "op")) == (("id", "op"), [("1", "a")], [])
 
@@ -272,7 +272,7 @@ def test_knobs_that_all_trials_share_stand_below_the_table() -> None:
     trials = (of_knobs(1, x=1, y=2, z="a"), of_knobs(2, x=1, y=3, z="a"))
     *rows, shared, below = history_table(trials)
     assert [row.split("  ")[-1] for row in rows[1:]] == ["fake y=2", "fake y=3"]
-    assert shared == "all of run 3, problem matmul 8x8x8 f32, target fake, threads 1"
+    assert shared == "in every row: run 3, problem matmul 8x8x8 f32, target fake, threads 1"
     assert below == "fake everywhere: x=1 z=a"
 
 
@@ -280,7 +280,7 @@ def test_columns_that_vary_stay_in_the_table() -> None:
     one = of_knobs(1, x=1)
     header, *_, shared, _ = history_table((one, replace(one, run=4, threads=2)))
     assert header.split()[:3] == ["trial", "run", "threads"]
-    assert shared == "all of problem matmul 8x8x8 f32, target fake"
+    assert shared == "in every row: problem matmul 8x8x8 f32, target fake"
 
 
 def test_a_trial_alone_shares_nothing() -> None:

@@ -31,7 +31,10 @@ def test_nothing_measured_says_how_to_begin(store: Store) -> None:
 
 def test_another_machine_is_named(store: Store) -> None:
     begin(fakes.settings(trials=2), fakes.composition(), store, Interruption())
-    with pytest.raises(UsageError, match=r"nothing measured on 'mine', only on fake; choose with --machine$"):
+    with pytest.raises(
+        UsageError,
+        match=r"nothing measured on 'mine', only on fake; choose with --machine, in Python with machine=$",
+    ):
         best_result(store, PROBLEM, "mine")
 
 

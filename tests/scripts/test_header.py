@@ -114,7 +114,10 @@ def test_exporting_an_export_keeps_one_header() -> None:
 
 
 def test_a_script_that_was_not_exported_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"mine\.mlir: found 0 lines that begin with '// tuner:', allowed 1"):
+    with pytest.raises(
+        UsageError,
+        match=r"mine\.mlir: is not a script that 'tuner export' wrote: found 0 lines that begin",
+    ):
         read_provenance(SCRIPT, "mine.mlir")
 
 

@@ -234,7 +234,7 @@ def parse_number(word: str, noun: str = "trial") -> int:
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         from tuner.tuning.advice import ASKING
 
-        raise UsageError(f"ID: found {word!r}, allowed a number such as 42", ASKING[noun])
+        raise UsageError(f"ID: found {word!r}, allowed the number of a {noun}, such as 42", ASKING[noun])
     return int(word)
 
 

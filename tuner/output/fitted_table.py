@@ -48,7 +48,7 @@ def varying_columns(
     return (
         tuple(header[number] for number in kept),
         [tuple(row[number] for number in kept) for row in rows],
-        [f"all of {', '.join(options)}"] if options else [],
+        [f"in every row: {', '.join(options)}"] if options else [],
     )
 
 

@@ -76,7 +76,8 @@ class PlainProgress:
         if isinstance(event, RunStarted):
             self._settings = event.settings
         if not isinstance(event, TrialDone):
-            print(one_line(event_line(event, self._settings)), file=sys.stderr, flush=True)
+            for line in event_line(event, self._settings).splitlines():
+                print(one_line(line), file=sys.stderr, flush=True)
             return
         assert self._settings is not None
         if time.monotonic() - self._printed_s >= PLAIN_EVERY_S:
@@ -101,7 +102,9 @@ class LiveProgress:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task("starting", total=1.0)
         if not isinstance(event, TrialDone):
-            self._console.print(one_line(event_line(event, self._settings)), markup=False)
+            for line in event_line(event, self._settings).splitlines():
+                # a hint is a command to copy: the terminal may wrap it, a line feed would cut it
+                self._console.print(one_line(line), markup=False, soft_wrap=line.startswith("hint: "))
             return
         assert self._settings is not None
         assert self._task is not None

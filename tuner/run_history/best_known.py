@@ -122,7 +122,8 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
         return UsageError(
-            f"{what}: nothing measured on {task.machine!r}, only on {found}", "choose with --machine"
+            f"{what}: nothing measured on {task.machine!r}, only on {found}",
+            "choose with --machine, in Python with machine=",
         )
     verified = store.trials(TrialQuery(task, status="verified", limit=1))
     if verified:

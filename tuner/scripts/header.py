@@ -94,8 +94,8 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
     if len(lines) != 1:
         raise UsageError(
-            f"{name}: found {len(lines)} lines that begin with {MARK.strip()!r}, allowed 1: "
-            "is it a script that 'tuner export' wrote?"
+            f"{name}: is not a script that 'tuner export' wrote: "
+            f"found {len(lines)} lines that begin with {MARK.strip()!r}, allowed 1"
         )
     place = f"{name}: its line {MARK.strip()!r} is damaged"
     found = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), place), place)

@@ -123,7 +123,7 @@ def test_results_come_back_and_every_command_sees_them(
     monkeypatch.chdir(measured.folder)
     assert tuner(*IMPORT, "--json").json == {"runs": 1, "trials": CANDIDATES, "known": 0}
     table = tuner(*HISTORY).out
-    assert "all of run 2, problem matmul 64x64x64 f16, target cuda:sm_90, threads 1" in table
+    assert "in every row: run 2, problem matmul 64x64x64 f16, target cuda:sm_90, threads 1" in table
     rows = tuner(*HISTORY, "--machine", MACHINE, "--json").json
     assert [row["status"] for row in rows] == ["measured"] * CANDIDATES
     (best,) = tuner("history", "--best", "--json").json

@@ -81,7 +81,7 @@ def test_json_names_the_files_written(tuned: Tuner, tmp_path: Path) -> None:
         ),
         (
             ("matmul", "8x8x8", "--machine", "mine"),
-            "nothing measured on 'mine', only on fake\nhint: choose with --machine",
+            "nothing measured on 'mine', only on fake\nhint: choose with --machine, in Python with machine=",
         ),
         (("matmul", "8x8x8", "--threads", "4"), "nothing measured yet"),
         (("--trial", "99"), "trial: found 99, allowed 1 to 20"),

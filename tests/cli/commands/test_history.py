@@ -20,7 +20,7 @@ def test_a_table_has_a_line_per_trial(tuned: Tuner) -> None:
     header, *rows, shared = done.out.splitlines()
     assert len(rows) == 20
     assert "GFLOP/s" in header
-    assert shared == "all of run 1, problem matmul 8x8x8 f32, target fake, threads 1"
+    assert shared == "in every row: run 1, problem matmul 8x8x8 f32, target fake, threads 1"
 
 
 def test_json_is_a_list(tuned: Tuner) -> None:

@@ -58,7 +58,7 @@ def test_nothing_is_suggested_for_another_problem_or_for_too_few_failures(tuner:
     done = tuner("space", *PROBLEM, "--suggest", "--min-support", "25")
     assert done.out == (
         "# matmul 8x8x8 f32 nn none for fake:\n"
-        "# no constraint explains 25 failures or more and no success, beyond chance\n"
+        "# nothing to suggest: no constraint explains 25 failures or more, and no success, beyond chance\n"
     )
 
 

@@ -146,7 +146,7 @@ def test_a_run_without_baseline_noise_and_end_is_reported_as_such() -> None:
     assert "noise not measured" in text
     assert "No code was timed twice" in text
     assert "Dashed" not in text
-    assert "ablation: found 3 measured trials of fake, allowed 20 or more." in text
+    assert "ablation: found 3 measured trials of fake, it needs 20 or more." in text
 
 
 def test_a_run_without_times_has_a_card_of_what_was_verified() -> None:

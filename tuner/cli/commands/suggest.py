@@ -62,7 +62,7 @@ def _lines(found: "dict[str, tuple[Suggestion, ...]]", here: str, min_support: i
         support = count_text(min_support, "failure")
         return [
             f"# {here}:",
-            f"# no constraint explains {support} or more and no success, beyond chance",
+            f"# nothing to suggest: no constraint explains {support} or more, and no success, beyond chance",
         ]
     lines = ["strategies:"]
     for strategy, suggestions in found.items():

@@ -20,8 +20,8 @@ BYPASS_BYTES = 16  # PTX: cp.async.cg takes no other size
 class BypassL1Op(InPlaceOp, name="bypass_l1"):
     """The transform op ``tuner.bypass_l1``, which makes asynchronous copies of 16 bytes bypass the L1 cache.
 
-    Sets ``bypassL1`` on each such ``nvgpu.device_async_copy``. The handle (a func.func) stays valid. Never
-    fails.
+    Sets ``bypassL1`` on each such ``nvgpu.device_async_copy``. The handle (a func.func) stays valid.
+    Never fails.
     """
 
     def change(self, function: Op) -> str | None:

@@ -206,7 +206,7 @@ def _reason(match: Op, scopes: list[Op]) -> str:
         there = [
             _text(name, op.attributes[name]) for op in named for name in op.attributes if name != SEGMENTS
         ]
-        asked, whose = f"{named[0].name} with {', '.join(wanted)}", "whose have"
+        asked, whose = f"{named[0].name} with {', '.join(wanted)}", "which has it with"
     else:
         wanted, there = names, [op.name for op in payload if op.name not in CONTAINERS]
         asked, whose = " or ".join(names) or "such op", "which has"  # a match by interface has no op name
