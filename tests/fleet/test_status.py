@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fleet.values import COMPILER_BUILD, node, take_job, work
-from tuner.fleet import queues, tables
+from tuner.fleet import driver, queues, tables
 from tuner.fleet.node_children import now
 from tuner.fleet.status import FleetStatus, fleet_status
 from tuner.fleet.tables import Execution, Interval
@@ -129,3 +129,24 @@ def test_what_a_device_is_doing_is_reported(connection: "Connection", run: str, 
     assert device.doing is not None
     assert (device.doing.number, device.doing.run) == (7, run)
     assert fleet_status(connection, LEASE_S).run_text(run) == f"run {run[:8]}"
+
+
+def test_nodes_that_were_all_silent_get_the_time_to_send_a_heartbeat(
+    shared_url: str, connection: "Connection", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a machine was suspended together with its nodes."""
+    slept: list[float] = []
+
+    def beat(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            connection.execute("UPDATE fleet_node SET seen = now() WHERE name = 'a'")
+
+    monkeypatch.setattr("tuner.fleet.driver.time.sleep", beat)
+    joined(connection, "a", silent_s=LEASE_S)
+    joined(connection, "b", silent_s=LEASE_S)
+    assert [each.name for each in driver.alive_nodes(driver.FleetRequest(shared_url))] == ["a"]
+    assert len(slept) == 2
+    connection.execute("DELETE FROM fleet_node")
+    assert driver.alive_nodes(driver.FleetRequest(shared_url)) == ()
+    assert len(slept) == 2  # where no node is known, none is waited for

@@ -303,12 +303,19 @@ class Driver:
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:
     """Returns the nodes of a fleet that take jobs: neither lost nor asked to end.
 
-    Raises UsageError where the database has no fleet, TunerError where the server fails.
+    Where all nodes are lost, waits up to a lease for one of them to send a heartbeat again: a machine that
+    was suspended finds its nodes silent. Raises UsageError where the database has no fleet, TunerError where
+    the server fails.
     """
     with session(request.url) as connection:
-        lease_s = read_settings(connection).lease_s
-        seen = tables.nodes(connection)
-    return tuple(each.node for each in seen if not each.is_lost(lease_s) and not each.drains)
+        settings = read_settings(connection)
+        end_s = time.monotonic() + settings.lease_s
+        while True:
+            seen = [each for each in tables.nodes(connection) if not each.drains]
+            alive = tuple(each.node for each in seen if not each.is_lost(settings.lease_s))
+            if alive or not seen or time.monotonic() >= end_s:
+                return alive
+            time.sleep(settings.beat_s)
 
 
 def busy_devices(request: FleetRequest, machine: str, devices: tuple[str, ...]) -> dict[str, int]:

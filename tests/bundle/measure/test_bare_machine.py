@@ -67,10 +67,11 @@ def test_a_second_call_goes_on_with_what_is_left(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_hangs_is_ended_with_the_time_and_stays_pending(tmp_path: Path) -> None:
-    path = str(written(tmp_path, candidate(0, F32, "hang"), candidate(1, BF16)))
-    done = measure(tmp_path, "--bundle", path, "--seconds", "16", "--json")  # 8 each
+    others = [candidate(number, Matmul(8 * number, 8, 24, dtype="bf16")) for number in range(1, 6)]
+    path = str(written(tmp_path, candidate(0, F32, "hang"), *others))
+    done = measure(tmp_path, "--bundle", path, "--seconds", "60", "--json")  # 10 each, and what is left over
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["counts"] == {"measured": 1, "failed": 0, "left": 1, "other_chips": 0}
+    assert json.loads(done.stdout)["counts"] == {"measured": 5, "failed": 0, "left": 1, "other_chips": 0}
 
 
 def test_only_wrong_candidates_is_exit_1(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_without_a_driver_one_line_says_what_is_missing(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (("--pending",), "measure: --bundle FILE is missing; only where the whole of tuner is installed"),
-        (("--bundle", "none"), "none: cannot be read: No such file or directory"),
+        (("--bundle", "none"), "none: cannot be read (No such file or directory), expected a bundle"),
         (("--bundle", "x", "--seconds", "0"), "seconds: found 0, allowed more than 0"),
         (("--bundle", "x", "--fast"), "measure: unrecognized arguments: --fast"),
     ],
