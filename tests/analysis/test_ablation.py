@@ -123,8 +123,8 @@ def test_strategies_are_compared_by_their_best() -> None:
 @pytest.mark.parametrize(
     ("count", "reason"),
     [
-        (0, "ablation: found 0 measured trials, allowed 20 or more"),
-        (19, "ablation: found 19 measured trials of s, allowed 20 or more"),
+        (0, "ablation: found 0 measured trials, it needs 20 or more"),
+        (19, "ablation: found 19 measured trials of s, it needs 20 or more"),
     ],
 )
 def test_too_few_trials_are_reported(count: int, reason: str) -> None:

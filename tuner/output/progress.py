@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tuner.core.errors import error_lines
 from tuner.core.problem import Problem
 from tuner.core.runs import RunSettings
 from tuner.output.formatting import count_text, first_points_text, one_line, seconds_text, speed_text
@@ -103,8 +104,8 @@ class LiveProgress:
             self._task = self._bar.add_task("starting", total=1.0)
         if not isinstance(event, TrialDone):
             for line in event_line(event, self._settings).splitlines():
-                # a hint is a command to copy: the terminal may wrap it, a line feed would cut it
-                self._console.print(one_line(line), markup=False, soft_wrap=line.startswith("hint: "))
+                # its hint is a command to copy: the terminal may wrap it, a line feed would cut it
+                self._console.print(one_line(line), markup=False, soft_wrap=isinstance(event, MachineBusy))
             return
         assert self._settings is not None
         assert self._task is not None
@@ -149,10 +150,8 @@ def _busy_line(event: MachineBusy) -> str:
     busy = f"{load.busy:.1f} of {count_text(event.processors, 'processor')} are busy with other programs"
     stolen = f"the hypervisor gives {load.stolen:.1f} of {event.processors} away"
     what = stolen if load.stolen > load.busy else busy
-    return (
-        f"note: {what}; times will be unreliable\n"
-        f"hint: once it is idle: tuner tune --resume {event.run} --retime"
-    )
+    hint = error_lines("", f"once it is idle: tuner tune --resume {event.run} --retime")
+    return f"note: {what}; times will be unreliable\n{hint}"
 
 
 def _remeasurement_line(event: RemeasurementStarted | NoiseMeasured | RoundLost) -> str:

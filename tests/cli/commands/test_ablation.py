@@ -31,4 +31,4 @@ def test_too_few_trials_are_refused_in_one_line(tuner: Tuner) -> None:
     assert tuner("tune", "matmul", "8x8x8", "--trials", "5").code == 0
     done = tuner("show", "run:1", "--ablation")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "error: run 1: ablation: found 5 measured trials of fake, allowed 20 or more\n"
+    assert done.err == "error: run 1: ablation: found 5 measured trials of fake, it needs 20 or more\n"

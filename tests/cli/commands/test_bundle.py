@@ -193,7 +193,7 @@ def test_where_compiler_and_gpu_are_one_machine_no_file_is_needed(
         (("export", "-o", "x", "--since", "soon"), "since: found 'soon', allowed such as"),
         (("export",), "Missing option '-o'"),
         (("export", "-o", "/proc/none/x"), "/proc/none/x: cannot be written"),
-        (("import", "/none"), "/none: cannot be read: No such file or directory"),
+        (("import", "/none"), "/none: cannot be read (No such file or directory), expected"),
     ],
 )
 def test_wrong_arguments_are_one_line_and_exit_2(tuner: Tuner, text: tuple[str, ...], message: str) -> None:

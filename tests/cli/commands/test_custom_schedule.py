@@ -108,7 +108,7 @@ def test_a_script_with_open_knobs_does_not_apply_and_says_which(real: Tuner, tmp
     [
         ("transform.yield\n  }", "transform.bogus\n  }", "own.mlir: error: "),
         ("[16, 32, 64]", "[]", "own.mlir:12:15: knob 'tile_n': options: found 0 values, allowed 1..4096"),
-        ("smt.int.constant 384", "smt.int.constant 3", "leaves strategy own no combination of 72"),
+        ("smt.int.constant 384", "smt.int.constant 3", "leaves strategy own none of 72"),
     ],
 )
 def test_a_script_with_a_mistake_is_the_users_and_is_reported_in_one_line(

@@ -79,7 +79,7 @@ def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (("--record", "first"), "ID: found 'first', allowed a number"),
+        (("--record", "first"), "ID: found 'first', allowed the number of a trial"),
         (("--max-slowdown", "much"), "max-slowdown: found 'much', allowed a percentage"),
     ],
 )

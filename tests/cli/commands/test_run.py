@@ -75,7 +75,7 @@ def test_programs_with_math_give_the_same_as_loops_on_the_host(run: Tuner, name:
 def test_arguments_come_by_options(run: Tuner) -> None:
     done = on(run, "cpu", "-", stdin="func.func @f(%x: f32, %n: index) -> index { return %n : index }")
     assert done.code == 2
-    assert "argument 1: a value of type index is missing\nhint: for example --arg 1=7" in done.err
+    assert "argument 1: a value of type index is missing; for example --arg 1=7" in done.err
 
 
 def test_work_that_nothing_orders_ends_with_1(run: Tuner) -> None:
