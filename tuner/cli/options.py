@@ -181,7 +181,10 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
 def problem_of(
     operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
 ) -> Problem:
-    """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one."""
+    """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one.
+
+    ``shape`` is MxNxK, for a batch_matmul BxMxNxK; ``output_dtype`` "" is the default type of C.
+    """
     word = dtype_name(dtype)
     output = narrow_output(word, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)

@@ -64,7 +64,10 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class TensorMapLayout:
-    """How a tensor map (CUtensorMap) tiles a tensor: cuTensorMapEncodeTiled's arguments but the address."""
+    """How a tensor map (CUtensorMap) tiles a tensor: arguments of cuTensorMapEncodeTiled.
+
+    Left out are the address, the rank, which is the length of ``sizes``, and the element strides, all 1.
+    """
 
     sizes: tuple[int, ...]  # elements, innermost first
     strides_bytes: tuple[int, ...]  # of every dimension but the innermost

@@ -54,9 +54,9 @@ class FleetStatus:
     run_ids: tuple[tuple[str, int], ...]  # of the runs that have jobs: uuid, number in the history
 
     def run_text(self, uuid: str) -> str:
-        """Returns "run N" for the uuid of a run, where N is the run's id in the results database.
+        """Returns "run N" for the uuid of a run that has jobs, where N is its id in the results database.
 
-        For a run that the database does not have: "run" and the first 8 characters of the uuid.
+        For any other run, also one that the database stores: "run" and the first 8 characters of the uuid.
         """
         return f"run {dict(self.run_ids).get(uuid, uuid[:8])}"
 

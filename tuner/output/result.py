@@ -57,8 +57,10 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
 def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
 
-    [] if there are none. They are called tied only where the timing was reliable and quiet enough; otherwise
-    the line says that this round of timing cannot separate them.
+    [] if there are none; at most TIED_SHOWN (8) are named. They are called tied only where the timing was
+    reliable and quiet enough. Otherwise a line says that this round of timing cannot separate them, and if
+    the times are not marked unreliable, a line with the command that times again follows. ``database_text``
+    is the ``--db`` option of that command, with a leading space; "" for the default database.
     """
     others = [trial for trial in selected.tied if trial is not selected.best]
     if not others:

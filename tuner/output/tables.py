@@ -145,9 +145,10 @@ def pass_lines(passes: "Sequence[PassSeconds]", columns: int | None = None) -> l
 
 
 def run_lines(tuned: "TunedRun", database_text: str = "") -> list[str]:
-    """Returns all that is known about one run, with its result, as lines for ``tuner show run:ID``.
+    """Returns the main facts about one run, with its result, as lines for ``tuner show run:ID``.
 
-    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines.
+    ``database_text`` is the ``--db`` option, with a leading space, for the commands in the lines; "" for the
+    default database.
     """
     run, settings = tuned.run, tuned.run.settings
     budget = [count_text(settings.trials, "trial")] if settings.trials is not None else []

@@ -50,8 +50,8 @@ def compile_program(
         ``as_graph(*arrays)`` captures one call as a CUDA graph. Close the function with ``close()``.
 
     Raises:
-        UsageError: an argument does not fit, or the payload is not MLIR that can be lowered.
-        CandidateError: the compiler failed or crashed.
+        UsageError: an argument does not fit, or the payload does not parse or is no valid program.
+        CandidateError: the payload cannot be lowered, or the compiler failed, crashed or timed out.
         DeviceError: the GPU or its driver refused.
 
     Example:

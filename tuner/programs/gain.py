@@ -32,7 +32,7 @@ class TimedPair:
         Returns NotComparable, with the reason, where the measurement was too noisy.
 
         Args:
-            spare_cores: number of cores that are idle during the measurement.
+            spare_cores: number of cores without a timed thread, whether other processes use them or not.
         """
         quality = round_quality(
             noise_of(self.bound, self.bound_again),

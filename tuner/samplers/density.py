@@ -30,9 +30,10 @@ class Densities:
         self._whole: _Pair | None = None
 
     def log_gain(self, scope: Scope) -> Floats:
-        """Returns the log of the expected improvement for each configuration of a scope, up to a constant.
+        """Returns for each configuration of a scope a score that grows with its expected improvement.
 
-        It follows from the ratio of the two densities at the configuration.
+        It is -log(s + (1 - s) / r): s is the share of the fastest configurations among those proposed, r the
+        ratio of the two sums of kernels, not divided by their numbers of configurations.
         """
         proposed = self._task.pool.proposed
         good = self._good_rows()

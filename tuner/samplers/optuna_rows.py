@@ -117,12 +117,16 @@ def _cmaes(seed: int, history: History) -> BaseSampler:
 
 @dataclass(frozen=True)
 class OptunaKind:
-    """How one of Optuna's samplers is constructed, and which packages and parameters it needs."""
+    """How one of Optuna's samplers is constructed, and which packages it needs beyond Optuna's.
+
+    With ``takes_numbers_only`` it gets every knob as an integer code. With ``is_sequence`` it is constructed
+    with the run's seed each time, and its n-th proposal is the n-th point of a sequence.
+    """
 
     make: Callable[[int, History], BaseSampler]  # (seed, trials with an outcome)
     packages: tuple[str, ...] = ()  # required beyond Optuna's dependencies
-    takes_numbers_only: bool = False  # texts are passed as their codes
-    is_sequence: bool = False  # a low-discrepancy sequence of one seed: the n-th proposal is its n-th point
+    takes_numbers_only: bool = False
+    is_sequence: bool = False  # of low discrepancy
 
 
 KINDS = {

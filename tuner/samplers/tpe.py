@@ -30,7 +30,11 @@ class Tpe(AbstractMethod):
         self._surrogate = Surrogate(task)
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the unproposed configuration with the largest product of improvements."""
+        """Returns the index of the unproposed configuration with the largest product of improvements.
+
+        At the start of a run, before models can be fitted, returns that of ``start_row``; of a large set only
+        a random sample is compared (``SearchTask.scope``).
+        """
         if is_starting(self.task):
             return start_row(self.task, rng)
         scope = self.task.scope(rng)

@@ -120,10 +120,10 @@ class ProblemArrays:
         return np.stack((numbers, _ends(self._output.array, nans, 2)), axis=1)
 
     def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
-        """Chooses a random number of A or B, and from then on compares C as if its sign were flipped.
+        """Chooses a random number of A or B, and from then on compares C as if its top bit were flipped.
 
-        Changes no array: the caller flips the sign. Returns where the number is: (0 for A or 1 for B, flat
-        index).
+        Changes no array: the caller flips the bit, the sign of a float (an i8 changes by 128). Returns where
+        the number is: (0 for A or 1 for B, flat index).
         """
         which = int(rng.random() >= A_SHARE)
         index = int(rng.integers((self._a, self._b)[which].size))

@@ -21,7 +21,8 @@ CAST = "builtin.unrealized_conversion_cast"
 class Requirement:
     """What a chip needs to execute ops whose names start with ``prefix``: the least compute capability.
 
-    With ``is_specific``, also a name that ends in "a", such as sm_90a.
+    ``capability`` is 90 for sm_90. With ``is_specific``, the chip's name must also end in "a", as in sm_90a.
+    With ``words``, only inline PTX that contains this text needs it.
     """
 
     prefix: str  # of the op's name

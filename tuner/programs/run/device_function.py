@@ -160,9 +160,10 @@ class DeviceFunction(LoadedCode):
         )
 
     def close(self) -> None:
-        """Unloads the kernels and destroys the program's streams, once their work is done.
+        """Unloads the kernels and destroys the program's streams, once the work on these streams is done.
 
-        A second call does nothing.
+        Does not wait for a stream that a call was given: synchronize that one first. A second call does
+        nothing.
 
         Returns:
             None.

@@ -95,7 +95,9 @@ def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SA
 def multiply_add_loop(dtype: str, machine: Machine) -> MultiplyAddLoop:
     """Returns the loop of the machine's fastest instructions for products of ``dtype``.
 
-    ``dtype``: f32, f64, bf16 or i8. AMX tiles, then AVX512-BF16 or VNNI, then multiply-adds of f32 or words.
+    ``dtype`` is f32 or f64 (vector multiply-adds of this type), bf16 (AMX tiles, else AVX512-BF16, else
+    multiply-adds of f32) or i8 (AMX tiles, else VNNI, else products of 16-bit integers). Raises KeyError for
+    another one.
     """
     has_tiles = {"bf16": machine.has_amx_bf16, "i8": machine.has_amx_int8}.get(dtype, False)
     if has_tiles and may_use_tiles():

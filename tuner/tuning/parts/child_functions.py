@@ -39,8 +39,9 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
 def measure_cpu_baseline(problem: Problem, threads: int, effort: "Effort", seed: int) -> Baseline:
     """Times the CPU's baseline library on a problem, without an epilogue; returns its name and time.
 
-    A problem of i8 is timed in f32, as the name says. Raises TunerError where the library is missing or its
-    result is wrong.
+    Call it in a child with ``library_environment(threads)``: OpenBLAS takes its number of threads only from
+    there. A problem of i8 is timed in f32, as the name says. Raises TunerError where the library is missing
+    or its result is wrong.
     """
     from tuner.targets.cpu.baseline import BaselineService
 

@@ -52,7 +52,7 @@ def call_kernels(payload: ProgramPayload, scripts: Mapping[Problem, Script]) -> 
     """Replaces matmuls that have a script by calls of compiled CPU kernels, in place; returns the kernels.
 
     The called functions are only declared; ``link`` adds their definitions later. Raises CandidateError for a
-    script that fails, BIND or COMPILE.
+    script that fails: BIND, COMPILE or RESOURCES.
     """
     kernels: dict[Problem, LinkedKernel] = {}
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]

@@ -74,8 +74,9 @@ class BulkCopies:
     def multicast(self, lane: int, addresses: Indices, content: Array, mbarrier: int, mask: int) -> None:
         """Begins a bulk load of ``content`` (bytes) to several blocks of the lane's cluster.
 
-        ``mask`` has a bit per rank of a block; ``addresses`` and ``mbarrier`` are shared addresses, the same
-        in every block. Raises Fault for a mask that is empty or has bits above the cluster's ranks.
+        ``addresses`` has one shared address per byte; ``mbarrier`` is the shared address of the mbarrier that
+        a block waits at for its bytes; both are the same in every block. ``mask`` has a bit per rank of a
+        block. Raises Fault for a mask that is empty or has bits above the cluster's ranks.
         """
         count = self.watch.geometry.cluster_blocks
         if not 0 < mask < 1 << count:

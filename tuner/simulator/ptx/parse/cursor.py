@@ -71,11 +71,12 @@ class Cursor:
     def immediate(self) -> Immediate:
         """Consumes an integer or floating-point constant, with an optional minus sign, and returns it.
 
-        Raises SimulationError for another token. PTX ISA, "Constants".
+        Raises SimulationError for another token, and for a minus sign before a float in hexadecimal form
+        (0f..., 0d...), which ptxas refuses too. PTX ISA, "Constants".
         """
         sign = -1 if self.accept("-") else 1
-        if self.token.kind not in ("number", "float"):
-            raise self.wrong("a number")
+        if self.token.kind not in (("number", "float") if sign > 0 else ("number",)):
+            raise self.wrong("a number" if sign > 0 else "a decimal number after the minus sign")
         token = self.take()
         if token.kind == "float":
             return Immediate(int(token.text[2:], 16), token.text[1] in "fF", token.text[1] in "dD")

@@ -14,7 +14,10 @@ GROUP_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
 
 
 def multiply_adds(instruction: MachineInstruction) -> int:
-    """Returns how many multiply-adds one lane does in an instruction; 0 for one that does no multiply-add."""
+    """Returns how many multiply-adds one lane does in an FFMA, DFMA, HFMA2 or matrix instruction; else 0.
+
+    An integer multiply-add outside of matrix instructions (IMAD) counts as 0.
+    """
     name = instruction.mnemonic
     if name in SCALAR_PRODUCTS:
         return SCALAR_PRODUCTS[name]
