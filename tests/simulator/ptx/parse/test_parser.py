@@ -158,7 +158,7 @@ def test_every_semicolon_of_a_body_ends_something_that_was_read(path: Any) -> No
         (f"{HEADER}.entry k() {{ ret }}", r"x.ptx:4: found '}', allowed"),
         (f"{HEADER}.entry k() {{ .frob; }}", "found '.frob', allowed an instruction; a directive"),
         (f"{HEADER}.entry k() {{ add.u32 %r1, %r2 %r3; }}", "found '%r3', allowed ','"),
-        (f"{HEADER}.entry k() {{ mov.f32 %f1, -0f3F800000; }}", "found '0f3F800000', allowed a decimal number"),
+        (f"{HEADER}.entry k() {{ mov.f32 %f1, -0f3F800000; }}", "found '0f3F800000', allowed a decimal"),
         (f"{HEADER}.entry k() {{ add.u32 %r1,", "found the end of the text"),
         (f"{HEADER}.entry k() {{ {{ ret; }}", "found the end of the text"),
         (f"{HEADER}.entry k() .frob {{ ret; }}", "found '.frob', allowed { or .maxntid"),
