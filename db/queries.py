@@ -150,7 +150,8 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
 
     Problem, target, threads, class of machine and compiler have to equal those of ``key``; a hash of None
     matches every trial. Reusable are complete measurements with a plausible time, verifications, and failures
-    that would repeat, but no outcomes that were reused themselves. Columns as of ``trial_select``.
+    that would repeat, but no outcomes that are stale or were reused themselves. Columns as of
+    ``trial_select``.
     """
     return (
         trial_select()
@@ -163,6 +164,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
             MachineRow.name == key.machine,
             EnvironmentRow.fingerprint == key.compiler,
             TrialRow.reused_from_id.is_(None),
+            TrialRow.stale.is_(None),
             or_(
                 and_(TrialRow.status == "measured", First.is_complete, First.median_s >= LEAST_S),
                 TrialRow.status == "verified",

@@ -60,6 +60,16 @@ def test_whatever_may_change_code_changes_the_fingerprint(changed: Compiler) -> 
     assert "\n" not in changed.fingerprint
 
 
+def test_changes_name_packages_that_came_and_went() -> None:
+    packages = dict(COMPILER.packages)
+    went = next(iter(packages))
+    later = replace(
+        COMPILER, packages=(*((name, packages[name]) for name in packages if name != went), ("new", "1"))
+    )
+    assert COMPILER.changes_to(later) == (f"{went} {packages[went]} -> none", "new none -> 1")
+    assert COMPILER.changes_to(COMPILER) == ()
+
+
 def test_the_limits_of_a_block_are_the_published_ones() -> None:
     kib = {name: chip.max_shared_bytes / 1024 for name, chip in CHIPS.items()}
     assert kib == {

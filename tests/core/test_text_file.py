@@ -24,6 +24,13 @@ class Input:
         self.buffer = io.BytesIO(content)
 
 
+def test_standard_input_that_is_closed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    message = r"^standard input: cannot be read \(it is closed\), expected MLIR text$"
+    with pytest.raises(UsageError, match=message):
+        read_text_or_stdin(Path("-"), "MLIR text")
+
+
 def test_a_file_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes("module {} // \u00fc\n".encode())
     assert read_text(tmp_path / "a", "MLIR text") == "module {} // \u00fc\n"

@@ -90,3 +90,10 @@ def test_the_latest_outcome_is_recalled(store: Store) -> None:
     found = store.recall(KEY, sha256(SCRIPT))
     assert found is not None
     assert found.id == latest
+
+
+def test_a_stale_time_is_not_recalled(store: Store) -> None:
+    known = add(store, begin(store), 0, outcome(timed(0.5)))
+    assert store.recall(KEY, script_sha256=sha256(SCRIPT)) is not None
+    store.mark_stale(known, "the code is another one now")
+    assert store.recall(KEY, script_sha256=sha256(SCRIPT)) is None

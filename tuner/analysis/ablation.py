@@ -121,7 +121,7 @@ def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
 
 def _timed(trials: Iterable[StoredTrial]) -> Iterable[_Timed]:
     for trial in trials:
-        if isinstance(trial.record.outcome, Measurement):
+        if isinstance(trial.record.outcome, Measurement) and not trial.stale:
             yield _Timed(trial.number, trial.record, trial.record.outcome)
 
 

@@ -72,7 +72,10 @@ def _array(
     named = {"zeros": 0, "ones": 1, "nan": float("nan")}
     if fill not in named and not re.fullmatch(r"-?[\d.]+(?:e-?\d+)?|0x[0-9a-fA-F]+", fill):
         raise UsageError(f"argument: content: found {fill!r}, allowed {FILLS}")
-    return np.full(sizes, named[fill] if fill in named else _number(fill, dtype)).astype(dtype)
+    number = named[fill] if fill in named else _number(fill, dtype)
+    if is_integer and not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
+        raise UsageError(f"argument: content: found {fill}, allowed numbers of {dtype}")
+    return np.full(sizes, number).astype(dtype)
 
 
 def _from_file(path: Path, dtype: "np.dtype[Any]", sizes: tuple[int, ...]) -> NDArray[Any]:

@@ -156,11 +156,11 @@ class Compiler:
 
     def changes_to(self, later: "Compiler") -> tuple[str, ...]:
         """Returns what differs in ``later``, as texts: packages with both versions, LLVM, tuner's passes."""
-        packages = dict(self.packages)
+        before, after = dict(self.packages), dict(later.packages)
         changes = [
-            f"{name} {packages.get(name, 'none')} -> {version}"
-            for name, version in later.packages
-            if packages.get(name) != version
+            f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}"
+            for name in before | after
+            if before.get(name) != after.get(name)
         ]
         changes += [f"{self.mlir} -> {later.mlir}"] * (self.mlir != later.mlir)
         changes += ["tuner's passes"] * (self.pipeline_sha256 != later.pipeline_sha256)

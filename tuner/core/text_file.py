@@ -29,7 +29,12 @@ def read_text_or_stdin(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES)
     """
     if str(path) != "-":
         return read_text(path, allowed, limit_bytes)
-    return _decoded("standard input", sys.stdin.buffer.read(limit_bytes + 1), allowed, limit_bytes)
+    try:
+        content = sys.stdin.buffer.read(limit_bytes + 1)
+    except (OSError, AttributeError) as error:  # a folder; None where standard input is closed
+        reason = getattr(error, "strerror", None) or "it is closed"
+        raise UsageError(f"standard input: cannot be read ({reason}), expected {allowed}") from error
+    return _decoded("standard input", content, allowed, limit_bytes)
 
 
 def _decoded(name: str, content: bytes, allowed: str, limit_bytes: int) -> str:

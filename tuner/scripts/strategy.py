@@ -101,8 +101,8 @@ class Binder:
         return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
 
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
-        partitions = self._partitions(candidate)
         try:
+            partitions = self._partitions(candidate)
             body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
             raise CandidateError(Stage.BIND, f"{strategy.path.name}: {_one_line(error)}") from error

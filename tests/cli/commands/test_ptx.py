@@ -90,6 +90,8 @@ def test_a_fault_is_one_line(tuner: Tuner, square: str) -> None:
         (("--arg", "f32[4]"), "allowed TYPE[SIZES]=CONTENT"),
         (("--arg", "f33[4]=zeros"), "argument: type: found 'f33', allowed f16"),
         (("--arg", "f32[4]=four"), "content: found 'four', allowed random"),
+        (("--arg", "u8[4]=300"), "content: found 300, allowed numbers of uint8"),
+        (("--arg", "u32[4]=-1"), "content: found -1, allowed numbers of uint32"),
         (("--arg", "s32[4]=nan"), "argument: int32 has no nan"),
         (("--arg", "f32[999999999,9]=zeros"), "allowed up to 4 GiB"),
         (("--arg", "u32=x"), "found 'x', allowed a number"),

@@ -82,3 +82,21 @@ def test_dropped_work_never_runs_and_holds_nothing_up() -> None:
     streams.drop(works[0])
     streams.wait_for(works[1])
     assert ran == [1]
+
+
+@given(PLANS, st.sampled_from(ORDERS), st.integers(0, 3), st.sets(st.integers(0, 13)))
+def test_all_but_the_dropped_work_runs_and_keeps_its_order(
+    plan: list[tuple[int, list[int]]], order: Order, seed: int, dropped: set[int]
+) -> None:
+    ran: list[int] = []
+    streams = LazyStreams(order, seed)
+    works = submitted(streams, plan, ran)
+    for number in sorted(dropped):
+        if number < len(works):
+            streams.drop(works[number])
+    streams.submit(0, StreamOperation("later"))
+    streams.wait_for_all()
+    assert sorted(ran) == [number for number in range(len(works)) if number not in dropped]
+    for later, number in enumerate(ran):
+        assert not any(works[number].moment.is_before(works[other].moment) for other in ran[:later])
+    assert streams.pending == ()

@@ -5,7 +5,7 @@ wrong result.
 """
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,7 +77,7 @@ class LazyStreams:
         if queue in self._last:
             earlier.append(self._last[queue])
         moment = moment_after(queue, (self.host, *(work.moment for work in earlier)))
-        work = Work(self._count, operation, moment, tuple(each for each in earlier if not each.is_done))
+        work = Work(self._count, operation, moment, tuple(_not_done(earlier)))
         self._count += 1
         self._last[queue] = self._pending[work.number] = work
         if operation.submitted is not None:
@@ -103,9 +103,15 @@ class LazyStreams:
             self.wait_for(work)
 
     def drop(self, work: Work) -> None:
-        """Cancels work: marks it as done without running it, so that work that depends on it can run."""
+        """Cancels work: marks it as done without running it.
+
+        Work that depends on it depends on what it depended on instead.
+        """
         work.is_done = True
         self._pending.pop(work.number, None)
+        for other in self._pending.values():
+            if work in other.after:
+                other.after = tuple(_not_done(other.after))
 
     def _run(self, needed: dict[int, Work]) -> None:
         while needed:
@@ -126,10 +132,19 @@ class LazyStreams:
 def _needed(target: Work) -> dict[int, Work]:
     """Returns the pending work, by number, that ``target`` transitively depends on, ``target`` included."""
     found: dict[int, Work] = {}
-    open_ = [target]
+    open_ = list(_not_done((target,)))
     while open_:
         work = open_.pop()
-        if not work.is_done and work.number not in found:
+        if work.number not in found:
             found[work.number] = work
-            open_.extend(work.after)
+            open_.extend(_not_done(work.after))
     return found
+
+
+def _not_done(works: Iterable[Work]) -> Iterator[Work]:
+    """Yields the works that are not done; in place of a cancelled one, what it depends on and is not done."""
+    for work in works:
+        if not work.is_done:
+            yield work
+        else:
+            yield from _not_done(work.after)  # of work that ran this is ()
