@@ -72,7 +72,7 @@ class Ablation:
 
 @dataclass(frozen=True)
 class TooFew:
-    """The result of ``ablate`` if the best trial's strategy has fewer than MEASURED_MIN measured trials.
+    """The result of ``ablate`` if the best trial's strategy has fewer than MEASURED_MIN (20) measured trials.
 
     The knobs are then not ablated; ``strategies`` still compares the strategies, if any trial was measured.
     """
@@ -106,8 +106,9 @@ class _Timed:
 def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
     """Returns the ablation of one run's trials by their times during the search.
 
-    ``TooFew`` where the best trial's strategy has fewer than MEASURED_MIN measured trials. Times of the final
-    re-measurement are not used: they were taken in other minutes.
+    ``TooFew`` where the best trial's strategy has fewer than MEASURED_MIN (20) measured trials, and where no
+    trial was measured. Early-stopped and stale trials count as measured. Times of the final re-measurement
+    are not used: they were taken in other minutes.
     """
     timed = sorted(_timed(trials), key=lambda each: each.time.median_s)
     if not timed:

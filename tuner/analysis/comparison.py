@@ -65,7 +65,7 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
     """Returns the ratio ``ours`` / ``reference`` of the median times with its interval, or why there is none.
 
     There is none if ``objection`` has a reason (unreliable, early-stopped, not interleaved, too few samples,
-    noise floor unknown or too high), or if the interval is wider than WIDTH_LIMIT to each side.
+    noise floor unknown or too high), or if half the interval is more than WIDTH_LIMIT (0.1) times the ratio.
     """
     reason = objection((ours, reference), evidence)
     if reason:
@@ -82,8 +82,8 @@ def comparison(ours: Measurement, reference: Measurement, evidence: Evidence) ->
 def objection(times: tuple[Measurement, ...], evidence: Evidence) -> str:
     """Returns why no ratio of these measurements may be printed, whatever its value; '' if one may be.
 
-    Reasons: unreliable times, an early-stopped measurement, not interleaved, too few samples, unknown or high
-    noise.
+    Reasons: unreliable times, an early-stopped measurement, not interleaved, fewer than LEAST_SAMPLES (6)
+    samples, a noise floor that is unknown or above NOISE_LIMIT (5 %). ``times`` has one or more measurements.
     """
     if evidence.unreliable:
         return evidence.unreliable

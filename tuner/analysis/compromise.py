@@ -25,9 +25,9 @@ class Compromise:
 def best_compromise(machines: tuple[tuple[StoredTrial, ...], ...]) -> Compromise | None:
     """Returns the candidate whose largest slowdown over the machines is least.
 
-    ``machines``: per machine, all trials of one run. None where no candidate has a time on each machine. A
-    time of the final re-measurement takes precedence over a time of the search. Stale and early-stopped
-    trials are left out.
+    ``machines`` has, for each of one or more machines, all trials of one run. None where no candidate has a
+    time on each machine. A time of the final re-measurement takes precedence over a time of the search. Stale
+    and early-stopped trials are left out.
     """
     by_candidate = [_by_candidate(trials) for trials in machines]
     if not all(by_candidate):

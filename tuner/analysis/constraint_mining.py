@@ -42,7 +42,8 @@ class Observation:
 class Suggestion:
     """A constraint mined from failed trials: it excludes failed points, and no successful point.
 
-    Has the failures' stage, most frequent reason and number of trials, and the p-value of the constraint.
+    Has the stage and the most frequent reason of the failures that it was mined from, the number of failed
+    trials that it excludes, of any stage, and its p-value.
     """
 
     constraint: str
@@ -79,8 +80,8 @@ def mine(
     """Returns constraints of one strategy that would have excluded failed trials and no success.
 
     ``knobs``: names of the strategy's knobs. Each constraint explains ``min_support`` failed points or more
-    that no constraint found before for failures of this kind explains, and excludes no point that worked.
-    Those that exclude most failed trials come first.
+    that no constraint found before for failures of this kind explains, excludes no point that worked, and has
+    a p-value of at most CHANCE_LIMIT (0.01). Those that exclude most failed trials come first.
     """
     points = _common(observations)
     columns = PointColumns(points, knobs)

@@ -95,7 +95,7 @@ def finding_of(slowdown: PairedSlowdown, sessions: int, limits: SlowdownLimits) 
     """Returns the conclusion from a slowdown that was measured in ``sessions`` sessions.
 
     SLOWER if the whole interval lies above both the tolerated slowdown and the noise, NOT_SLOWER if the whole
-    interval lies below the excluded slowdown, else UNCLEAR; UNCLEAR also with fewer than LEAST_SESSIONS.
+    interval lies below the excluded slowdown, else UNCLEAR; UNCLEAR also with fewer than LEAST_SESSIONS (5).
     """
     if sessions < LEAST_SESSIONS:
         return Finding.UNCLEAR

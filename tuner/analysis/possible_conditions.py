@@ -62,7 +62,8 @@ class PointColumns:
 def conditions(columns: PointColumns, failed: Truth) -> Iterator[Condition]:
     """Yields comparisons that could explain failures: thresholds, equalities, orders and divisibility.
 
-    ``failed`` has one bool per point; thresholds are values that failed points have.
+    ``failed`` has one bool per point. Thresholds are values that failed points have, at most THRESHOLDS (24)
+    of each knob, size or product of knobs.
     """
     for term in _terms(columns):
         yield from _thresholds(term, failed)

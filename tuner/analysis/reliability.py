@@ -82,8 +82,8 @@ def _pressed(host: HostConditions | None, spare_cores: int) -> str:
 def is_pressed(load: PresentLoad, processors: int, threads: int) -> bool:
     """True if ``threads`` threads that start now would not have a processor each, of ``processors`` in all.
 
-    Also True if the hypervisor takes more than SHARE_LIMIT of each thread's time. ``load`` is the load
-    before.
+    Also True if the hypervisor takes more than SHARE_LIMIT (5 %) of each thread's time. ``load`` is the load
+    before they start; OTHERS_LIMIT (0.2) of a processor may be missing.
     """
     return load.busy > processors - threads + OTHERS_LIMIT or load.stolen > SHARE_LIMIT * threads
 

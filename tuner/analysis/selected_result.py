@@ -35,7 +35,7 @@ class SelectedResult:
 
     @property
     def can_separate(self) -> bool:
-        """True if the noise floor is at most NOISE_LIMIT: quiet enough to call tied trials equally fast."""
+        """True if the noise floor is at most NOISE_LIMIT (5 %): tied trials may be called equally fast."""
         return self.floor <= NOISE_LIMIT
 
     @property
@@ -59,11 +59,12 @@ def timed(trial: StoredTrial) -> Measurement:
 def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> SelectedResult | None:
     """Returns the best of the measured trials and the trials tied with the fastest; None without times.
 
-    Where top trials were timed again, only these count: times of other minutes are not comparable.
+    Where top trials were timed again, only these count: times of other minutes are not comparable. Stale and
+    early-stopped trials never count: None where there are no others.
     A trial is tied with the fastest unless the bootstrap shows it to be slower by more than ``noise``, the
     relative difference between two timings of the same code (None: half the fastest trial's interval).
-    The best is the simplest of the tied trials whose median is within the noise and SIMPLICITY_LIMIT of the
-    fastest; of equally simple trials the fastest.
+    The best is the simplest of the tied trials whose median is within the noise and SIMPLICITY_LIMIT (5 %)
+    of the fastest; of equally simple trials the fastest.
     """
     by_time = sorted(top_trials_of(trials), key=lambda trial: (timed(trial).median_s, trial.number))
     if not by_time:

@@ -31,10 +31,10 @@ class Known:
 
 
 def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[FirstPoint, ...]:
-    """Returns up to POINTS warm-start points: the best candidate of each of the nearest tasks first.
+    """Returns up to POINTS (8) warm-start points: the best candidate of each of the nearest tasks first.
 
-    Then come the second candidate of each task, the third of each, and so on. One task's best is partly luck;
-    a candidate that is good for several tasks is likelier to be good here.
+    Then come the second candidate of each task, the third of each, and so on. At most TASKS (4) tasks are
+    used: one task's best is partly luck; a candidate that is good for several is likelier to be good here.
     """
     nearest = nearest_first(task, known, lambda each: each.task)[:TASKS]
     chosen: dict[Candidate, FirstPoint] = {}
