@@ -41,8 +41,8 @@ def tune(
 ) -> "TunedRun":
     """Tunes a problem and returns the run, whose ``best`` is the selected trial.
 
-    The run ends after ``trials`` or ``budget``, whichever is reached first. The fastest trials are then timed
-    again, interleaved, and the best trial is selected. Every trial is stored in the results database.
+    The search ends after ``trials`` or ``budget``, whichever is reached first. The fastest trials are then
+    timed again, interleaved, and the best trial is selected. Every trial is stored in the results database.
 
     Args:
         problem: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``.
@@ -133,7 +133,9 @@ def resume(
         The run. A finished run without ``retime``, ``trials`` or ``budget`` is returned unchanged.
 
     Raises:
-        UsageError: there is no such run or database, or a limit is below what was tried already.
+        UsageError: there is no such run or database, a limit is below what was tried already, the machine,
+            the compiler, the search space or a strategy is another one now, or the run was measured from a
+            bundle.
         KeyboardInterrupt: the run was interrupted again; its trials are stored.
 
     Example:
@@ -280,7 +282,8 @@ def export(
             after the script), "ptx", "cubin", "t4" (JSON of Kernel Tuner's T4 format).
         db: path or URL of the results database; None: as for ``tune``.
         threads: for a problem: threads of the kernel; None: any.
-        target: for a problem: as for ``tune``.
+        target: for a problem: as for ``tune``; "auto" is the first target that gives times here and has a
+            trial, with ``machine`` any target.
         machine: for a problem: name of the machine that measured; None: this machine.
         stock: export the best script that stock ``mlir-opt`` runs, without tuner's transform ops.
 
@@ -337,7 +340,8 @@ def load_best(
         ``kernel(a, b[, bias], out=None)``, which returns C. It takes C-contiguous numpy arrays of the
         problem's shapes and dtypes (``Problem.a_shape``, ``b_shape``, ``c_shape``; the bias is of shape
         (n,)). A kernel of a GPU also takes arrays in device memory (DLPack, ``__cuda_array_interface__``) and
-        ``stream``.
+        ``stream``. For arrays in device memory ``out`` has to be given, in device memory too, and the call
+        does not wait for the work.
 
     Raises:
         UsageError: nothing was measured for the problem on this machine.

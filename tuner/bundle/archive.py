@@ -74,7 +74,7 @@ def pack(trials: tuple[PendingTrial, ...], seed: int, tuner: str, created: datet
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Reads a whole bundle file and checks the hash of every part.
+    """Reads a bundle file and checks the hashes of its manifest and of each part that its trials need.
 
     Raises UsageError for a file that cannot be read, is truncated, altered, no bundle, or of another version.
     """

@@ -27,10 +27,11 @@ EXAMPLE = TaskQuery(operation="matmul", shape="4096x4096x4096", dtype="f16")  # 
 def choose_pending(
     store: "Store", query: TrialQuery, chip: str = "", limit: int | None = None
 ) -> tuple[PendingTrial, ...]:
-    """Returns the compiled trials of a query that no GPU has timed, grouped by problem, most promising first.
+    """Returns a query's compiled trials without a time on a GPU, grouped by problem, most promising first.
 
-    Of each problem at most ``limit`` trials (None: all); ``chip`` such as "sm_90" restricts to code for that
-    chip ("": any). Raises TunerError where no trial is pending.
+    These are trials that no GPU of their chip has timed or found wrong; of equal code only one. Of each
+    problem at most ``limit`` trials (None: all); ``chip`` such as "sm_90" restricts to code for that chip
+    ("": any). Raises TunerError where no trial is pending.
     """
     found = (trial for trial in store.pending(query) if chip in ("", trial.program.chip))
     by_problem = itertools.groupby(predicted_first(found), key=lambda trial: trial.problem)

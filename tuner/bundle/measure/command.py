@@ -57,10 +57,10 @@ class MeasuringRequest:
 
 
 def main(options: list[str]) -> int:
-    """Runs ``tuner measure`` with its command-line options; returns the exit code.
+    """Runs ``tuner measure`` with ``options``, the words that follow ``measure``; returns the exit code.
 
-    0: done, 1: failed, 2: wrong usage, 130: interrupted. Prints an error as one line, with --debug its
-    traceback as well.
+    0: done, 1: failed, 2: wrong usage, 130: interrupted. Prints an error as one line, its hint, if there is
+    one, as a second, with --debug its traceback as well. For --help it prints the help and raises SystemExit.
     """
     try:
         return measure(_request(options), gpu_here)
@@ -76,8 +76,9 @@ def measure(request: MeasuringRequest, find_gpu: Callable[[], Gpu]) -> int:
     """Times the candidates of a bundle, writes a results file, and prints a summary; returns the exit code.
 
     The exit code is 1 where candidates failed and none was measured, else 0. Raises UsageError for a broken
-    bundle or results file, DeviceError without a GPU. The bundle is read before ``find_gpu`` is called: a
-    broken file is reported on any machine.
+    bundle or results file, for results of another bundle or machine, and where no candidate is for this GPU;
+    DeviceError without a GPU. The bundle is read before ``find_gpu`` is called: a broken bundle is reported
+    on any machine.
     """
     began_s = time.monotonic()
     bundle = read_bundle(request.bundle)

@@ -59,8 +59,8 @@ class Gpu:
 class MeasuringOrder:
     """The work of a measuring session: a bundle, the seconds for all of it, and earlier results.
 
-    The earlier results are those of sessions on the same bundle and machine; their candidates are not timed
-    again.
+    The earlier results are those of sessions on the same bundle and machine; their candidates are not tried
+    again, but the fastest of them are timed again with the best new ones of the same problem.
     """
 
     bundle: Bundle
@@ -72,7 +72,8 @@ class MeasuringOrder:
 class MeasuringCounts:
     """Numbers of a bundle's candidates after a measuring session: measured, failed, left, for other chips.
 
-    Left are candidates that were not measured for lack of time.
+    Left are candidates that were not measured for lack of time. Candidates that an earlier session measured
+    or found to fail are not counted.
     """
 
     measured: int = 0
@@ -107,8 +108,9 @@ class MeasuringSession:
     def run(self) -> MeasuringCounts:
         """Times candidates until none is left or the session's seconds are over; returns the counts.
 
-        Of each problem, the best candidates are then timed again, interleaved, and the baseline is timed.
-        Raises UsageError where no candidate is for this GPU.
+        Candidates of earlier results are skipped. Of each problem with others, the best two to eight
+        (TOP_TRIALS) are then timed again, interleaved, and the baseline is timed, if time is left. Raises
+        UsageError where no candidate is for this GPU.
         """
         groups = self._groups()
         for number, group in enumerate(groups):

@@ -32,7 +32,10 @@ def best_of(results: RemoteResults) -> dict[Problem, tuple[MeasuredTrial, Measur
 
 
 def best_lines(results: RemoteResults) -> Iterator[str]:
-    """Yields a line of text per problem: the fastest trial, its time, GFLOP/s, and ratio to the baseline."""
+    """Yields a line of text per problem that has a time: time, GFLOP/s, comparison, and the fastest trial.
+
+    The comparison is the ratio to the baseline or why there is none; it is left out without a baseline.
+    """
     for problem, (trial, time) in best_of(results).items():
         speed = problem.flop / time.median_s / 1e9
         line = f"{problem.key}: {time.median_s * 1e6:.2f} us, {speed:.0f} GFLOP/s"
