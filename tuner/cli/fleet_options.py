@@ -35,9 +35,9 @@ def fleet_options(function: Callable[P, R]) -> Callable[P, R]:
 def popped_fleet(options: dict[str, Any], database: str | None) -> "FleetRequest | None":
     """Removes the fleet's options from ``options`` and returns the request; None without --fleet.
 
-    Sets ``options["workers"]``, unless given, to the default number of proposals in flight. Raises UsageError
-    for a database that is not on a server, missing packages, --machine together with --on, and options that
-    need --fleet.
+    Sets ``options["workers"]``, unless given, to 2 for one device, else to twice the number of devices plus
+    1. Raises UsageError for a database that is not on a server, missing packages, --machine together with
+    --on, fewer than two classes in --on, --devices below 1, and options that need --fleet.
     """
     given = {flag: options.pop(name) for name, flag in FLAGS.items()}
     if not options.pop("has_fleet"):

@@ -20,8 +20,8 @@ SPARED = ("job queue", "seen", "target")  # columns of NODES that a narrow termi
 def status_text(status: FleetStatus, columns: int | None = None, database_text: str = "") -> str:
     """Returns the tables of a fleet's nodes, devices and job queues, for a terminal ``columns`` wide.
 
-    Letters stand for compiler builds, which are listed below. ``database_text`` is the ``--db`` option for
-    the printed command.
+    ``columns`` None: any width. Letters stand for compiler builds, which are listed below. ``database_text``
+    is the ``--db`` option for the printed command, with a leading space; "" for the default database.
     """
     compiler_builds = sorted(
         {seen.node.compiler_build for seen in status.nodes} | {each.compiler_build for each in status.queues}

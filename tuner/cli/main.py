@@ -48,7 +48,7 @@ class PrintableStream:
 
 
 class Commands(click.Group):
-    """A click group that reports an error in one line, with a traceback only on --debug."""
+    """A click group that reports an error in one line and a hint in a second; a traceback only on --debug."""
 
     context_class = HelpContext
     sections: Sections = ()
@@ -81,8 +81,8 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, **options: Any) -> NoReturn:  # type: ignore[override]
         """Runs the command in ``args`` (None: ``sys.argv``) and exits the process with its exit code.
 
-        An error is printed in one line on stderr. Code 1: the work failed; 2: wrong arguments; 3: undecided;
-        130: interrupted.
+        An error is printed in one line on stderr, its hint, if there is one, in a second. Code 0: done;
+        1: the work failed; 2: wrong arguments; 3: undecided; 130: interrupted.
         """
         arguments = list(sys.argv[1:] if args is None else args)
         try:

@@ -144,7 +144,7 @@ def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) 
     """Removes the options that describe the problem from ``options`` and returns the problem.
 
     Raises UsageError for an invalid problem, or if the operation or the shape is missing; the hint then shows
-    ``sizes`` as an example.
+    ``sizes``, such as "64x64x64", as an example.
     """
     if options["operation"] is None or options["shape"] is None:
         name, batch = context.info_name, options["operation"] == BATCH_MATMUL
@@ -163,9 +163,9 @@ def taken_problem(options: dict[str, Any]) -> Problem:
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
-    """Returns the options that the user typed, except those named in ``but``, as text for a hint.
+    """Returns the options that the user typed as text for a hint, such as " --dtype f16"; "" without any.
 
-    --db is left out, since it is added later, and --debug.
+    Left out are --db, which is added later, --debug, and those whose parameter names are in ``but``: "dtype".
     """
     typed = []
     for option in context.command.params:
@@ -214,9 +214,10 @@ def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
 
 
 def parse_candidate(text: str) -> "Candidate":
-    """Returns the candidate of a text ``strategy(knob=value, ...)``; values that are digits become integers.
+    """Returns the candidate of a text ``strategy(knob=value, ...)``; whole numbers become integers.
 
-    Raises UsageError for a text of another form.
+    Values of another form stay text, as do numbers of more than 18 digits. Raises UsageError for a text of
+    another form.
     """
     match = re.fullmatch(r"\s*([\w.-]+)\s*\((.*)\)\s*", text)
     pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()] if match else []

@@ -52,7 +52,8 @@ def run_session(
 def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -> None:
     """Raises UsageError if any of ``arguments`` was given on the command line together with --resume.
 
-    A resumed run has its stored settings.
+    A resumed run has its stored settings. ``arguments`` are values by the names of parameters, among them
+    "operation".
     """
     found = ", ".join(settings_given(context, arguments)) or arguments["operation"]
     if found is not None:
@@ -60,7 +61,7 @@ def require_no_arguments(context: click.Context, arguments: Mapping[str, Any]) -
 
 
 def settings_given(context: click.Context, names: Collection[str]) -> list[str]:
-    """Returns the flags, such as "--seed", of those options in ``names`` that the command line has."""
+    """Returns the flags ("--seed") of the parameters in ``names`` ("seed") that the command line has."""
     options = (each for each in context.command.params if isinstance(each, click.Option))
     return [
         option.opts[0]

@@ -33,9 +33,9 @@ def has_secret(address: str) -> bool:
 def without_secrets(text: str, *addresses: str) -> str:
     """Returns ``text`` with *** in place of the passwords that occur in the database addresses ``addresses``.
 
-    ``text`` is, for example, a driver's error message. Percent-encoded, decoded and escaped forms of a
-    password are masked too, and parts of it with three characters or more: a driver may take half of a
-    password for a host name.
+    ``text`` is, for example, a driver's error message. A password is masked as it is in the address,
+    percent-decoded, and escaped, and so are its parts: a driver may take half of a password for a host name.
+    What has fewer than three characters stays, be it a part or a whole password.
     """
     found = {form for address in addresses for form in _forms(address)}
     for form in sorted(found, key=len, reverse=True):

@@ -24,7 +24,10 @@ STICKY_ERRORS = frozenset(
 
 
 class DeviceError(TunerError):
-    """A call of the GPU driver failed: the message says which call, which error, and what was being done."""
+    """A call of the GPU driver failed, or no GPU can do what was asked; a simulated GPU raises it, too.
+
+    The message says what failed. ``error_name`` is the driver's name of the error; "" if it named none.
+    """
 
     def __init__(self, message: str, error_name: str = "") -> None:
         """Takes the message, and the driver's name of the error: "CUDA_ERROR_ILLEGAL_ADDRESS"."""

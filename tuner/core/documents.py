@@ -10,7 +10,7 @@ from tuner.core.problem import SIZE_LIMIT, Problem, split_extents
 
 @dataclass(frozen=True)
 class ProblemDocument:
-    """A problem as a JSON object, with the names and values of the command line's options."""
+    """A problem as a JSON object; its ``shape`` is [m, n, k], for a batch_matmul [batch, m, n, k]."""
 
     op: str
     shape: tuple[Annotated[int, whole(0, SIZE_LIMIT)], ...]  # Problem.extents

@@ -116,7 +116,7 @@ def unknown_value(what: str, found: object, allowed: Collection[str]) -> UsageEr
 def error_lines(message: str, hint: str = "") -> str:
     """Returns what a command prints for an error: ``error: MESSAGE``, and on a second line ``hint: HINT``.
 
-    Without a hint the second line is left out.
+    A line without a text ("") is left out; line breaks in a text become spaces.
     """
     titled = {"error": message, "hint": hint}
     return "\n".join(f"{title}: {' '.join(text.split())}" for title, text in titled.items() if text)

@@ -48,7 +48,8 @@ class Machine:
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
 
-        Of a processor these are vector registers, cores and cache sizes, of a GPU the limits of its chip.
+        Of a processor these are vector registers, has_bf16 and has_vnni, cores and cache sizes; of a GPU the
+        limits of its chip and its number of multiprocessors. Unknown sizes and numbers are 0.
         """
         if self.chip:
             return _chip_limits(chip_of(self.chip), self.physical_cores)
@@ -90,6 +91,7 @@ def gpu_machine(kind: str, chip: Chip, processor: str) -> Machine:
     """Returns the machine of a GPU of which only the chip is known; cores and sizes are 0 (unknown).
 
     Its name is the target kind ``kind`` and the chip: "simulator sm_90".
+    ``processor`` is a text for people, such as "NVIDIA GPU".
     """
     return Machine(
         name=f"{kind} {chip.name}",

@@ -126,7 +126,7 @@ def show(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Shows everything that is stored about one trial or one run.
+    """Shows what is stored about one trial or one run.
 
     Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
     """

@@ -34,9 +34,10 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 
     A slowdown is tolerated up to --max-slowdown minus 3 percentage points, but at least up to 2 %. Exits with
     0 where the script is correct and the confidence interval ends below the middle between the tolerated
-    slowdown and --max-slowdown, or there is no time to compare; with 1 where it is wrong, fails, or is
-    slower: the whole interval lies above the tolerated slowdown and above the noise; with 3 where it is
-    correct and neither is shown: on a busy or another machine, or for want of a reliable recorded time.
+    slowdown and --max-slowdown (below --max-slowdown itself if that is less), or there is no time to compare;
+    with 1 where it is wrong, fails, or is slower: the whole interval lies above the tolerated slowdown and
+    above the noise; with 3 where it is correct and neither is shown: on a busy or another machine, or for
+    want of a reliable recorded time.
 
     Example: tuner check best.mlir --max-slowdown 10%
     """
