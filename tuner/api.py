@@ -58,7 +58,8 @@ def tune(
         sampler: search method, such as "tpe" or "exhaustive"; None: one that suits the target.
         seed: seed of the sampler and of the random inputs, 0 or more.
         workers: candidates compiled at once; None: the number of cores, at most 4.
-        fresh: compile and time again what the database has already, without a warm start.
+        fresh: compile and time again what the database has already; warm-start points come only from files
+            that ``warm_start`` names.
         warm_start: whether to begin with the best candidates of the nearest problems in the database; or
             paths of files of ``tuner record-space`` to take warm-start points from as well.
         db: path or URL of the results database; None: ``TUNER_DB`` of the environment, else the file in the

@@ -21,7 +21,11 @@ ORIGINS = (WARM_START, SPACE_FILE, SEED)
 
 @dataclass(frozen=True)
 class FirstPoint:
-    """A feasible candidate that a run proposes before the sampler's proposals, and where it comes from."""
+    """A candidate that a run proposes before the sampler's proposals, and where it comes from.
+
+    A warm-start point of another task may be infeasible until the run has moved it to the nearest feasible
+    configuration.
+    """
 
     candidate: Candidate
     origin: str  # one of ORIGINS
