@@ -27,9 +27,9 @@ class FileInPlace:
     def require(self) -> None:
         """Raises UsageError where the database file was deleted or replaced since it was opened.
 
-        Before that, copies the old file's content to a new file in the same folder, ``NAME.rescue-1``, which
-        the message names. To be called while no connection is in use: the pooled connection has the old file
-        open, a new connection would create another file.
+        Before that, copies the old file's content to a new file in the same folder, ``NAME.rescue-1`` or the
+        next free number; the message names that file, or says why the copy failed. To be called while no
+        connection is in use: the pooled connection has the old file open, a new one would create another.
         """
         if _identity_of(self._path) == self._identity:
             return

@@ -20,8 +20,8 @@ from tuner.db.trial_writes import Owner, put_measurement
 def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.datetime) -> None:
     """Stores a timing round of a run, selects the round whose times count, and ranks the trials anew.
 
-    A timing round is one final re-measurement of the run's top trials, interleaved; ``now`` is stored as its
-    start.
+    A timing round is one final re-measurement of the run's top trials, interleaved; only trials with a final
+    time are ranked anew. ``run`` is a row that ``run_select`` has loaded; ``now`` is stored as its start.
     """
     number = 1 + max((each.number for each in run.rounds), default=0)
     trials = session.scalar(select(func.count()).where(TrialRow.run_id == run.id)) or 0
@@ -56,9 +56,10 @@ def add_round(session: Session, run: RunRow, timed: TimedRound, now: datetime.da
 def select_round(run: RunRow) -> None:
     """Selects the timing round of a run whose times count: the least disturbed; of equal ones the earliest.
 
-    Sets the run's round, noise floor, badge and baseline. A reliable round precedes unreliable ones. A round
-    that was timed before the run was extended counts only until a later round gives times. Where no round
-    gave times, round 0 is selected: the first times count. A run without rounds stays as it is.
+    Sets the run's round, noise floor, badge and baseline; its ``rounds`` have to be loaded. A reliable round
+    precedes unreliable ones. A round that was timed before the run was extended counts only until a later
+    round gives times. Where no round gave times, round 0 is selected: the first times count, the baseline
+    stays. A run without rounds stays as it is.
     """
     if not run.rounds:
         return

@@ -22,9 +22,9 @@ TRIALS = """
 def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
     """Yields (id, description) of the runs whose id begins with the digits ``start``, highest id first.
 
-    For shell completion: yields at most LISTED runs, none if ``start`` has other characters than digits; ""
-    means every run. The description is problem, target and status. Raises sqlite3.Error for an unreadable
-    file.
+    For shell completion: yields at most 50 runs (LISTED), none if ``start`` has other characters than
+    digits; "" means every run. The description is problem, target and status. Raises sqlite3.Error for a
+    missing or unreadable file.
     """
     return _asked(file, RUNS, start)
 
@@ -32,9 +32,9 @@ def latest_runs(file: Path, start: str) -> Iterator[tuple[int, str]]:
 def latest_trials(file: Path, start: str) -> Iterator[tuple[int, str]]:
     """Yields (id, description) of the trials whose id begins with the digits ``start``, highest id first.
 
-    For shell completion: yields at most LISTED trials, none if ``start`` has other characters than digits; ""
-    means every trial. The description is run, strategy and status. Raises sqlite3.Error for an unreadable
-    file.
+    For shell completion: yields at most 50 trials (LISTED), none if ``start`` has other characters than
+    digits; "" means every trial. The description is run, strategy and status. Raises sqlite3.Error for a
+    missing or unreadable file.
     """
     return _asked(file, TRIALS, start)
 

@@ -17,10 +17,10 @@ from tuner.db.ranking import is_ranked
 def prune(database: Database, before: datetime.datetime | None) -> Pruned:
     """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
 
-    A run is finished if its status is "done"; only runs that began before ``before`` (None: all) lose trials.
-    Kept are re-measured trials, the fastest trial of each run, verified trials, and every trial whose outcome
-    a kept trial reuses. Scripts and programs that no trial refers to are deleted as well. One transaction per
-    run, the latest run first: later runs reuse outcomes of earlier runs.
+    A run is finished if its status is "done"; only runs that began before ``before`` (a moment with a time
+    zone; None: all) lose trials. Kept are re-measured trials, the fastest trial of each run, verified trials,
+    and every trial whose outcome a kept trial reuses. Scripts and programs that no trial uses are deleted
+    as well. One transaction per run, the latest run first: later runs reuse outcomes of earlier runs.
     """
     with database.connected() as connection:
         runs = connection.scalars(_done_before(before)).all()

@@ -272,5 +272,5 @@ def _limit(limit: int | None) -> int | None:
 
 
 def in_parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """Yields consecutive slices of at most AT_ONCE items, the most that one SQL statement is given."""
+    """Yields consecutive slices of at most 500 items (AT_ONCE), the most that one SQL statement is given."""
     return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

@@ -168,8 +168,9 @@ class Store:
             run.trials, run.budget_s = trials, budget_s
 
     def finish_run(self, run_id: int, status: str, seconds: float) -> None:
-        """Stores the status with which a session of a run ended; adds the session's seconds to the run's.
+        """Stores the status with which a session of a run ended; adds ``seconds`` to the run's seconds.
 
+        ``seconds`` are those of the session that no ``run_seconds`` of ``propose`` or ``record`` has stored.
         ``status`` is "done", "interrupted" or "running"; ValueError is raised for another one, UsageError for
         an unknown id.
         """
@@ -329,8 +330,8 @@ class Store:
     def trials(self, query: TrialQuery) -> tuple[StoredTrial, ...]:
         """Returns the trials with an outcome that match a query, sorted and limited as the query says.
 
-        Raises UsageError for an unknown status or sort, ValueError for ``query.best`` (see
-        ``tuner.run_history.best_trials``).
+        Raises UsageError for an unknown status or sort and for a limit below 1, ValueError for ``query.best``
+        (see ``tuner.run_history.best_trials``).
         """
         with self._database.reading() as session:
             return _trials(session, trials_of_query(query))
@@ -351,7 +352,7 @@ class Store:
         """Returns the trials with the given ids, sorted and limited as the query says.
 
         Trials without an outcome are left out; other conditions of the query are ignored. Raises UsageError
-        for an unknown sort.
+        for an unknown sort, and for a limit below 1.
         """
         with self._database.reading() as session:
             return _trials(session, named(ids, query))
@@ -453,14 +454,16 @@ class Store:
     def prune(self, before: datetime.datetime | None = None) -> Pruned:
         """Deletes trials of finished runs that no result needs; returns how many rows were deleted.
 
-        Only runs that began before ``before`` (None: all) lose trials. Kept are re-measured and fastest
-        trials, verified trials, and trials whose outcome a kept trial reuses.
+        Only runs that began before ``before`` (a moment with a time zone; None: all) lose trials. Kept are
+        re-measured trials, the fastest of each run, verified trials, and trials whose outcome a kept trial
+        reuses. Scripts and programs that no trial refers to are deleted as well.
         """
         return prune(self._database, before)
 
     def backup(self, file: Path) -> None:
         """Writes a copy of the database to a new SQLite file; other processes may write meanwhile.
 
+        Of a PostgreSQL server, runs and trials are copied as ``merge`` does, but not the tables of a fleet.
         Raises UsageError where ``file`` exists already or cannot be written, and where its folder is missing.
         """
         backup(self._database, self._url, file)

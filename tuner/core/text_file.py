@@ -11,8 +11,8 @@ LIMIT_BYTES = 64 << 20  # of a script or payload
 def read_text(path: Path, allowed: str, limit_bytes: int = LIMIT_BYTES) -> str:
     """Returns the text of a UTF-8 file.
 
-    Raises UsageError for a file that cannot be read, is larger than ``limit_bytes`` or is not UTF-8; the
-    message names what is expected, ``allowed`` ("MLIR text").
+    Raises UsageError for a file that cannot be read, is larger than ``limit_bytes`` or is not UTF-8. Unless
+    the file is too large, the message names what is expected: ``allowed``, such as "MLIR text".
     """
     try:
         with path.open("rb") as file:

@@ -63,8 +63,8 @@ class KnobColumns:
     def sizes(self, name: str, whole: Counts) -> Counts:
         """Returns the block size that the knob ``name`` gives each configuration, at most ``whole``.
 
-        ``whole`` is the extent of the blocked dimension. A knob value of 0 means that the dimension is not
-        blocked: the size is the whole extent.
+        ``whole`` is the extent of the blocked dimension. With a knob value of 0, or if the strategy has no
+        such knob, the dimension is not blocked: the size is the whole extent.
         """
         values = self.numbers(name)
         return np.where(values == 0, whole, np.minimum(values, whole))
