@@ -114,7 +114,7 @@ class Driver:
             self._defer(key, begun)
 
     def wait(self) -> None:
-        """Waits for a notification, LISTEN_S at most, then adds new outcomes to ``known``.
+        """Waits for a notification, 0.5 s at most (LISTEN_S), then adds new outcomes to ``known``.
 
         At intervals it also requeues the work of lost nodes. Raises TunerError if the run was cancelled.
         """

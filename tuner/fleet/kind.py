@@ -63,7 +63,8 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
 def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:
     """Returns an outcome source whose machine, bench, baseline and roofline are those of fleet nodes.
 
-    Everything else, such as the plan of the search, is taken from ``own``.
+    The compiler is that of ``own``, but UsageError is raised unless a node has an equal one. Everything else,
+    such as the plan of the search, is taken from ``own``.
     """
     run = FleetRun(own, fleet)
     return replace(

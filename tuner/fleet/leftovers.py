@@ -29,8 +29,8 @@ GIVE_UP_S: Final = 20.0  # of ending processes that do not end
 def cleaned_up_unless_ended(mark: str, folder: Path | None = None) -> Iterator[None]:
     """Cleans up after a ``with`` block that ends by an exception or a kill of this process.
 
-    A second process then kills all processes whose environment has ``mark`` and deletes ``folder``, with the
-    PostgreSQL server in it. After a normal end of the block nothing is done.
+    A second process then kills all processes whose environment variable TUNER_LOCAL_FLEET is ``mark`` and
+    deletes ``folder``, with the PostgreSQL server in it. After a normal end of the block nothing is done.
     """
     options = (
         sys.executable,
@@ -54,9 +54,10 @@ def marked(mark: str) -> tuple[int, ...]:
 
 
 def clear(mark: str, folder: Path | None) -> None:
-    """Kills the processes that have ``mark`` in their environment; deletes ``folder``.
+    """Kills the processes whose environment variable TUNER_LOCAL_FLEET is ``mark``; deletes ``folder``.
 
-    A PostgreSQL server that runs in the folder is stopped first. Gives up after GIVE_UP_S.
+    A PostgreSQL server that runs in the folder is stopped first. ``folder`` None: only processes are killed.
+    Gives up after 20 s (GIVE_UP_S), without an error.
     """
     give_up_s = time.monotonic() + GIVE_UP_S
     while _is_something_left(mark, folder) and time.monotonic() < give_up_s:

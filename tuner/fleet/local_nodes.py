@@ -52,7 +52,7 @@ class LocalNodes:
         self._leftovers.__exit__(kind, error, trace)
 
     def start(self, name: str, *options: str, target: str = "", before: tuple[str, ...] = ()) -> None:
-        """Starts a node process with options such as ``--compile 2``; it takes work some seconds later.
+        """Starts a node process with options such as ``"--compile", "2"``; it takes work some seconds later.
 
         ``target`` "" is the target of the constructor. ``before`` is a command that executes the node's
         command, such as env or unshare with their arguments.
@@ -63,7 +63,8 @@ class LocalNodes:
     def start_command(self, name: str, options: tuple[str, ...], before: tuple[str, ...] = ()) -> None:
         """Starts ``tuner`` with command-line options as a child process called ``name``, with a log file.
 
-        ``before`` is a command that executes it, such as env with its arguments.
+        ``options`` are all words after ``tuner``, the command first: ``("fleet", "status")``. ``before`` is a
+        command that executes it, such as env with its arguments.
         """
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(
@@ -83,7 +84,7 @@ class LocalNodes:
     def wait_until_ready(self, *names: str) -> None:
         """Waits until all named nodes take work.
 
-        Raises TunerError for a node whose process ends, and after READY_LIMIT_S.
+        Raises TunerError for a node whose process ends, and after 120 s (READY_LIMIT_S).
         """
         give_up_s = time.monotonic() + READY_LIMIT_S
         with session(self.url) as connection:
@@ -128,13 +129,16 @@ class LocalNodes:
         return self._log(name).read_text(errors="replace")
 
     def last_line(self, name: str) -> str:
-        """Returns the last line that the process called ``name`` has printed, hints left out."""
+        """Returns the last line that the process called ``name`` has printed, hints left out.
+
+        "it said nothing" where there is none.
+        """
         return last_line(self.said(name))
 
     def orphans(self, within_s: float = ORPHAN_LIMIT_S) -> tuple[int, ...]:
-        """Waits until all processes that these nodes and drivers have started are gone, ``within_s`` at most.
+        """Waits until these nodes and drivers, and all that they started, have ended; ``within_s`` at most.
 
-        Returns the process ids of those that are left; () for none.
+        Returns the ids of the processes that are left, nodes that still run among them; () for none.
         """
         give_up_s = time.monotonic() + within_s
         while (found := marked(self._mark)) and time.monotonic() < give_up_s:

@@ -39,7 +39,7 @@ class NoiseCheck:
 
     @property
     def is_quiet(self) -> bool:
-        """True if the 99 % interval of the slowdown by the node ends at ALLOWED (a fraction) or below.
+        """True if the 99 % interval of the slowdown by the node ends at ALLOWED (0.003, or 0.3 %) or below.
 
         False does not show that the node is noisy: the check may be inconclusive, see ``exceeds_limit``.
         """
@@ -49,7 +49,8 @@ class NoiseCheck:
     def exceeds_limit(self) -> bool:
         """True if the 99 % interval of the slowdown by the node is wholly above ALLOWED and above the noise.
 
-        False: the node was shown to be quiet (see ``is_quiet``), or the check is inconclusive.
+        ALLOWED is 0.003, a slowdown of 0.3 %. False: the node was shown to be quiet (see ``is_quiet``), or
+        the check is inconclusive.
         """
         return self.longer.interval[0] > max(ALLOWED, self.longer.noise)
 

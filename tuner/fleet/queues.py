@@ -131,7 +131,7 @@ def given_up_jobs(connection: "Connection") -> tuple[Job, ...]:
 def give_back(connection: "Connection", job: Job) -> None:
     """Puts a job back into its queue, for any node, which counts as an attempt that failed.
 
-    Nodes find it within POLL_S: no notification is sent.
+    Nodes find it within 2 s (POLL_S): no notification is sent. A begun job of a cancelled run is given up.
     """
     _manager(connection).retry_job_by_id(job.id, AT_ONCE)
 

@@ -32,7 +32,7 @@ class RetryLimit:
     def is_over(self) -> bool:
         """True if more time has passed since the construction than a query may be repeated.
 
-        That is RETRY_LIMIT_S, or ENDING_RETRY_LIMIT_S for a node that is to end.
+        That is 300 s (RETRY_LIMIT_S), or 5 s for a node that is to end (ENDING_RETRY_LIMIT_S).
         """
         retry_limit_s = ENDING_RETRY_LIMIT_S if self._ending.is_set() else RETRY_LIMIT_S
         return time.monotonic() - self._since_s > retry_limit_s

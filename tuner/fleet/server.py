@@ -30,7 +30,7 @@ KEEP_ALIVE_THERE: Final = (
 
 
 class NoReplyError(UsageError):
-    """An error: no PostgreSQL server answers at the address of a fleet's database at present."""
+    """An error: the PostgreSQL server of a fleet's database does not answer, or refuses the connection."""
 
 
 def require_packages() -> None:
@@ -72,7 +72,8 @@ def as_role(url: str, role: str | None) -> str:
 def connected(url: str) -> "Connection":
     """Returns a connection to a PostgreSQL server that commits each statement.
 
-    Raises NoReplyError where no server answers, UsageError for another kind of URL or a missing package.
+    Raises NoReplyError where no server answers or the server refuses the connection (unknown user, wrong
+    password), UsageError for another kind of URL or a missing package.
     """
     require_packages()
     import psycopg

@@ -44,9 +44,9 @@ def _give_up(connection: "Connection", job: queues.Job, why: str) -> None:
 
 
 def delete_old(connection: "Connection") -> None:
-    """Deletes blobs, outcomes, attempts and nodes that are older than KEPT_DAYS, and jobs that have ended.
+    """Deletes blobs, outcomes, attempts and nodes older than 7 days (KEPT_DAYS), and jobs that have ended.
 
-    The age of a node counts from its last heartbeat.
+    The age of a node counts from its last heartbeat. A job that was given up is kept.
     """
     for statement in (
         "DELETE FROM fleet_blob WHERE stored < now() - make_interval(days => %s)",

@@ -129,7 +129,7 @@ def forget_blob(connection: "Connection", sha256: str) -> None:
 def blob_of(connection: "Connection", sha256: str) -> bytes | None:
     """Returns the bytes that are stored under a hash; None where there are none.
 
-    Raises UsageError for bytes that do not have the hash, and for too many bytes.
+    Raises UsageError for bytes that do not have the hash, and for more than 64 MiB (BLOB_LIMIT_BYTES).
     """
     row = connection.execute(
         "SELECT CASE WHEN octet_length(body) <= %s THEN body END FROM fleet_blob WHERE sha256 = %s",

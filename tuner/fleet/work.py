@@ -86,7 +86,7 @@ def to_json(value: FleetWork | Outcome) -> dict[str, Any]:
 def work_from_json(found: Any) -> FleetWork:
     """Returns the piece of work that a JSON object describes.
 
-    Raises UsageError for JSON that a driver of another version wrote.
+    Raises UsageError for JSON that does not fit ``FleetWork``, such as some that another version wrote.
     """
     return decode(FleetWork, found, "work")
 

@@ -21,7 +21,8 @@ def kubernetes_manifest(
         nodes: Number of pods; UsageError is raised for less than 1.
         cores: Processors of each pod; UsageError is raised for less than 1.
         image: Container image that has the tuner.
-        secret: Name of a Secret with certificates for the database; "": the pods have no certificates.
+        secret: Name of a Secret with certificates for the database; "": the pods have no certificates. It is
+            mounted at /etc/tuner-fleet (MOUNTED), which ``command.certificates`` has to name.
     """
     import yaml
 

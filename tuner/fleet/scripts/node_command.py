@@ -74,7 +74,10 @@ class NodeCommand:
 
     @property
     def assignments(self) -> tuple[str, ...]:
-        """Returns the environment variables of the node as shell assignments: ``NAME='value'``."""
+        """Returns the environment variables of the node as shell assignments, ``NAME=value``.
+
+        A value is quoted where a shell needs it.
+        """
         return tuple(f"{name}={shlex.quote(value)}" for name, value in self.environment)
 
     @property

@@ -8,9 +8,10 @@ from tuner.fleet.scripts.node_command import DRAIN_S, NodeCommand, at_least_one,
 def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
     """Returns a script for ``sbatch``: a job array, each of whose ``nodes`` jobs is a node of the fleet.
 
-    ``cores`` are the processors of each node, ``time`` is the time limit as SLURM writes it, ``options`` are
-    further options of sbatch. A node is signalled to end DRAIN_S before its time limit. Raises UsageError for
-    fewer than 1 node or core, and for an option of several lines.
+    ``cores`` are the processors of each node, ``time`` is the time limit as SLURM writes it ("02:00:00"),
+    ``options`` are further options of sbatch, such as "--partition=gpu". A node is signalled to end 120 s
+    (DRAIN_S) before its time limit. Raises UsageError for fewer than 1 node or core, and for a time or an
+    option of several lines.
     """
     directives = (
         "--job-name=tuner-fleet",

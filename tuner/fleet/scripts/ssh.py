@@ -12,7 +12,8 @@ def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
     """Returns a shell script with one line per host that starts a node there over ssh.
 
     The node keeps running when the connection ends. ``-n`` keeps ssh from reading the script's remaining
-    lines as its input. Raises UsageError for a host's name that ssh would read as an option.
+    lines as its input. Raises UsageError for a host's name that ssh would read as an option, and for one that
+    is empty or has control characters.
     """
     remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.words)} >>{LOG} 2>&1 </dev/null &"
     return "".join(f"ssh -n {_host(host)} {shlex.quote(remote)}\n" for host in hosts)

@@ -21,7 +21,8 @@ def reject_what_the_jit_cannot_take(llvm_text: str) -> None:
     """Raises CandidateError(RESOURCES) for code that would crash the JIT or take the JIT seconds to compile.
 
     ``llvm_text`` is a module in LLVM dialect. Rejected are a declared function that is not one of
-    ``RESOLVABLE``, which would be an unresolved symbol, and a vector type wider than ``VECTOR_LIMIT_BYTES``.
+    ``RESOLVABLE``, which would be an unresolved symbol, and a one-dimensional vector type wider than 2048
+    bytes (``VECTOR_LIMIT_BYTES``).
     """
     missing = sorted(set(DECLARATION.findall(llvm_text)) - RESOLVABLE)
     if missing:

@@ -55,7 +55,11 @@ class AliasSets:
         return self._roots[value]
 
     def roots(self) -> list[Value]:
-        """Returns all buffers of the function (arguments, allocations, globals), in program order."""
+        """Returns all buffers of the function (arguments, allocations, globals), each once.
+
+        They are in the order of the first memref in the program that may be a view of each: an allocation
+        that a loop yields comes with the loop's arguments, before the allocations in its body.
+        """
         return list(self._leader)
 
     def is_singleton(self, value: Value) -> bool:
