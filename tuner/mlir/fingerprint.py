@@ -57,8 +57,9 @@ SIMULATOR_SOURCES: Sources = (
 def sources_sha256(sources: Sources, package: Path = PACKAGE) -> str:
     """Returns one SHA-256, in hex, over the paths and contents of the source files that ``sources`` lists.
 
-    ``sources``: files and folders relative to the folder ``package``; a folder stands for all files in it.
-    Computed once per process and arguments. Raises FileNotFoundError for a source that does not exist.
+    ``sources``: files and folders relative to the folder ``package``; a folder stands for all files in it,
+    except those in ``__pycache__``. Computed once per process and arguments. Raises FileNotFoundError for a
+    source that does not exist.
     """
     digest = hashlib.sha256()
     for path in files_of(sources, package):

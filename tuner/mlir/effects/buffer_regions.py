@@ -37,7 +37,7 @@ class StridedRegion:
         A dependence test: ``offset + sum(i[d] * strides[d])`` of both must be equal for some indices within
         their sizes. That is a linear Diophantine equation in bounded variables, solved by search with
         Banerjee's bounds (Banerjee, "Dependence Analysis for Supercomputing", 1988). The search is cut off
-        after ``MAX_TERMS`` partial sums.
+        where one stride gives more than ``MAX_TERMS`` (1000) partial sums.
         """
         if 0 in self.sizes or 0 in other.sizes:
             return False
@@ -83,8 +83,9 @@ def region_of(buffer: Value) -> StridedRegion | None:
     """Returns a region that contains all elements of a memref, in the buffer that the memref is a view of.
 
     The region is that of the memref's type or, where its offset, sizes or strides are dynamic, of the closest
-    enclosing view of static type. None where it is not known: without such a view, and for a memref that
-    control flow, a select or ``memref.view`` gives.
+    enclosing view of static type. None where it is not known: without such a view, for a
+    ``memref.reinterpret_cast`` of dynamic type and its views, and for a memref that control flow, a select,
+    ``memref.view`` or an unknown op gives, and for views of it.
     """
     found = _of_type(buffer.type)
     while (op := _op_of(buffer)) is not None and op.name in KEEP_THE_BASE:

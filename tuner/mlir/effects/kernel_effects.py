@@ -54,9 +54,9 @@ class KernelEffects:
         return not effect.reads and overwrites(launch, kernel, numbers[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
-        """Returns what a ``gpu.launch_func`` may do to each of its arguments, in order; scalars are left out.
+        """Returns what a ``gpu.launch_func`` may do to each argument, in order, without scalars and vectors.
 
-        A kernel without a body in the module may read and write every argument.
+        A kernel that is not in the module may read and write every argument.
         """
         values = operands(launch, ARGUMENTS)
         effects = self._effects.get(str(launch.attributes["kernel"]), (ANYTHING,) * len(values))

@@ -61,7 +61,8 @@ READS, WRITES = Effect(reads=True, writes=False), Effect(reads=False, writes=Tru
 def effect_on_operand(op: Op, number: int) -> Effect:
     """Returns what ``op`` may do to the memref that is its operand ``number``, counted from 0.
 
-    An op that is not in the tables of this module may read and write. For an op that creates a view, use
+    An op of which nothing is known may read and write; known are the ops in the tables of this module, linalg
+    ops, and calls of MLIR's runner or with the attribute ``writes``. For an op that creates a view, use
     ``kernel_effects.effect_of_use``: the uses of the view are not followed here.
     """
     effect = _effect_on_operand(op, number)

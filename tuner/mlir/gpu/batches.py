@@ -38,9 +38,9 @@ SEGMENTS = "operandSegmentSizes"
 def note_batches(module: ir.Module, host: LaunchSequence) -> None:
     """Records on each ``gpu.func``, as attributes, what ``choose_matrices`` needs to extend it to a batch.
 
-    ``host`` has the launches and buffers of one matrix pair. The attributes are, per parameter, the bytes
-    from one matrix to the next (0 for a tensor map and for the bias, which all matrices share), and the
-    grid's size along z.
+    ``host`` has the launches and buffers of one matrix pair, and must have just one launch of each kernel.
+    The attributes are, per parameter, the bytes from one matrix to the next (0 for a tensor map and for the
+    bias, which all matrices share), and the grid's size along z.
     """
     sizes = {buffer.name: _matrix_bytes(buffer) for buffer in host.buffers}
     launches = {launch.kernel: launch for launch in host.launches}

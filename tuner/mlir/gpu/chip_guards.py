@@ -82,8 +82,9 @@ def reject_what_was_not_lowered(module: ir.Module) -> None:
     """Raises CandidateError(COMPILE) if a ``gpu.module`` has an op that was not lowered, or calls a library.
 
     Lowered ops are those of the LLVM and NVVM dialects. Translation would fail too, but its message names
-    only the type cast that remains. A call of a library, such as libdevice for ``math.exp``, would otherwise
-    be found only by ptxas or at launch.
+    only the type cast that remains. A library's function, such as libdevice's for ``math.exp``, is one that
+    is declared without a body; it would otherwise be found only by ptxas or at launch. CUDA's own
+    ``vprintf``, ``malloc``, ``free`` and ``__assertfail`` are allowed.
     """
     operations = _device_operations(module)
     missing = {name_of(op): op for op in operations.get("llvm.func", ()) if _is_missing(op)}

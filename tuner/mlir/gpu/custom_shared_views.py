@@ -27,8 +27,9 @@ BLOCK_TYPE = "memref<?xi8, #gpu.address_space<workgroup>>"
 class CustomSharedViews:
     """The dynamic shared memory that the views in the body of one kernel need at least.
 
-    A launch of the kernel must request ``bytes``. ``unbounded`` names an access at a position that is not
-    constant.
+    A launch of the kernel must request ``bytes``. ``unbounded`` names a use of the memory whose end is not
+    known: a view at a position that is not constant, of dynamic shape or of no elements, or an op other than
+    ``memref.view``.
     """
 
     kernel: str
@@ -56,7 +57,7 @@ def reserved_bytes(launch: Op, views: CustomSharedViews) -> int | None:
 
     ``launch`` is a ``gpu.launch_func`` of the kernel that ``views`` describes. Without a request, the result
     is what the views need. Raises CandidateError: RESOURCES for a request of less than that, COMPILE for a
-    launch without a request if the position of a view is not constant.
+    launch without a request if ``views.unbounded`` is not "": how much a use needs is then not known.
     """
     asked = shared_bytes_operand(launch)
     if asked is None:

@@ -37,7 +37,7 @@ ALIGNMENT_BYTES = 128
 
 @dataclass(frozen=True)
 class SharedBlock:
-    """Size and alignment, both in bytes, of the dynamic shared memory of one kernel."""
+    """Size and alignment in bytes of one kernel's dynamic shared memory; the least size if set at run time."""
 
     kernel: str
     bytes: int
@@ -50,7 +50,8 @@ def use_dynamic_shared_memory(module: ir.Module, limit_bytes: int) -> tuple[Shar
     Allocations in workgroup memory and workgroup attributions become views of ``gpu.dynamic_shared_memory``,
     and launches request the bytes; both in place. Raises CandidateError: RESOURCES for a kernel that needs
     more than ``limit_bytes`` or a launch that requests too little, COMPILE for a buffer that is not static
-    and row-major.
+    and row-major, and for a launch without a request where it is not known how much the kernel's own views
+    need (``CustomSharedViews.unbounded``).
     """
     blocks = []
     for function in walk(module, "gpu.func"):

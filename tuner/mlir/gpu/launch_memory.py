@@ -44,7 +44,8 @@ def declare_launch_memory(module: ir.Module) -> None:
 
     In a launch, static shared memory becomes a workgroup attribution, and any other static ``memref.alloc`` a
     ``memref.alloca``; their deallocations are dropped. Memory of dynamic size, or aligned to more than
-    ALIGNMENT_BYTES, stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses too.
+    ALIGNMENT_BYTES (128), stays an allocation. Raises CandidateError(COMPILE) for memory that the host uses
+    too.
     """
     move_into_launches(module)
     for launch in walk(module, LAUNCH):

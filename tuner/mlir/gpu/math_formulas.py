@@ -136,7 +136,7 @@ def log1p(x: Term) -> Term:
 
 
 def rsqrt(x: Term) -> Term:
-    """Creates ops for 1 / sqrt(x) of a float32 or float64 ``x`` and returns the result; error up to 1 ulp.
+    """Creates ops for 1 / sqrt(x) of a float32 or float64 ``x`` and returns the result; error up to 2 ulp.
 
     Root and quotient are each rounded.
     """

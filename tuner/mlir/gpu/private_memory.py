@@ -29,9 +29,10 @@ def use_private_memory(module: ir.Module) -> int:
     """Moves what each thread of a kernel allocates to local memory, in place; returns how many allocations.
 
     Each ``memref.alloc`` or ``memref.alloca`` that is not shared memory becomes a ``memref.alloca`` at the
-    start of the kernel; deallocations are dropped. Raises CandidateError: RESOURCES above LIMIT_BYTES per
-    thread; COMPILE for sizes that are not static, for memory that one iteration of a loop yields to the next,
-    and for a kernel that frees memory which it did not allocate.
+    start of the kernel; deallocations are dropped. Raises CandidateError: RESOURCES above LIMIT_BYTES (512
+    KiB) per thread; COMPILE for sizes that are not static, for memory allocated in a loop that ``scf.yield``
+    or an op with a memref result, other than a view, forwards (``arith.select``), and for a kernel that frees
+    memory which it did not allocate.
     """
     return sum(_rewrite(function) for function in walk(module, "gpu.func"))
 

@@ -59,7 +59,7 @@ class SharedMemoryLiveness:
         """Returns the interval in which ``buffer``, a memref in workgroup memory, is in use.
 
         From -inf to inf where that is not known; from inf to -inf for a buffer without uses, which overlaps
-        none.
+        only an interval that is not known.
         """
         users = _users(buffer)
         if not self._is_straight or users is None:
