@@ -53,10 +53,10 @@ def apply_script(payload: ir.Module, script: ir.Module, *, allows_effects: bool 
     """Applies a transform script to a payload, in place: runs the script's entry sequence.
 
     Passes that write files, start programs or print are rejected unless ``allows_effects``. A match op that
-    finds nothing is an error if MLIR knows none of its op names, or if a structured op needs its result and
-    no match of the script has found anything; the message names what the script looked for. Raises
-    CandidateError: BIND for a script without an entry sequence or with a rejected pass, COMPILE where an op
-    of the script fails.
+    finds nothing is an error if MLIR knows none of its op names, or if a ``transform.structured`` or
+    ``transform.get_`` op needs its result and no match so far has found more than modules and functions; the
+    message names what the script looked for. Raises CandidateError: BIND for a script without an entry
+    sequence or with a rejected pass, COMPILE where an op of the script fails.
     """
     if not allows_effects:
         require_no_effects(script)

@@ -15,7 +15,7 @@ class JittedModule:
     """
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
-        """Compiles with LLVM -O3 for the host and looks up ``entries``. Raises CandidateError(LOAD)."""
+        """Compiles MLIR text in LLVM dialect with -O3, looks up ``entries``. Raises CandidateError(LOAD)."""
         jit_ir, execution_engine = jit_bindings()
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():

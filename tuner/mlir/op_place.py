@@ -26,8 +26,8 @@ class OpPlace:
 def named_places(reason: str) -> tuple[OpPlace, ...]:
     """Returns the ops whose place an error message gives, as in ``transform.loop.unroll at script:6:2``.
 
-    Finds places in the script and in the payload; in the order of the message, each once; () if there are
-    none.
+    Finds places in the script and in the payload, each once; () if there are none. Places in this form come
+    first, in the order of the message, then those of MLIR's own form: ``"payload":4:10: ... 'op.name'``.
     """
     named = [OpPlace(text, op, int(line), int(column)) for op, text, line, column in NAMED.findall(reason)]
     raw = [OpPlace(text, op, int(line), int(column)) for text, line, column, op in RAW.findall(reason)]

@@ -52,7 +52,8 @@ _times: PassTimes | None = None  # of the active timed_passes block
 def timed_passes() -> Iterator[PassTimes]:
     """Yields a PassTimes that collects the time of every pass run by ``run_pipeline`` in the ``with`` block.
 
-    Includes passes that other threads run during the block. Blocks cannot be nested.
+    Includes passes that other threads run during the block, but no pass of a pipeline that fails. Blocks
+    cannot be nested.
     """
     global _times
     _times = PassTimes()

@@ -37,7 +37,7 @@ ALIGNMENT_BYTES = 128
 
 @dataclass(frozen=True)
 class SharedBlock:
-    """Size and alignment in bytes of one kernel's dynamic shared memory; the least size if set at run time."""
+    """Size and alignment in bytes of a kernel's dynamic shared memory; the least size if set at run time."""
 
     kernel: str
     bytes: int

@@ -25,8 +25,8 @@ def layout_of(op: Op, sizes: tuple[int, ...] | None = None) -> TensorMapLayout:
     """Returns the layout of the tensor map that an ``nvgpu.tma.create.descriptor`` creates.
 
     ``sizes`` are the tensor's true sizes, outermost first, if its type is padded; None: those of its type.
-    Raises CandidateError(COMPILE) for a tensor or a box whose sizes are not constant, or for unsupported
-    options.
+    Raises CandidateError(COMPILE) for a tensor or a box whose sizes are not constant, and for an element type
+    or options that are not supported.
     """
     source = source_of(op.operands[0], ("memref.cast",))
     if not isinstance(source.type, ir.MemRefType) or not source.type.has_static_shape:

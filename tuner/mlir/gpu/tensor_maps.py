@@ -32,7 +32,9 @@ def is_tensor_map(kind: Type) -> bool:
 def box_alignment_bytes(function: Op) -> int:
     """Returns the alignment of shared memory that a kernel's tensor maps require; 1 without tensor maps.
 
-    ``function`` is a ``gpu.func``. The result is 128 where no map is swizzled, else 1024.
+    ``function`` is a ``gpu.func``; its tensor maps are the arguments of type
+    ``!nvgpu.tensormap.descriptor``, not those of type ``!llvm.ptr``. The result, in bytes, is 128 where no
+    map is swizzled, else 1024.
     """
     maps = [kind for kind in function_type(function).inputs if is_tensor_map(kind)]
     if not maps:

@@ -132,8 +132,9 @@ def attach_to_context() -> None:
 def empty_matches_refused(script: ir.Module) -> Iterator[None]:
     """Makes matches of ``script`` that find nothing fail while the script is applied in the ``with`` block.
 
-    Inserts checking ops (``tuner.note_match``, ``tuner.require_match``) into the script; removes them after
-    the block.
+    Such a match fails if MLIR knows none of its op names; else only where a structured or ``transform.get_``
+    op needs its result and no match before has found more than modules and functions. Inserts checking ops
+    (``tuner.note_match``, ``tuner.require_match``) into the script; removes them after the block.
     """
     matches = walk(script, MATCH)
     inserted = [op for match in matches for op in _inserted(match)]

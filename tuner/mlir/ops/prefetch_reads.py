@@ -25,8 +25,9 @@ LOCALITY = 3  # keep in every cache level
 class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     """The transform op ``tuner.prefetch_reads``, which prefetches cache lines of one function argument.
 
-    Inserts a ``memref.prefetch`` per cache line before each 2-D ``vector.transfer_read`` of the argument that
-    is directly in an ``scf.for``. Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and
+    Inserts a ``memref.prefetch`` per cache line before each ``vector.transfer_read`` of the argument, or of a
+    view of it, from a 2-D memref and directly in an ``scf.for``; for a read of several rows only the lines of
+    its first row. Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and
     ``columns`` (prefetch distance in elements along the last two dimensions, default 0), ``line`` (elements
     per cache line, default 16). The handle (a func.func) stays valid. Silenceable failure: an op that is no
     func.func with a body, or without such an argument.

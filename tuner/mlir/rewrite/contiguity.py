@@ -6,7 +6,8 @@ from tuner.mlir.bindings import Type, ir
 def contiguous_dimensions(memref: Type) -> int:
     """Returns how many trailing dimensions of a ranked memref type are known to lie in memory without gaps.
 
-    From 0 to the rank. Dimensions of size 1 have no gap, whatever their stride.
+    From 0 to the rank. Dimensions of size 1 have no gap, whatever their stride. Of dimensions outside of one
+    of dynamic size nothing is known: 1 for ``memref<?x?xf32>``.
     """
     strides, _ = memref.get_strides_and_offset()
     adjacent: int | None = 1  # the stride without a gap; None after a dynamic size

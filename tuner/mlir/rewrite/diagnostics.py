@@ -20,7 +20,7 @@ class OpLocations:
     """
 
     def __init__(self, payload: ir.Module) -> None:
-        """Sets the file name of all payload locations to PAYLOAD; locations of a script keep "-"."""
+        """Sets the file name of payload locations from "-" to "payload"; locations of a script keep "-"."""
         self._names: dict[tuple[str, int, int], str] = {}
 
         def visit(op: Op) -> WalkResult:

@@ -16,7 +16,7 @@ TILE_GRID = "tuner.tile_grid"  # output tiles along x and y, where a block compu
 
 
 def launches_of(module: ir.Module, kernel: str) -> list[Op]:
-    """Returns the ``gpu.launch_func`` ops of the kernel named ``kernel``, in the order of the module."""
+    """Returns, in program order, each ``gpu.launch_func`` of a kernel ``kernel``, of any ``gpu.module``."""
     return [op for op in walk(module, "gpu.launch_func") if kernel_of(op) == kernel]
 
 

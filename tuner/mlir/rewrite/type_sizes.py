@@ -37,8 +37,8 @@ def element_bytes(element: Type) -> int:
 def memref_bytes(memref: Type) -> int:
     """Returns the bytes from the start of a memref's first element to the end of its last, including gaps.
 
-    0 for a memref without elements. Raises CandidateError(COMPILE) for dynamic sizes and for elements that
-    are neither numbers, indices nor vectors.
+    0 for a memref without elements. Strides must be static. Raises CandidateError(COMPILE) for dynamic sizes
+    and for elements that are neither numbers, indices nor vectors.
     """
     if not memref.has_static_shape:
         raise CandidateError(Stage.COMPILE, f"type: found {memref}, allowed a static shape")
