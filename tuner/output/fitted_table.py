@@ -15,10 +15,12 @@ Row = tuple[str, ...]
 def table_lines(
     header: Row, rows: Sequence[Row], columns: int | None = None, spared: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the lines of a text table, fitted to ``columns`` characters; numbers are right-aligned.
+    """Returns the lines of a text table, fitted to ``columns`` characters where that is possible.
 
-    ``columns`` None: any width. A table that is too wide first loses its ``spared`` columns, in the order
-    given, which a line below the table states; then long cells are wrapped. Numbers are never broken.
+    ``columns`` None: any width. In a table that is too wide, long cells are wrapped. Where that would make a
+    column of text narrower than 24 characters, columns among ``spared`` are first left out, in the order
+    given, which a line below the table states; then text is wrapped at as few as 6 characters. A column of
+    numbers only ("-" counts as one) is right-aligned and never wrapped.
     """
     rows = [tuple(map(printable, row)) for row in rows]
     kept, left_out = _without_spared(header, rows, columns, spared)
@@ -37,7 +39,7 @@ def varying_columns(
     """Returns (header, rows, lines) without those columns among ``names`` that are constant over all rows.
 
     ``lines`` has one line with the names and values of the left-out columns, or none. A table of one row
-    keeps all its columns.
+    keeps all its columns. Raises ValueError for a table without rows.
     """
     is_shared = [
         name in names and len(rows) > 1 and len(set(column)) == 1

@@ -18,7 +18,7 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def seconds_text(seconds: float) -> str:
-    """Returns a time, given in seconds, with four significant digits and its unit: s, ms, us or ns."""
+    """Returns a time, given in seconds, with up to four significant digits and its unit: s, ms, us or ns."""
     scale, unit = next((pair for pair in UNITS if seconds >= pair[0]), (1e-9, "ns"))
     return f"{seconds / scale:.4g} {unit}"
 
@@ -74,7 +74,7 @@ def knobs_line(knobs: Sequence[tuple[str, Value]]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Returns a text as one line without control characters, cut after LINE_LIMIT characters."""
+    """Returns a text as one line, control characters escaped, cut after LINE_LIMIT (2000) characters."""
     plain = printable(" ".join(text.split()))
     return plain if len(plain) <= LINE_LIMIT else f"{plain[:LINE_LIMIT]}..."
 
@@ -90,7 +90,7 @@ WORDS = {SPACE_FILE: "{} of the space file", SEED: "{} seed configurations"}
 def first_points_text(points: tuple[FirstPoint, ...]) -> str:
     """Returns the origins of the first configurations of a run, which were tried before the sampler's.
 
-    For example 'warm start from 8x8x8 (run 3): 2 points, interleaved with 4 seed configurations'.
+    For example 'warm start from 8x8x8 (run 3): 2 points, interleaved with 4 seed configurations'; '' for ().
     """
     counts = Counter(point.origin for point in points)
     others = ", then ".join(text.format(counts[origin]) for origin, text in WORDS.items() if counts[origin])
@@ -104,8 +104,8 @@ def first_points_text(points: tuple[FirstPoint, ...]) -> str:
 def wrapped(lines: Iterable[str], columns: int | None = SUMMARY_COLUMNS) -> list[str]:
     """Returns lines of a summary wrapped at ``columns`` characters (None: not at all).
 
-    Continued lines are indented by SUMMARY_INDENT. A line with a command to type is not wrapped. Control
-    characters are escaped.
+    Continued lines are indented by SUMMARY_INDENT (10). A line with a command to type is not wrapped, and no
+    word is broken. Empty lines are left out, unless ``columns`` is None. Control characters are escaped.
     """
     lines = map(printable, lines)
     if columns is None:

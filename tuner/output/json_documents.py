@@ -38,7 +38,8 @@ CSV_COLUMNS = (
 def tune_document(run: Run, counts: Counts, selected: SelectedResult | None, seconds: float) -> Document:
     """Returns the JSON document of ``tuner tune --json``: the run, its trial counts and its selected result.
 
-    ``seconds`` is the duration of the run; ``selected`` None: no trial was timed.
+    ``seconds`` is the duration of the run; ``selected`` None: no trial has a time that counts (one that is
+    neither stale nor early-stopped).
     """
     return {
         "run": run.id,
@@ -222,7 +223,8 @@ def run_document(
 ) -> Document:
     """Returns the complete JSON document of one run, as ``tuner show run:ID --json`` prints it.
 
-    ``selected`` None: no trial was timed. ``rounds`` are the run's timing rounds.
+    ``selected`` None: no trial has a time that counts (one that is neither stale nor early-stopped).
+    ``rounds`` are the run's timing rounds. ``seconds`` is 0 for a run whose duration is not known.
     """
     settings = run.settings
     return {

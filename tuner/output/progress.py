@@ -66,14 +66,14 @@ def progress() -> Iterator[Observer]:
 
 
 class PlainProgress:
-    """Observer that prints plain lines; for finished trials at most one per PLAIN_EVERY_S seconds."""
+    """Observer that prints plain lines; for finished trials at most one per PLAIN_EVERY_S (5) seconds."""
 
     def __init__(self) -> None:
         self._settings: RunSettings | None = None
         self._printed_s = time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        """Prints the event; of finished trials at most one per PLAIN_EVERY_S seconds."""
+        """Prints the event; of finished trials at most one per PLAIN_EVERY_S (5) seconds."""
         if isinstance(event, RunStarted):
             self._settings = event.settings
         if not isinstance(event, TrialDone):

@@ -28,7 +28,7 @@ class Retyping:
         return any(all(isinstance(each, kind) for each in both) for kind in NUMBERS)
 
     def change(self, root: Op) -> None:
-        """Replaces the old type in ``root`` and ops nested in it, in place; of dense constants only splats."""
+        """Replaces the old type in ``root`` and all ops in it, in place; of dense constants only splats."""
 
         def visit(op: Op) -> WalkResult:
             self._change_op(op)

@@ -44,7 +44,7 @@ def card_of(best: BestKnown) -> Card:
 def pass_rows(passes: tuple[PassSeconds, ...]) -> list[tuple[str, ...]]:
     """Returns the table of the longest compiler passes as tuples (pass, ms, runs), the header first.
 
-    ``passes`` are sorted, the longest first; PASSES_SHOWN are listed.
+    ``passes`` must be sorted, the longest first; at most PASSES_SHOWN (12) are listed.
     """
     longest = [(each.name, f"{each.seconds * 1e3:.1f}", str(each.runs)) for each in passes[:PASSES_SHOWN]]
     return [("pass", "ms", "runs"), *longest]

@@ -46,7 +46,8 @@ class Report:
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:
     """Returns the trials of a run to list on a page of ``runs`` runs: the fastest first, untimed ones last.
 
-    If there are too many: half of the list are the fastest trials, the other half an even sample of the rest.
+    At most max(300, 6000 // ``runs``). If there are more: half of the list are the fastest
+    trials, the other half an even sample of the rest. ``runs``: 1 or more.
     """
     limit = max(TRIALS_SHOWN_OF_RUN, TRIALS_SHOWN // runs)
     finished = sorted(reported.trials, key=_rank)
