@@ -32,8 +32,8 @@ def no_pass_timings(_trial: StoredTrial) -> tuple[PassSeconds, ...]:
 def timed_passes(composition: Composition, store: Store) -> Passes:
     """Returns a function from a trial to the seconds of its compiler passes.
 
-    The function compiles the trial again, or reads stored timings. It returns () for a trial of a replay or
-    one that does not compile.
+    The function compiles the trial again, or reads stored timings. It returns () for a trial of a replay, one
+    that failed at any stage, and one that does not compile here.
     """
 
     def passes(trial: StoredTrial) -> tuple[PassSeconds, ...]:
@@ -49,8 +49,9 @@ def gathered(
 ) -> Report:
     """Returns the report of the latest ``limit`` runs and of the best result of every problem.
 
-    With ``run``: of this run and its problem only. ``passes`` gives the pass timings of the best trials.
-    Raises UsageError for a limit below 1 or an unknown run.
+    There is one best result per problem, target, number of threads and machine. With ``run``: only this run,
+    and the best result for its problem, target, threads and machine. ``passes`` gives the pass timings of the
+    best trials. Raises UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
@@ -81,7 +82,8 @@ def report(
         The HTML text.
 
     Raises:
-        UsageError: a limit below 1, or a run or database that does not exist.
+        UsageError: a limit below 1, a run or a database named by ``db`` that does not exist, a database that
+            cannot be opened, or a file that cannot be written.
 
     Example:
         >>> import tuner

@@ -125,7 +125,10 @@ def longer_text(compared: Comparable) -> str:
 
 
 def unreliable_lines(run: Run, best: StoredTrial, database_text: str = "") -> list[str]:
-    """Returns why a run's times are unreliable, and the command that times again; [] if they are reliable."""
+    """Returns why a run's times are unreliable, and the command that times again; [] if they are reliable.
+
+    An interrupted run has no such command. ``database_text``: its ``--db`` option, with a leading space.
+    """
     reason = distrust(run, best)
     if not reason:
         return []
@@ -143,7 +146,8 @@ def verified_lines(
 ) -> list[str]:
     """Returns the result of a run whose target times nothing: verified trials, next commands.
 
-    ``promising`` are trials to time on a GPU, the most promising first.
+    ``promising`` are trials to time on a GPU, the most promising first. ``database_text`` is the ``--db``
+    option of the commands, with a leading space; "" for the default database.
     """
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
@@ -160,7 +164,7 @@ def verified_lines(
 
 
 def order_lines(promising: "Sequence[PendingTrial]") -> list[str]:
-    """Returns a line on which trials a GPU should time first; [] if ``promising`` is empty."""
+    """Returns a line on which trials, at most 8, a GPU should time first; [] if ``promising`` is empty."""
     if not promising:
         return []
     counted = [trial for trial in promising if trial.predicted_cycles is not None]
@@ -175,6 +179,7 @@ def failure_lines(
     """Returns why no trial of a run succeeded, as lines with the number of trials per reason.
 
     ``reasons``: messages of failures, each with the number of trials that failed for this reason.
+    ``database_text``: the ``--db`` option of the last line's command, with a leading space; "" for none.
     """
     if tuned.counts.proposed == 0:
         return ["no candidate was tried: the budget was spent before the first"]

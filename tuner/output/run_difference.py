@@ -10,7 +10,7 @@ SHOWN = 10  # differences
 
 
 def run_difference_lines(found: "Sequence[Difference]") -> list[str]:
-    """Returns the number of differences between two runs' trials, and the first SHOWN of them, as lines."""
+    """Returns the number of differences between two runs' trials, and the first 10 of them, as lines."""
     return [f"differences  {len(found)}", *(f"  {each.text}" for each in found[:SHOWN])]
 
 

@@ -15,9 +15,10 @@ SPARED = ("failed", "GFLOP/s", "begun", "trials")  # columns that a narrow termi
 
 
 def runs_table(runs: "tuple[TunedRun, ...]", columns: int | None = None) -> list[str]:
-    """Returns a table of runs, one per line; columns that are equal in every run are stated once below.
+    """Returns a table of one or more runs, one per line.
 
-    ``columns``: the width of the terminal in characters; None without a limit.
+    A problem or target that is equal in all of several runs is stated once below. ``columns``: the width of
+    the terminal in characters; None without a limit.
     """
     header, rows, shared = varying_columns(HEADER, [_row(tuned) for tuned in runs], MAY_BE_SHARED)
     return [*table_lines(header, rows, columns, SPARED), *wrapped(shared, columns)]

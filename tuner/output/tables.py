@@ -49,10 +49,11 @@ REASON_LIMIT = 60  # characters of a failure in a table
 def history_table(
     trials: tuple[StoredTrial, ...], columns: int | None = None, best: Collection[int] = ()
 ) -> list[str]:
-    """Returns a table of trials, one per line; columns and knobs that are constant are stated once below.
+    """Returns a table of one or more trials, one per line.
 
-    ``best`` are the ids of trials to mark as the best. ``columns``: the width of the terminal in characters;
-    None without a limit.
+    Of several trials, a run, problem, target or number of threads that all have, and knobs that are constant
+    in a strategy, are stated once below. ``best`` are the ids of trials to mark as the best. ``columns``: the
+    width of the terminal in characters; None without a limit.
     """
     same = _same_knobs(trials)
     rows = [_history_row(trial, same, best) for trial in trials]
@@ -85,7 +86,7 @@ def _same_knobs(trials: tuple[StoredTrial, ...]) -> dict[str, Choices]:
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
-    """Returns all that is known about one trial, as lines for ``tuner show ID``."""
+    """Returns the main facts about one trial, as lines for ``tuner show ID``."""
     record = trial.record
     lines = [
         f"trial     {trial.id}: number {trial.number} of run {trial.run}, {utc_text(trial.created)}",

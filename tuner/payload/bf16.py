@@ -19,7 +19,7 @@ ONE_BITS: Final = 0x3F80
 
 
 def narrowed(numbers: Array) -> Array:
-    """Returns an array of numbers rounded to bf16, to nearest, ties to even; NaN may become another value."""
+    """Returns numbers, first converted to f32, rounded to the nearest bf16, ties to even; NaN may be lost."""
     bits = np.ascontiguousarray(numbers, dtype=np.float32).view(np.uint32)
     odd = bits >> DROPPED_BITS & 1
     rounded = bits + np.uint32((1 << DROPPED_BITS - 1) - 1) + odd

@@ -52,8 +52,8 @@ def partitions_comment(partitions: tuple[Partition, ...]) -> str:
 def partitions_in(script: str, problem: Problem) -> tuple[Partition, ...]:
     """Returns the partitions of C that a script lists in a comment; without it, one that covers the problem.
 
-    Raises UsageError for a malformed comment, and for partitions that do not cover C exactly once: kernels
-    compute addresses from them.
+    Raises UsageError for a malformed comment, more than 1024 partitions, partitions of two sizes with one
+    ``entry``, and partitions that do not cover C exactly once: kernels compute addresses from them.
     """
     line = next((line for line in script.splitlines() if line.startswith(PARTITIONS_COMMENT)), None)
     if line is None:

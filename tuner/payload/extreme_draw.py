@@ -44,9 +44,10 @@ PLAIN, ONE_SIGN, ZEROS, LARGE, SMALL = range(KINDS)  # kinds of rows; of columns
 def draw_extremes(problem: Problem, rng: np.random.Generator) -> Inputs:
     """Returns random inputs with extreme numbers, each row of A and column of B of a randomly chosen kind.
 
-    Kinds of rows: usual numbers, one sign, signed zeros, large and subnormal numbers; columns have no kind of
-    one sign. A kind is absent where there are too few rows. All numbers are small integers times powers of
-    two, so that sums are exact in any order.
+    Kinds of rows: usual numbers, one sign, about half of them zeros of either sign, large numbers, and small
+    ones, which are subnormal for f32, f64, f16 and fp8. Columns have no kind of one sign and no subnormal
+    numbers. A kind may be absent where there are fewer than 5 rows or columns. All numbers of A and B are
+    small integers times powers of two, so that sums are exact in any order; the bias is drawn as usual.
     """
     m, n, k = problem.sizes
     exponents = EXPONENTS[problem.dtype]

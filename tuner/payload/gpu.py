@@ -35,8 +35,9 @@ def views_in(script: str, problem: Problem) -> Views:
     """Returns the padded sizes, the slices and the packed operands that comments of a script state.
 
     Without such comments, the result has the problem's sizes, one slice and no packed operand. Raises
-    UsageError for padded sizes below the problem's or too large, for a number of slices (workspace) above 64
-    or one that does not divide the padded k, and for packed operands other than a and b.
+    UsageError for a padding that is not three numbers, for padded sizes below the problem's or above
+    2**31 - 1, for a number of slices (workspace) that is not 1 to 64 or does not divide the padded k, and for
+    packed operands other than ``a``, ``b`` or ``a b``, in this order.
     """
     found = {match[1]: match[2].split() for match in map(COMMENT.match, script.splitlines()) if match}
     padding = _numbers("padding", found.get("padding", [str(size) for size in problem.sizes]), 3)

@@ -314,8 +314,9 @@ def compare_tile(
 ) -> tuple[Verdict, str]:
     """Compares some rows and columns of ``result`` with the expected C; NaN and infinity are wrong.
 
-    ``rows`` is a slice or an array of row numbers. Returns the verdict, and a text with the number of wrong
-    elements and the worst element; ``elements`` is the word for elements in this text.
+    ``rows`` is a slice or an array of row numbers, ``columns`` a slice whose start is given. Returns the
+    verdict, and a text with the number of wrong elements and the worst element; ``elements`` is the word for
+    elements in this text.
     """
     expected, tolerance = inputs.tile(rows, columns)
     found = widened(result[rows, columns])
@@ -370,8 +371,9 @@ def round_inputs(numbers: Array, dtype: str) -> Array:
 
 
 def as_stored(numbers: Array, dtype: str) -> Array:
-    """Returns numbers as an array of a dtype's numpy type, rounded; NaN may be lost for bf16.
+    """Returns numbers as an array of a dtype's numpy type; NaN may be lost for bf16.
 
+    Numbers are rounded to the nearest float; for an integer type they lose their fraction.
     Raises UsageError for a dtype that needs the package ml_dtypes, if that is not installed.
     """
     if dtype not in NUMPY_DTYPES:

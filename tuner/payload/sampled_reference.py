@@ -15,10 +15,12 @@ GOLDEN = 0.6180339887  # multiples modulo 1: a low-discrepancy sequence, no peri
 
 
 def compare_sampled(inputs: Inputs, result: Array) -> tuple[Verdict, str]:
-    """Compares ``result`` with the expected C: all of it, or 256 rows of a problem of more than 2**40 flop.
+    """Compares ``result`` with the expected C: all of it, or some rows of a problem of more than 2**40 flop.
 
-    Returns the verdict, and a text with the number of wrong elements and the worst element. In either case
-    each element of C must be finite: C is filled with NaN before the kernel runs, so unwritten elements show.
+    These are at most 256 rows. Returns the verdict, and a text with the number of wrong elements and the
+    worst element. In either case each element of C must be finite: C is filled with NaN before the kernel
+    runs, so unwritten elements show. Where only rows are compared and an element of C is not finite, the text
+    has the number of such elements only.
     """
     if inputs.problem.flop <= WHOLE_FLOP:
         return compare(inputs, result)

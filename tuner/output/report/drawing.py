@@ -20,7 +20,7 @@ def line(points: Iterable[tuple[float, float]]) -> str:
 
 
 def round_numbers(top: float) -> list[float]:
-    """Returns about TICKS equidistant round numbers for an axis: 0, and multiples of a step below ``top``."""
+    """Returns 3 to 5 equidistant round numbers for an axis: 0, and multiples of a step below ``top`` > 0."""
     raw = top / TICKS
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)

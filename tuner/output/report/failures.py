@@ -22,7 +22,7 @@ class FailureKind:
     trials: tuple[int, ...]  # ids, by number
 
     def linked(self, listed: frozenset[int]) -> tuple[int, ...]:
-        """Returns the ids of failed trials to link to, at most LINKS_SHOWN; ``listed``: ids on the page."""
+        """Returns the ids of at most 60 failed trials to link to, by number; ``listed``: ids on the page."""
         return tuple(trial for trial in self.trials if trial in listed)[:LINKS_SHOWN]
 
 

@@ -25,7 +25,7 @@ class PairOutcome:
 
     @property
     def shade(self) -> int:
-        """Returns the shade of the cell: 0 (lightest) for slow pairs to len(SHADES) for the fastest."""
+        """Returns the shade of the cell: 0 (lightest) for slow pairs to 5 for the fastest."""
         return sum(self.share >= bound for bound in SHADES)
 
 
@@ -89,7 +89,7 @@ def level_name(level: Level) -> str:
 def chosen_levels(
     values: Mapping[str, tuple[Value, ...]], importance: Mapping[str, float]
 ) -> tuple[Level, ...]:
-    """Returns at most VALUES_SHOWN (knob, value) pairs, the most important knobs first.
+    """Returns at most 24 (knob, value) pairs, the most important knobs first.
 
     ``values``: knob -> its values; ``importance``: knob -> importance. Of a knob all values are chosen or
     none.

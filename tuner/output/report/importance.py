@@ -11,7 +11,8 @@ STRATEGIES = ("strategy", "all trials", "failed", "best", *GAIN_HEADER)
 def importance_bars(ablation: Ablation, is_trusted: bool = True) -> tuple[Bar, ...]:
     """Returns a bar per knob of an ablation, the most important knob first.
 
-    Figures have the gain, too, if ``is_trusted``: if the run's times are reliable.
+    Figures also have the gain of knobs for which it is known, if ``is_trusted``: if the run's times are
+    reliable.
     """
     ranked = sorted(ablation.knobs, key=lambda each: -each.importance)
     return tuple(_bar(each, ranked[0].importance, is_trusted) for each in ranked)

@@ -39,7 +39,7 @@ class Axis:
 
     @property
     def short_name(self) -> str:
-        """Returns the name to print above the axis, cut to NAME_LIMIT letters."""
+        """Returns the name to print above the axis, cut to 12 letters."""
         return _short(self.name, NAME_LIMIT)
 
     def labels(self, limit: int | None = None) -> Ticks:
@@ -57,7 +57,8 @@ class Axis:
     def aside(self, trial: int) -> float:
         """Returns the y offset of the line of the trial with number ``trial``, in SVG units.
 
-        Thus lines of equal values do not overlap.
+        Thus lines of equal values lie side by side, in 7 places: those of trials whose numbers are equal
+        modulo 7 overlap.
         """
         return min(SPREAD, self._apart / LANES / 2) * (trial % LANES - LANES // 2)
 
@@ -121,7 +122,7 @@ class Parallel:
         return self.axes[index].labels(VALUE_LIMIT if index else None)
 
     def path(self, trial: StoredTrial) -> str:
-        """Returns the SVG path of a trial's line over all axes; equal lines lie next to each other."""
+        """Returns the SVG path of a trial's line over all axes; up to 7 equal lines lie side by side."""
         choices: dict[str, Value] = {STRATEGY: trial.record.candidate.strategy, **choices_of(trial)}
         heights = [
             axis.y(str(choices.get(axis.name, ABSENT))) + axis.aside(trial.number) for axis in self.axes
