@@ -31,7 +31,8 @@ def make_arguments(
         rng: Source of the random numbers: standard normal, for integer arrays 0 to 99.
 
     Raises UsageError for an option that is malformed, repeated or does not fit its type, for an array with a
-    dynamic size whose sizes are not given, and for a scalar of integer or boolean type without an option.
+    dynamic size whose sizes are not given or with more than 2**31 elements, and for a scalar of integer or
+    boolean type without an option.
     """
     given = _given(types, options)
     return tuple(_make(number, kind, *given.get(number, ((), "")), rng) for number, kind in enumerate(types))

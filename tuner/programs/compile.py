@@ -35,7 +35,8 @@ def compile_program(
         target: "auto", "cpu" (for comparison), "cuda", "cuda:sm_90", "simulator".
         entry: name of the function; None: the public one, or ``main`` where there are several.
         scripts: bound transform scripts by problem, as ``run.best.script``, for matmuls of the payload; a
-            matmul without one gets the first configuration of the search space.
+            matmul without one gets the first preferred configuration of the shipped search space, or becomes
+            loops if no strategy supports it.
         form: for GPUs, how work is ordered: "streams", "tokens" (asynchronous, each call with its own
             streams) or "sync".
         device_arguments: take arrays in device memory (DLPack, ``__cuda_array_interface__``), not numpy

@@ -46,7 +46,8 @@ class KernelsInHost:
 class ProgramCompiler:
     """Compiles MLIR payloads for one machine.
 
-    A matmul without a script gets the first feasible configuration of its search space.
+    A matmul without a script gets its default script: the first preferred configuration of the shipped search
+    space. A matmul that no strategy supports becomes loops.
     """
 
     machine: Machine
@@ -83,8 +84,8 @@ class ProgramCompiler:
                 launches with.
             is_checked: whether host code asserts that each access is in bounds.
 
-        Raises UsageError for a payload that does not parse or a script for a matmul that the payload lacks,
-        CandidateError for a payload that does not lower.
+        Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
+        matmul that the payload lacks; CandidateError for a payload that does not lower.
         """
         from tuner.mlir import bindings, interpreter
 
@@ -111,8 +112,8 @@ class ProgramCompiler:
         """Parses a payload in the current MLIR context and outlines its device work into kernels.
 
         ``scripts`` has bound scripts by matmul; a matmul that is absent gets its default script; None: all
-        become loops. Raises UsageError for a payload that does not parse, CandidateError where its work
-        cannot be outlined.
+        become loops. Raises UsageError for a payload that does not parse or is no valid program, and for a
+        script for a matmul that the payload lacks; CandidateError where its work cannot be outlined.
         """
         from tuner.core.chips import chip_of
         from tuner.programs.lower import work_to_kernels
@@ -161,7 +162,7 @@ def problems_in(text: str, entry: str | None) -> tuple[Problem, ...]:
     """Returns the distinct matmuls in a function of MLIR text.
 
     ``entry`` is the function's name; None: ``main``, or the only public function. Raises UsageError for text
-    that does not parse.
+    that does not parse or is no valid program, CandidateError for a program that is not supported.
     """
     from tuner.mlir import bindings, interpreter
     from tuner.programs.lower.work_to_kernels import problems_of

@@ -37,7 +37,8 @@ def run_on_device(
 ) -> ProgramRun:
     """Runs a program once on a device; on hardware, if the request asks for times, times further calls.
 
-    Works on copies of ``arguments``. Raises CandidateError(LOAD), DeviceError, UsageError.
+    Works on copies of ``arguments``. Raises CandidateError(LOAD), DeviceError, UsageError; on the simulator
+    also CandidateError(RUN) where an assertion of the host code fails.
     """
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.recording_device import RecordingDevice
@@ -98,7 +99,7 @@ def reports_of(device: "AbstractDevice") -> tuple[str, ...]:
 
 
 def copies(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Returns the arguments with each array copied, so that a program may write to the copies."""
+    """Returns the arguments with each numpy array copied, so that a program may write to the copies."""
     return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
 
 

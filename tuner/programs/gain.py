@@ -29,7 +29,8 @@ class TimedPair:
     def gain(self, spare_cores: int) -> Comparable | NotComparable:
         """Returns the time of a call with scripts divided by that of one without: 0.5 is half of the time.
 
-        Returns NotComparable, with the reason, where the measurement was too noisy.
+        Returns NotComparable, with the reason, where no ratio may be printed, such as after a noisy
+        measurement.
 
         Args:
             spare_cores: number of cores without a timed thread, whether other processes use them or not.

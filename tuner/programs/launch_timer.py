@@ -56,6 +56,6 @@ class LaunchTimer:
         return tuple(times)
 
     def close(self) -> None:
-        """Waits for pending launches and destroys all events; does not close the wrapped device."""
+        """Waits for pending launches and destroys its own events; does not close the wrapped device."""
         self.take()
         self._device.destroy_event(self._start)

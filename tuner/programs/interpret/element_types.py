@@ -29,7 +29,7 @@ class ElementType:
 
     @property
     def name(self) -> str:
-        """Returns the MLIR name of the number type, such as ``f32``; for a vector, of its elements' type."""
+        """Returns the MLIR name of the number's (a vector's elements') type: ``f32``; ``i64`` for index."""
         return next(name for name, dtype in DTYPES.items() if dtype == self.dtype)
 
     @cached_property

@@ -68,7 +68,8 @@ class LaneParameter:
             contents: bytes per driver parameter.
             is_bare: True: a memref is passed as its address alone; False: as all words of its descriptor.
 
-        Raises ValueError for bytes that do not fit the type.
+        Raises ValueError for too few bytes of a number or a vector, and for a memref passed as its address
+        alone whose type has a dynamic size, stride or offset.
         """
         if self.layout is None:
             return self._number(contents.pop(0))

@@ -36,9 +36,10 @@ Copy = Callable[[Value, Value], object]  # builds the copy of a part; operands: 
 def copy_by_contiguous_parts(function: Op) -> None:
     """Rewrites copies and fills of device memory that MLIR's GPU runtime has no call for, in place.
 
-    ``function`` is a host function. A copy of non-contiguous memory becomes copies of contiguous parts, or a
-    loop between two device buffers; a fill of elements other than 16 or 32 bits becomes a loop. Copies and
-    fills of unranked memrefs are left unchanged. Raises CandidateError(COMPILE) for invalid tokens of GPUX.
+    ``function`` is a host function. A copy of non-contiguous memory becomes copies of contiguous parts, or,
+    as a ``gpu.memcpy`` between two device buffers, a loop. A fill of non-contiguous memory, or of elements
+    other than 16 or 32 bits, becomes a loop. Copies and fills of unranked memrefs are left unchanged. Raises
+    CandidateError(COMPILE) for invalid tokens of GPUX.
     """
     for op in walk(function, "gpu.memcpy"):
         target, source = _buffers(op)

@@ -73,7 +73,7 @@ def copy(op: Op, scope: FunctionScope) -> Step:
 
     A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
     values to frame slots. The step raises CandidateError(RUN) for an access out of bounds, for sizes that
-    differ between lanes, and for too many elements.
+    differ between lanes, and if all lanes together copy more than 2**26 elements.
     """
     source, to = scope.slots(op.operands)
     kind, where = scope.element(op, op.operands[0].type), where_of(op)

@@ -18,8 +18,8 @@ def printf(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.printf``: passes one text per active lane to the frame's ``write``.
 
     A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA
-    values to frame slots. Raises CandidateError(COMPILE) for conversion specifiers other than those of C for
-    numbers.
+    values to frame slots. Raises CandidateError(COMPILE) if there is not one conversion specifier per
+    argument, and for a specifier other than d, i, c, u, o, x, X, f, F, e, E, g and G.
     """
     text = ir.StringAttr(op.attributes["format"]).value
     kinds = [match["kind"] for match in PLACE.finditer(text) if match["kind"] != "%"]

@@ -84,8 +84,8 @@ def rotate(op: Op, scope: FunctionScope) -> Step:
 def broadcast(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``gpu.subgroup_broadcast``, from a given lane or from the first active lane.
 
-    The result is poison if the source lane is inactive. A step is a function that executes ``op`` in all
-    active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
+    The result is poison if the source lane is inactive or not one of 0 to 31. A step is a function that
+    executes ``op`` in all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots.
     """
     source, *lane = scope.slots(op.operands)
     (target,) = scope.slots(op.results)

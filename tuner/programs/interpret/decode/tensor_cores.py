@@ -35,9 +35,10 @@ TF32_DROPPED = np.uint32((1 << 13) - 1)  # bits of an f32 that a tensor core doe
 def multiply(op: Op, scope: FunctionScope) -> Step:
     """Returns the step for ``nvgpu.mma.sync``: a @ b + c on matrices whose fragments a subgroup's lanes hold.
 
-    Floats are multiplied and summed in float64 and rounded once. A step is a function that executes ``op`` in
-    all active lanes (GPU threads) of a frame; ``scope`` maps SSA values to frame slots. The step raises
-    CandidateError(RUN) if only some lanes of a subgroup take part.
+    Floats are multiplied and summed in float64 and rounded once; with ``tf32Enabled``, A and B are truncated
+    to tf32 first. A step is a function that executes ``op`` in all active lanes (GPU threads) of a frame;
+    ``scope`` maps SSA values to frame slots. Raises CandidateError(COMPILE) for fragments that are no vectors
+    of two dimensions. The step raises CandidateError(RUN) if only some lanes of a subgroup take part.
     """
     m, n, k = (ir.IntegerAttr(each).value for each in ir.ArrayAttr(op.attributes["mmaShape"]))
     sources, (target,), where = scope.slots(op.operands), scope.slots(op.results), where_of(op)

@@ -84,7 +84,7 @@ class MirroredBuffer:
         """Creates deallocations of what was allocated for the mirror, at the current insertion point.
 
         For a device argument this is the host memory, unless it is returned; for other buffers the device
-        memory and the staging memory.
+        memory, the staging memory and, if ``is_freed_late``, the host memory as well.
         """
         if self.kind is BufferKind.DEVICE_ARGUMENT:
             if not self.is_returned:
