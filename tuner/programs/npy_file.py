@@ -26,7 +26,8 @@ def read_npy(path: Path, place: str) -> Array:
     Because the file is mapped, a file that is shorter than its header claims is refused before memory is
     allocated.
 
-    Raises UsageError, with a message that starts with ``place``, for a file that is not .npy.
+    Raises UsageError, with a message that starts with ``place``, for a file that is missing or cannot be
+    read, and for one that is not .npy.
     """
     try:
         with np.errstate(over="raise"):  # numpy multiplies the sizes of the header

@@ -19,7 +19,8 @@ AS_COARSE = {"tf32": "f16"}  # both have 10 bits of mantissa
 def samples_of(launches: "Iterable[LaunchSample]") -> tuple[KernelSample, ...]:
     """Sums up sampled launches per kernel and reference, in the order of their first launches.
 
-    Each result has the total blocks and elements, and the comparison with the largest error.
+    Each result has the total blocks and elements, and the worst comparison: one that is not equal before one
+    that is, then the largest error.
     """
     found: dict[tuple[str, str], KernelSample] = {}
     for launch in launches:

@@ -86,7 +86,10 @@ class TunedProgram:
 
 
 def child_process_parts() -> ProgramParts:
-    """Returns the steps as used outside of tests: each runs in a child process with a time limit."""
+    """Returns the steps as used outside of tests: each runs in a child process with a time limit.
+
+    The limit is 60 s to find the matmuls, and 600 s for each run and for the timed pair.
+    """
     from tuner.programs.service import problems_in_child, run_in_child, time_pair_in_child
 
     return ProgramParts(

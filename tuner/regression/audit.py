@@ -43,7 +43,10 @@ class AuditStatus(enum.Enum):
 
     @property
     def is_of_other_code(self) -> bool:
-        """True if today's compiler is known to give other code than was timed, or fails."""
+        """True if today's compiler fails or gives other code, which was timed: the recorded time is stale.
+
+        False for NOT_EVALUATED, also where the code is known to be other.
+        """
         return self in (AuditStatus.TIMED_AGAIN, AuditStatus.SLOWER, AuditStatus.FAILED)
 
 
@@ -63,9 +66,9 @@ def audit(
 ) -> Iterator[Audited]:
     """Audits the best trials of this machine one by one: recompiles them, and evaluates changed code again.
 
-    Stores each such evaluation as a new run, and marks the recorded time of changed or failing code as stale.
-    Then the next best trial of the same problem, target and threads is audited as well, up to 8 trials in
-    all.
+    Stores each such evaluation as a new run, and marks the recorded time as stale where the outcome is
+    TIMED_AGAIN, SLOWER or FAILED. Then the next best trial of the same problem, target and threads is audited
+    as well, up to 8 trials of each.
 
     Args:
         composition: provides target kinds, machine and compilers.

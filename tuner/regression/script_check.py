@@ -132,8 +132,8 @@ def compared(
     """Times an exported script in sessions and compares with its recorded time, relative to reference codes.
 
     Each session loads the code anew. Sessions end when they rule out a slowdown, after 15 undisturbed ones,
-    or when too many are disturbed. A slowdown is reported only at the end: some sessions in a row may agree
-    on a disturbance of seconds.
+    or when six or more, and at least half of all, are disturbed. A slowdown is reported only at the end: some
+    sessions in a row may agree on a disturbance of seconds.
 
     Args:
         bench: a bench of the script's problem and target.

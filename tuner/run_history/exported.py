@@ -38,8 +38,7 @@ def exported(
             header names the file, and "t4" is compressed for a name that ends with ".gz".
 
     Raises UsageError for a trial without a script, for "script" of a failed trial, for "ptx" or "cubin" where
-    none is stored, and for a replay in any form but "t4". Raises TunerError where the payload cannot be
-    transformed.
+    none is stored, and for a replay in any form. Raises TunerError where the payload cannot be transformed.
     """
     require_bound(trial)
     if not trial.script and form not in DATA_FORMS:

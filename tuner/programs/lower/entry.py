@@ -8,7 +8,7 @@ MAIN = "main"  # the function that mlir-runner runs
 
 
 def entry_of(module: ir.Module, entry: str | None) -> str:
-    """Returns the name of the function to run: ``entry``, else ``main``, else the only public function.
+    """Returns the name of the function to run: ``entry``, else a public ``main``, else the only public one.
 
     Raises CandidateError(BIND) if no function ``entry`` has a body, and if ``entry`` is None and the choice
     is not clear.

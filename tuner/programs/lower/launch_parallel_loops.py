@@ -42,7 +42,8 @@ def launch_parallel_loops(function: Op) -> None:
     """Converts each outermost ``scf.parallel`` of a host function to a ``gpu.launch``, in place.
 
     Each iteration becomes a thread. Loops with results, and loops inside kernels, stay as they are. Raises
-    CandidateError(COMPILE) for a number of iterations that is known to exceed the threads of a grid.
+    CandidateError(COMPILE) for a number of iterations that is known to exceed the threads of a grid: 256 per
+    block, 2**31 - 1 blocks.
     """
     for loop in [each for each in walk(function, "scf.parallel") if _is_outermost(each)]:
         if not loop.results:

@@ -26,8 +26,8 @@ REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32
 def replace_runtime_calls(module: ir.Module) -> None:
     """Removes a program's calls of MLIR's CUDA runtime that select a device or register memory, in place.
 
-    A registration becomes ``gpu.host_register``. Raises CandidateError(BIND) for a device other than number
-    0.
+    These are mgpuSetDefaultDevice, mgpuMemHostRegisterFloat and mgpuMemHostRegisterInt32; a registration
+    becomes ``gpu.host_register``. Raises CandidateError(BIND) for a device other than the constant 0.
     """
     calls = [call for call in walk(module, "func.call") if callee_of(call) in {SET_DEVICE, *REGISTRATIONS}]
     for call in calls:

@@ -11,7 +11,8 @@ from tuner.mlir.rewrite.symbols import function_type
 def arguments_of(function: Op) -> tuple[ValueType, ...]:
     """Returns the types of the arguments of a ``func.func``, in a form that needs no MLIR.
 
-    Raises CandidateError(COMPILE) for a memref that is not row-major, and for other than memrefs and numbers.
+    Raises CandidateError(COMPILE) for a memref that is not row-major or begins at an offset other than 0
+    (unknown strides and offsets are allowed), and for other than memrefs and numbers.
     """
     kinds = list(function_type(function).inputs)
     for kind in kinds:

@@ -89,9 +89,11 @@ class ProgramGraph:
         return self.results
 
     def close(self) -> None:
-        """Destroys the graph and its stream, once its work is done. A second call does nothing.
+        """Destroys the graph and its stream, once the work on this stream is done.
 
-        ``results`` becomes copies of the result arrays; do not use arrays that ``launch`` returned any more.
+        Does not wait for a stream that ``launch`` was given: synchronize that one first. ``results`` becomes
+        copies of the result arrays; do not use arrays that ``launch`` returned any more. A second call does
+        nothing.
 
         Returns:
             None.

@@ -91,8 +91,8 @@ def with_checks(llvm: str) -> str:
     """Returns host code (LLVM dialect) whose loads, stores, copies and fills are checked for device memory.
 
     A call before each access checks its addresses. For an address of device memory the call stores an error
-    (``HostFaults``) and returns scratch memory, which the access then uses. Atomic operations are not
-    checked.
+    (``HostFaults``) and returns scratch memory, which the access then uses. Atomic read-modify-writes, and
+    masked loads and stores of vectors, are not checked.
     """
     numbers = itertools.count()
     lines = [checked for line in llvm.splitlines() for checked in _checked(line, numbers)]

@@ -16,8 +16,9 @@ from tuner.runtime.loaded_code import LoadedCode
 
 
 class HostFunction(LoadedCode):
-    """A callable that runs a compiled program on this processor, in the caller's thread.
+    """A callable that runs a compiled program on this processor.
 
+    It runs in the caller's thread, or in a new one for which the caller waits if the program has assertions.
     Only one call may run at a time.
     """
 
@@ -34,7 +35,7 @@ class HostFunction(LoadedCode):
         self._code = HostCode(program.llvm, program.entry, symbols, catches_assertions=True)
 
     def __call__(self, *arguments: object, stream: object = None) -> Any:
-        """Calls the function in the caller's thread.
+        """Calls the function and waits for its end; a program with assertions runs in a thread of its own.
 
         Args:
             arguments: numpy arrays, or other arrays in host memory (DLPack), of the function's shapes and

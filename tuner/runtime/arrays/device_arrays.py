@@ -62,7 +62,7 @@ def device_array(name: str, found: Any, stream: int) -> DeviceArray:
     It is read through DLPack or ``__cuda_array_interface__``; ``name`` is the argument's, for messages. A
     DLPack producer makes work on ``stream`` wait for the contents; for the other protocol see
     ``wait_for_producers``. Raises UsageError for an object with neither protocol, a numpy array, memory that
-    is not CUDA memory or not aligned to ALIGN_BYTES, and a masked array.
+    DLPack says is not CUDA memory, memory not aligned to 16 bytes, and a masked array.
     """
     if isinstance(found, DeviceArray):
         return _require_aligned(name, found)

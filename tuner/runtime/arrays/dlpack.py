@@ -76,8 +76,8 @@ def dlpack_view(name: str, found: Any, **options: Any) -> DlpackView:
     """Returns a view of the memory that ``found.__dlpack__`` exports.
 
     ``name`` is the argument's, for messages; ``options`` are further keyword arguments of ``__dlpack__``,
-    such as ``stream``. Raises UsageError where ``found`` does not export its memory, and for an element type
-    that tuner does not know.
+    such as ``stream``. Unsigned integers get the signed type of their size. Raises UsageError where ``found``
+    does not export its memory, and for an element type that tuner does not know.
     """
     with _reported(name, found):
         try:

@@ -51,7 +51,7 @@ def describe_machine() -> Machine:
 
 
 def load_average() -> float:
-    """Returns the machine's load average over the last minute: threads that run or are ready to run."""
+    """Returns the load average of the last minute: threads that run, are ready to run or wait for a disk."""
     return os.getloadavg()[0]
 
 

@@ -18,7 +18,8 @@ KEEP_BYTES = 32 * 2**20  # the largest mmap threshold that glibc accepts
 def keep_freed_memory() -> None:
     """Makes malloc keep memory that this process frees, so that later allocations have no page faults.
 
-    Without this, each call of a kernel has page faults in the packing buffers that it allocates.
+    Holds for allocations below 32 MiB; larger ones are mapped anew. Without this, each call of a kernel has
+    page faults in the packing buffers that it allocates.
     """
     libc = ctypes.CDLL(None)
     libc.mallopt(M_MMAP_THRESHOLD, KEEP_BYTES)
@@ -26,14 +27,14 @@ def keep_freed_memory() -> None:
 
 
 def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Returns a C-contiguous copy of an array, aligned to a cache line of ALIGNMENT_BYTES."""
+    """Returns a C-contiguous copy of an array, aligned to a cache line of 64 bytes."""
     copy = aligned_empty(array.shape, array.dtype)
     copy[...] = array
     return copy
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Returns an uninitialized C-contiguous array, aligned to a cache line of ALIGNMENT_BYTES."""
+    """Returns an uninitialized C-contiguous array, aligned to a cache line of 64 bytes."""
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.empty(size + ALIGNMENT_BYTES, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT_BYTES
@@ -55,7 +56,7 @@ class GuardedArray:
 
     @property
     def memory(self) -> npt.NDArray[np.uint8]:
-        """Returns the bytes of the array with the guard band before and after it, GUARD_BYTES each."""
+        """Returns the bytes of the array with the guard band before and after it, 4096 bytes each."""
         return self._memory
 
     def poison(self) -> None:

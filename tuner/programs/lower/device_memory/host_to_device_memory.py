@@ -223,9 +223,10 @@ class _FunctionRewrite:
 
 
 def is_shared(root: Value) -> bool:
-    """Returns whether a buffer is memory that both the host and kernels can access.
+    """Returns whether a buffer counts as memory that both the host and kernels can access: a ``gpu.alloc``.
 
-    ``root`` is the value that defines the buffer: True for the result of a ``gpu.alloc``.
+    ``root`` is the value that defines the buffer. A ``gpu.alloc`` without ``host_shared`` counts too: the
+    caller has replaced such memory by host memory before (``without_explicit_memory``).
     """
     return op_of(root, "gpu.alloc") is not None
 

@@ -74,8 +74,9 @@ class CopyInsertion(AbstractActions):
         """Inserts the deallocation of a buffer's device memory before the program's ``memref.dealloc``.
 
         A deallocation in an inner block is delayed to the end of the buffer's block. Raises
-        CandidateError(COMPILE) if it is unclear which buffer is freed, or if the buffer is freed before or
-        returned as well.
+        CandidateError(COMPILE) where it may free several buffers, or one that the program does not allocate,
+        where the buffer was freed before in its own block, and for an inner block that frees a buffer that
+        the function returns.
         """
         roots = self._alias_sets.roots_of(deallocation.operands[0])
         buffer = self._buffers[roots[0]]

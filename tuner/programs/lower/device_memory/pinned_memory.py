@@ -17,8 +17,8 @@ from tuner.programs.lower.device_memory.buffers import BufferKind, MirroredBuffe
 def pin(buffers: list[MirroredBuffer]) -> None:
     """Allocates the host memory of buffers as page-locked memory, in place.
 
-    Left unchanged are buffers that the function returns or takes from its caller, stack memory, and
-    non-contiguous memrefs.
+    Left unchanged are buffers that the function returns, host memory that it takes from its caller, globals,
+    stack memory, and non-contiguous memrefs. The host copy of an argument in device memory is changed too.
     """
     for buffer in buffers:
         if _can_be_pinned(buffer):

@@ -63,7 +63,8 @@ def after_branches(before: Valid, paths: Sequence[Valid]) -> Valid:
     """Returns what is valid after a branch, given what is valid before it and at the end of each path.
 
     Where no side is common, an alias set returns to the side where it was valid before the branch, so that a
-    path that does not access the alias set copies nothing; to the device if it was valid on both sides.
+    path that does not access the alias set copies nothing; to the device if it was valid on both sides or on
+    none.
     """
 
     def preferred(alias_set: int) -> set[Side]:

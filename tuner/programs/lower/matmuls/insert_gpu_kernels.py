@@ -51,8 +51,9 @@ def insert_gpu_kernels(
 ) -> tuple[MatmulKernel, ...]:
     """Replaces matmuls by launches of GPU kernels that their scripts produce, in place.
 
-    Returns the kernels whose single launch computes a whole matmul, for problems with no other kernel. Raises
-    CandidateError for a script that fails or produces no kernels.
+    ``scripts`` must have the problem of each match. Returns the kernels whose single launch computes a whole
+    matmul, for problems with no other kernel. Raises CandidateError for a script that fails or produces no
+    kernels.
     """
     kernels: dict[Problem, InsertedKernels] = {}
     for match in matches:

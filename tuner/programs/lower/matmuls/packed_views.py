@@ -36,7 +36,8 @@ ALLOCATIONS = frozenset({"memref.alloc", "memref.alloca", "gpu.alloc"})
 class PackedViews:
     """Contiguous copies of non-contiguous matmul factors, while a program's matmuls are replaced in order.
 
-    Two factors share a copy if they are equal views and their memory is not written between.
+    Two factors share a copy if they are equal views in one block, of a function argument or an allocation
+    that is not written between and whose address is not taken.
     """
 
     def __init__(self, matches: Sequence[MatmulMatch]) -> None:

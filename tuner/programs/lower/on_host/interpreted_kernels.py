@@ -33,10 +33,11 @@ LOWER_AFFINE = "builtin.module(lower-affine)"
 
 
 def call_interpreter(module: ir.Module, kernels: frozenset[str]) -> str:
-    """Replaces the launches of the given kernels by calls of functions that interpret the kernels, in place.
+    """Inserts, before each launch of the given kernels, a call of a function that interprets the kernel.
 
-    Erases these kernels, and returns their MLIR text; "" without kernels. Raises CandidateError(COMPILE) for
-    operations that the interpreter does not support.
+    Changes the module in place: erases these kernels; the caller erases their launches. Returns the kernels'
+    MLIR text; "" without kernels. Raises CandidateError(COMPILE) for operations that the interpreter does not
+    support, and for kernel arguments other than memrefs and numbers.
     """
     if not kernels:
         return ""

@@ -11,10 +11,11 @@ MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run
 
 
 def with_bundled_math(text: str) -> str:
-    """Returns LLVM-dialect text in which declared C math functions have the prefix ``math_``.
+    """Returns LLVM-dialect text in which the names of declared C functions have the prefix ``math_``.
 
-    The runtime defines functions with these names. The JIT would resolve the original names, which LLVM
-    knows, wrongly.
+    These are math functions, and ``puts`` and ``abort`` of assertions. Names that the JIT resolves, such as
+    malloc, and those of the GPU runtime and of MLIR's runner functions stay. The runtime defines functions
+    with the new names; the JIT would resolve the original ones, which LLVM knows, wrongly.
     """
     for name in set(DECLARATION.findall(text)) - RESOLVABLE:
         if not name.startswith((RUNTIME, CALLBACK)) and not is_runner_function(name):

@@ -64,7 +64,7 @@ class DependencyGraph:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """Returns the nodes in program order; their dependences are indices into this tuple."""
+        """Returns the nodes in program order; their dependences are indices in this tuple, or BEGIN (-1)."""
         return tuple(item.node for item in self.items)
 
 
@@ -76,8 +76,8 @@ def dependency_graph(function: Op, effects: KernelEffects, *, bodies_run_on_stre
     dependences of its host work. Otherwise the node is host work, and all its device work is done when it
     ends.
 
-    Raises CandidateError(COMPILE) for several blocks, for async tokens, and for device work in control flow
-    other than scf's.
+    Raises CandidateError(COMPILE) for several blocks, for async tokens, and for device work inside operations
+    other than scf.for, scf.while, scf.if, scf.index_switch and memref.alloca_scope.
     """
     blocks = list(function.regions[0].blocks)
     if len(blocks) != 1:

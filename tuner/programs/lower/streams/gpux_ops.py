@@ -84,8 +84,9 @@ def is_stream(value: Value) -> bool:
 def segment_sizes(op: Op) -> list[int]:
     """Returns the sizes of a GPUX operation's operand segments, without those of tokens and of the stream.
 
-    GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for an attribute
-    of segment sizes that is missing or does not fit.
+    For an operation without segments: the number of operands after the stream. GPUX is Intel's MLIR dialect
+    of GPU work on named streams. Raises CandidateError(COMPILE) for an attribute of segment sizes that does
+    not fit, or that a launch lacks; an allocation may lack it.
     """
     expected = WORK.get(op.name)
     if expected is None:

@@ -30,10 +30,11 @@ OLDER_PREFIX = re.compile(r"\bimex\.gpux\.")
 
 
 def to_generic(text: str) -> str:
-    """Returns MLIR text with every GPUX operation in generic form, which MLIR parses without knowing GPUX.
+    """Returns MLIR text with GPUX operations in generic form, which MLIR parses without knowing GPUX.
 
-    GPUX is Intel's dialect of GPU work on named streams. Raises CandidateError(BIND), with line and column,
-    for an incomplete operation of a known form.
+    GPUX is Intel's dialect of GPU work on named streams. Operations of unknown names stay as they are, for
+    MLIR's parser to reject. Raises CandidateError(BIND), with line and column, for an incomplete operation of
+    a known form.
     """
     text = OLDER_PREFIX.sub("gpux.", text)
     parts, at = [], 0

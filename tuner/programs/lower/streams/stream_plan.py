@@ -41,7 +41,10 @@ class Node:
 
 @dataclass(frozen=True)
 class StreamStep:
-    """One step of a plan: a node, the stream that it is issued on, and the nodes that it waits for."""
+    """One step of a plan: a node, the stream that it is issued on, and the nodes that it waits for.
+
+    ``waits`` has the numbers of nodes, or BEGIN (-1) for the start of the first stream.
+    """
 
     node: int
     slot: int | None  # number of the stream; None: the host
