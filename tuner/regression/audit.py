@@ -38,7 +38,10 @@ class AuditStatus(enum.Enum):
 
     @property
     def holds(self) -> bool:
-        """True if the recorded time still holds, because code or time is about the same."""
+        """True if the trial is not slower today: the code is the same, or was timed and is not slower.
+
+        The recorded time of TIMED_AGAIN is stale nevertheless, since it is of other code.
+        """
         return self in (AuditStatus.UNCHANGED, AuditStatus.SAME_CODE, AuditStatus.TIMED_AGAIN)
 
     @property

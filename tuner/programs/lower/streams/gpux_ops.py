@@ -107,7 +107,7 @@ def gpu_attributes(op: Op, tokens: int) -> dict[str, Attribute]:
 
     Each only where that operation has the attribute; ``hostShared`` of an allocation is left to the caller.
     GPUX is Intel's MLIR dialect of GPU work on named streams. Raises CandidateError(COMPILE) for segment
-    sizes that are missing or do not fit.
+    sizes that do not fit, or that a launch lacks.
 
     Args:
         op: the GPUX operation.

@@ -54,7 +54,8 @@ class SampledLaunches:
 
         Args:
             program: the program.
-            limit: approximate number of blocks per launch that the simulator runs.
+            limit: approximate number of blocks per launch that the simulator runs; of a launch with more
+                blocks than this, at most about 20 even where the limit is higher.
             note: receives one sample per launch.
             references_limit_s: time limit of all references of a run, in seconds.
         """
