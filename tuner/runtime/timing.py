@@ -58,8 +58,10 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
     """Returns the stopwatch ``take`` with ``calls`` untimed calls before each sample of short calls.
 
-    A stopwatch runs an action n times and returns the seconds per call; calls of COLD_S or longer are not
-    short. Interleaved with other actions, an action would otherwise find their arrays in the CPU's caches.
+    A stopwatch runs an action n times and returns the seconds per call. Calls are short where a sample has
+    more than one, or where the sample before took less than COLD_S (0.02 s) per call; so a first sample of
+    one call follows no untimed call. Interleaved with other actions, an action would otherwise find their
+    arrays in the CPU's caches.
     """
     last_s: list[float] = []
 
@@ -75,8 +77,9 @@ def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
 def measure_by(take: Stopwatch, effort: Effort, rng: np.random.Generator) -> Measurement:
     """Times an action until the budget of ``effort`` is spent; returns samples, median and 95 % interval.
 
-    ``take(n)`` runs the action n times and returns the seconds per call. Timing stops early where the first
-    samples are all above ``effort.stop_above_s``; then ``is_complete`` is False. A pause of the process
+    There are at least ``effort.min_samples`` samples and at most ``effort.max_samples``. ``take(n)`` runs the
+    action n times and returns the seconds per call. Timing stops early where the first samples are all above
+    ``effort.stop_above_s``; then there may be fewer, and ``is_complete`` is False. A pause of the process
     within a sample makes one sample long, which does not stop the timing. ``rng`` is for the bootstrap of the
     interval.
     """
@@ -102,9 +105,9 @@ def measure_together_by(
     """Times several actions interleaved: one sample of each per round, in a random order.
 
     So drift of the machine affects all actions alike. Each stopwatch runs its action n times and returns the
-    seconds per call; the result has one measurement per stopwatch, in order. Long calls get fewer samples:
-    FEW_SAMPLES, or as many as fit into LIMIT_S. ``after_round`` is called, untimed, after each round. Nothing
-    is early-stopped.
+    seconds per call; the result has one measurement per stopwatch, in order. Long calls get fewer samples: 6
+    (FEW_SAMPLES), or more where they fit into LIMIT_S (1 s). ``after_round`` is called, untimed, after each
+    round. Nothing is early-stopped.
     """
     inners = [calibrate(take, effort) for take in stopwatches]
     samples: list[list[float]] = [[] for _ in stopwatches]
@@ -124,7 +127,7 @@ def measure_together_by(
 
 
 def calibrate(take: Stopwatch, effort: Effort) -> int:
-    """Warms up an action; returns how many calls a sample needs to last at least SAMPLE_S seconds.
+    """Warms up an action; returns how many calls a sample needs to last at least SAMPLE_S (1 ms).
 
     Fewer calls are enough where they last as long as the budget of ``effort``. ``take(n)`` runs the action n
     times and returns the seconds per call.

@@ -24,8 +24,9 @@ SETTLING_REPEATS = 50
 class HostWatch:
     """Records the conditions under which a thread team is timed: processor counters, and two fixed kernels.
 
-    ``reference_kernel`` is a loop of multiply-adds in registers; ``panel_product`` multiplies small packed
-    panels. Both run on all threads of the team, so their times show when the host is slower.
+    ``reference_kernel(n)`` runs a loop of multiply-adds in registers n times and returns the seconds per
+    call; ``panel_product(n)`` does so with a product of small packed panels. Both run on all threads of the
+    team, so their times show when the host is slower.
     """
 
     def __init__(self, team: ThreadTeam) -> None:
@@ -55,7 +56,8 @@ class HostWatch:
     def sample_reference(self) -> list[float]:
         """Times the fixed reference kernel a few times; returns the seconds per call of each sample.
 
-        First runs it untimed until the processor's clock has settled. Called before and after a timing.
+        There are 3 samples. First runs the kernel 50 times untimed, some 10 ms, so that the processor's clock
+        can settle. Called before and after a timing.
         """
         self._loops.repeat(SETTLING_REPEATS)
         return [sample(self._loops.repeat, SURROUNDING_REPEATS) for _ in range(SURROUNDING_SAMPLES)]
@@ -75,7 +77,7 @@ class HostWatch:
             before: Counters read before the timing.
             after: Counters read after the timing.
             anchor_s: Seconds per call of the reference kernel before and after the timing, in time order.
-            panel_product_s: Seconds per call of the panel product; (): not timed.
+            panel_product_s: Seconds per call of the panel product, two or more; (): not timed.
             turns_s: Seconds per call of the reference kernel, interleaved with the timing; used for the drift
                 only, since their level depends on what ran before each sample.
         """

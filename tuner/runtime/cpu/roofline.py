@@ -97,7 +97,7 @@ def multiply_add_loop(dtype: str, machine: Machine) -> MultiplyAddLoop:
 
     ``dtype`` is f32 or f64 (vector multiply-adds of this type), bf16 (AMX tiles, else AVX512-BF16, else
     multiply-adds of f32) or i8 (AMX tiles, else VNNI, else products of 16-bit integers). Raises KeyError for
-    another one.
+    another one, and for i8 on a machine without VNNI and AVX2.
     """
     has_tiles = {"bf16": machine.has_amx_bf16, "i8": machine.has_amx_int8}.get(dtype, False)
     if has_tiles and may_use_tiles():
@@ -123,7 +123,8 @@ def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
     """Returns a loop of i8 multiply-adds as text in LLVM dialect, and the operations of one of its steps.
 
     A step updates one register of sums. ``is_in_fours``: by dot products of four bytes, one instruction
-    (VNNI); otherwise by dot products of two 16-bit integers and an addition, two instructions.
+    (VNNI); otherwise by dot products of two 16-bit integers and an addition, two instructions, and KeyError
+    is raised for a machine without AVX2.
     """
     lanes = machine.vector_bytes // 4
     if is_in_fours:

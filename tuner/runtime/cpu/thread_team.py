@@ -76,7 +76,8 @@ class ThreadTeam:
         ``marks`` has shape (count, 2), count a power of two; the pairs are used cyclically, one per round.
         The first address is that of the highest byte of a number of A or B, whose sign is flipped during the
         round. The second is that of the two highest bytes of an element of C, which is set to NaN before the
-        round and has to be different after it. Raises ValueError for another shape.
+        round and has to be different after it. Raises ValueError for another shape, and for no call or more
+        calls than threads.
         """
         count = len(marks)
         if marks.shape != (count, 2) or count & (count - 1) or not count:
@@ -110,7 +111,10 @@ class ThreadTeam:
                 os.sched_setaffinity(thread.native_id, {processor})
 
     def close(self) -> None:
-        """Ends the team's threads and waits for their end; the caller's thread goes on."""
+        """Ends the team's threads and waits for their end; the caller's thread goes on.
+
+        The team must not be used afterwards.
+        """
         if self._threads:
             for index in range(len(self._threads)):
                 self._write(index, 0, 0)

@@ -21,10 +21,11 @@ FILLS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
 @final
 class CudaDevice(AbstractDevice):
-    """One GPU and its primary context, which PyTorch and CuPy use as well; thread-safe.
+    """One GPU and its primary context, which PyTorch and CuPy use as well.
 
-    Allocations are stream-ordered where the driver supports memory pools, and freed memory stays in the pool
-    of this process. CUDA programming guide, "Stream Ordered Memory Allocator".
+    Threads may share a device, but only one at a time may load or unload a module. Allocations are
+    stream-ordered where the driver supports memory pools, and freed memory stays in the pool of this process.
+    CUDA programming guide, "Stream Ordered Memory Allocator".
     """
 
     def __init__(self, driver: CheckedDriver, ordinal: int = 0) -> None:

@@ -101,7 +101,7 @@ class Modules:
         known.shared_bytes = size_bytes
 
     def allow_cluster(self, function: int, cluster: Extent) -> None:
-        """Allows a kernel clusters of more than PORTABLE_CLUSTER blocks, if ``cluster`` is that large.
+        """Allows a kernel clusters of more than 8 blocks (PORTABLE_CLUSTER), if ``cluster`` is that large.
 
         ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError.
         """

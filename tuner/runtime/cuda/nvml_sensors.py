@@ -30,7 +30,10 @@ class GpuSensors:
     """The sensors of one GPU, read through NVML: clocks, temperature, power, and what limits the clocks."""
 
     def __init__(self, bus: str) -> None:
-        """Takes the GPU's PCI address. Raises SensorsError where NVML is missing or does not know the GPU."""
+        """Takes the GPU's PCI address, such as "00000000:3b:00.0".
+
+        Raises SensorsError where NVML is missing or does not know the GPU.
+        """
         try:
             self._nvml: Any = importlib.import_module(MODULE)
         except ImportError as error:
@@ -42,7 +45,10 @@ class GpuSensors:
             raise SensorsError(f"no clocks or temperatures: NVML: {error}") from error
 
     def read(self) -> GpuState:
-        """Reads the sensors, in about a millisecond; a value that the GPU does not report is None."""
+        """Reads the sensors, in about a millisecond; a number that the GPU does not report is None.
+
+        ``slowdowns`` is () where nothing slows the GPU and where the GPU does not report it.
+        """
         nvml, gpu = self._nvml, self._gpu
         reasons = self._value_or_none(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu))
         return GpuState(

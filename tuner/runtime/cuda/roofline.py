@@ -34,9 +34,9 @@ def documented_flop_per_s(facts: CudaFacts, dtype: str) -> float:
 
 
 def copied_bytes_per_s(device: AbstractDevice, memory_bytes: int) -> float:
-    """Returns the bytes read plus written per second by the fastest of COPIES copies within GPU memory.
+    """Returns the bytes read plus written per second by the fastest of 10 copies within GPU memory.
 
-    ``memory_bytes``: the memory of the GPU, which limits the size of a copy.
+    ``memory_bytes``: the memory of the GPU; a copy has an eighth of it, but at most 1 GiB.
     """
     size = min(COPY_BYTES, memory_bytes // 8 // 256 * 256)
     stream = device.create_stream()
