@@ -33,7 +33,8 @@ class Densities:
         """Returns for each configuration of a scope a score that grows with its expected improvement.
 
         It is -log(s + (1 - s) / r): s is the share of the fastest configurations among those proposed, r the
-        ratio of the two sums of kernels, not divided by their numbers of configurations.
+        ratio of the two sums of kernels, each with the uniform density added once, and not divided by their
+        numbers of configurations.
         """
         proposed = self._task.pool.proposed
         good = self._good_rows()

@@ -40,7 +40,10 @@ class Ensemble(AbstractMethod):
         self._arms = tuple(arm(task) for arm in ARMS)
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the configuration that the probed method, or the best method, chooses."""
+        """Returns the index of the configuration that the probed method, or the best method, chooses.
+
+        At the start of a run, before models can be fitted, returns that of ``start_row``.
+        """
         if is_starting(self.task):
             return start_row(self.task, rng)
         probe = probed(len(self.task.pool.order))
@@ -65,8 +68,9 @@ def best(pool: Pool) -> int:
 def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm`` is its index in ARMS.
 
-    A probe is a proposal that the method made. For each probe: the share of all outcomes that are times no
-    shorter than the probe's; 0 for a failure. The result is their mean, and 1 for a method without a probe.
+    The probes are the latest 5 (REMEMBERED) proposals with an outcome that ``probed`` credits to the method.
+    For each probe: the share of all outcomes that are times no shorter than the probe's; 0 for a failure. The
+    result is their mean, and 1 for a method without a probe.
     """
     slower = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for turn, row in enumerate(pool.order) if probed(turn) == arm and row in pool.outcomes]

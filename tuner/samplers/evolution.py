@@ -22,7 +22,11 @@ class Evolution(AbstractMethod):
     """
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the configuration nearest to a child of two fast ones, not proposed yet."""
+        """Returns the index of the configuration nearest to a child of two fast ones, not proposed yet.
+
+        For the first 20 proposals, and while none has a time, that of a starting point or a random one. Of a
+        large set only a random sample is compared (``SearchTask.scope``).
+        """
         pool = self.task.pool
         if is_starting(self.task):
             return start_row(self.task, rng)

@@ -36,7 +36,10 @@ class Widths:
 
     @classmethod
     def of(cls, parameters: Array) -> "Widths":
-        """Returns the parameters from their natural logarithms: the columns' weights, then the noise."""
+        """Returns the parameters from their natural logarithms: the columns' weights, then the noise.
+
+        Adds JITTER (1e-6) to the noise.
+        """
         return cls(np.exp(parameters[:-1]), math.exp(parameters[-1]) + JITTER)
 
 

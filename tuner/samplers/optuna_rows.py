@@ -49,7 +49,10 @@ class OptunaRows(AbstractMethod):
         }
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the configuration nearest to Optuna's suggestion that was not proposed yet."""
+        """Returns the index of the configuration nearest to Optuna's suggestion that was not proposed yet.
+
+        Of a large set only a random sample is compared (``SearchTask.scope``).
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some of its samplers are experimental
             suggested = self._suggested(int(rng.integers(1 << 31)))
@@ -68,7 +71,7 @@ class OptunaRows(AbstractMethod):
     def history(self) -> History:
         """Returns the configurations with an outcome as Optuna trials, in the order of proposals.
 
-        A failed one has the slowest time and violates a constraint.
+        A failed one has the slowest time (1.0 where none has a time) and violates a constraint.
         """
         pool = self.task.pool
         slowest = max((value for value in pool.outcomes.values() if value is not None), default=1.0)

@@ -13,8 +13,9 @@ SLOW_QUANTILE = 0.5  # slower times are clipped to this quantile: how slow a slo
 def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
     """Returns the logarithms of the times of ``rows``, scaled to mean 0 and standard deviation 1.
 
-    For fitting a model; ``rows`` are indices of configurations. Failed and pending ones get the slowest time;
-    times slower than the median are first replaced by the median.
+    For fitting a model; ``rows`` are indices of configurations, at least one. Failed and pending ones get the
+    slowest time; times slower than the median are first replaced by the median. All are 0 where the times are
+    then equal.
     """
     outcomes = [pool.outcomes.get(row) for row in rows]
     times = [time for time in outcomes if time is not None]

@@ -125,8 +125,8 @@ class RowTable:
 def alignments(values: tuple[int | str, ...]) -> tuple[int, ...]:
     """Returns for each value of a knob the rank of the largest power of two that divides the value.
 
-    () where this adds nothing: for texts, for fewer than three values, and where that rank only grows with
-    the value.
+    () where this adds nothing: for texts, for fewer than three values, and where that rank never falls from
+    one value to the next. () also for negative numbers; 0 has the rank of odd numbers.
 
     Vectors, banks and cache lines depend on alignment. By rank alone 48 lies between 32 and 64; by alignment
     it differs from both. A model that weighs columns gets both, and fits which of them matters.

@@ -83,7 +83,9 @@ class SearchTask:
     def scope(self, rng: np.random.Generator) -> Scope:
         """Returns the configurations to score for one proposal: all, or a random sample of a large set.
 
-        A sample holds the neighbours of the fastest ones too. At least one was not proposed yet.
+        A set of more than 32768 (SCORED_LIMIT) is large. Its sample holds the neighbours of the 4 fastest
+        ones too, unless all of the sample were proposed. At least one was not proposed yet, while any is
+        left.
         """
         if self.feasible.rows <= SCORED_LIMIT:
             return self._whole

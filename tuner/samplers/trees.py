@@ -18,7 +18,11 @@ class Trees(AbstractMethod):
     """
 
     def choose(self, rng: np.random.Generator) -> int:
-        """Returns the index of the unproposed configuration with the largest expected improvement."""
+        """Returns the index of the unproposed configuration with the largest expected improvement.
+
+        At the start of a run, before models can be fitted, returns that of ``start_row``; of a large set only
+        a random sample is compared (``SearchTask.scope``).
+        """
         task = self.task
         if is_starting(task):
             return start_row(task, rng)
