@@ -22,8 +22,8 @@ PLAIN_SUFFIX = ".mlir"  # a script whose knobs are transform.tune ops
 def choose(options: tuple[str, ...], space_file: SpaceFile) -> tuple[ChosenStrategy, ...]:
     """Returns the strategies that the values of --strategy name; () means all of the search space file.
 
-    A value is a name in the file, or the path of a script. Raises UsageError for a value that is neither, and
-    for a template that the file does not describe.
+    A value is a name in the file, or the path of a script. Raises UsageError for a value that is neither, for
+    a script that cannot be read, and for a template that the file does not describe.
     """
     if not options:
         return tuple(_named(entry.name, space_file) for entry in space_file.strategies)
@@ -46,7 +46,9 @@ def spaces(
         isa: instruction set of the machine.
         variables: (name, value) pairs of sizes and device limits, which constraints may use.
 
-    Raises UsageError if none of the strategies in the file supports the problem.
+    Spaces of the file come first, in its order; a script that the file does not describe supports every
+    problem. Raises UsageError if the file describes chosen strategies and none of these supports the problem,
+    and for a script that cannot be read or parsed.
     """
     known = {entry.name for entry in space_file.strategies}
     schedules = {one.name: _schedule(one) for one in chosen if _is_plain(one)}

@@ -66,7 +66,7 @@ class Binder:
         """Returns the script of a candidate's strategy with the candidate's knob values filled in.
 
         Raises CandidateError(BIND) for an unknown strategy, a failing template or a value that the script
-        rejects.
+        rejects, and UsageError for a plain script that cannot be parsed.
         """
         strategy = next((s for s in self.strategies if s.name == candidate.strategy), None)
         if strategy is None:

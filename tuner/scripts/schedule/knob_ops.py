@@ -61,7 +61,8 @@ def tunable_ops_in(root: ir.Operation) -> list[ir.Operation]:
 def read_tunable_ops(root: ir.Operation, script: str) -> tuple[TunableOp, ...]:
     """Returns what a knob can set in each tunable op below ``root``; ``script`` is the script's name.
 
-    Raises UsageError for invalid options.
+    Raises UsageError for invalid options, for a selected value that is none of them, and for alternatives
+    without regions.
     """
     return tuple(_tunable_op(op, name_of(op), where(op, script)) for op in tunable_ops_in(root))
 
@@ -91,7 +92,8 @@ def where(op: ir.Operation, script: str) -> str:
 def conditions(op: ir.Operation) -> tuple[str | None, ...]:
     """Returns the path conditions of an op, outermost first, such as ``order == 1``.
 
-    The op runs where all conditions hold. None stands for a region that is not selected by a knob.
+    The op runs where all conditions hold. None stands for a region that no knob selects, or a knob whose name
+    cannot be used in expressions (``is_word``).
     """
     found: list[str | None] = []
     while (parent := op.parent) is not None:

@@ -29,8 +29,8 @@ class Option:
 def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
     """Returns the options of a ``tune.knob``, an array or a dictionary attribute, in their order.
 
-    ``where`` begins the messages. Raises UsageError for no options, more than OPTIONS_LIMIT, a value twice,
-    or an unknown form.
+    ``where`` begins the messages. All values are texts where an array has both integers and other attributes.
+    Raises UsageError for no options, more than 4096 (OPTIONS_LIMIT), a value twice, or an unknown form.
     """
     if isinstance(options, ir.ArrayAttr):
         found = _listed(options)

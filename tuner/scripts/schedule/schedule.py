@@ -19,7 +19,10 @@ class Schedule:
     """A plain MLIR transform script with knobs, parsed once; binding a candidate takes under 1 ms."""
 
     def __init__(self, text: str, name: str = "script") -> None:
-        """Parses the text; ``name`` is used in messages. Raises UsageError with MLIR's first error."""
+        """Parses the text; ``name`` is used in messages.
+
+        Raises UsageError with MLIR's first error, and for invalid options of a knob or invalid constraints.
+        """
         self._partitions = "".join(
             f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT)
         )
@@ -42,7 +45,8 @@ class Schedule:
     def idle(self) -> tuple[Expression, ...]:
         """Returns constraints that keep a knob at its first choice where no op that runs uses the knob.
 
-        Without these constraints, candidates would differ only in knobs without effect.
+        Without these constraints, candidates would differ only in knobs without effect. A knob has none where
+        its name cannot be used in expressions, or where the constraint would exceed 1000 characters.
         """
         texts = ((knob, _runs_or_first(knob, self._tunable_ops)) for knob in self.knobs)
         return tuple(

@@ -45,7 +45,7 @@ def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
     """Returns new zeroed memory at addresses reserved for simulated device memory.
 
     The memory is unmapped when its last view is deleted; its addresses are not used again in this process.
-    Raises MemoryError where no address range is free, and for more than LARGEST_BYTES.
+    Raises MemoryError where no address range is free, and for more than LARGEST_BYTES (256 GiB).
     """
     if size_bytes > LARGEST_BYTES:
         raise MemoryError(f"{size_bytes} bytes")

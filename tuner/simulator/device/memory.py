@@ -155,7 +155,7 @@ class SimulatedMemory:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest regions in quarantine while it has more than QUARANTINE_BYTES.
+        """Deletes the oldest regions in quarantine while it has more than QUARANTINE_BYTES (128 MiB).
 
         The caller must ensure that no pending work uses them.
         """
