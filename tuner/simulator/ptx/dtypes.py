@@ -101,7 +101,8 @@ def read_bits(bits: Array, type_: PtxType, lanes: int) -> Array:
 def write_bits(values: Array, type_: PtxType, register: "np.dtype[Any]") -> Array:
     """Returns ``values`` of ``type_`` as a register's bits, an array of the numpy type ``register``.
 
-    In a wider register, signed values are sign-extended and others zero-extended. Predicates stay unchanged.
+    In a wider register, signed integers are sign-extended; other values, and packed ones of any type, are
+    zero-extended. Predicates stay unchanged.
     """
     if register == BOOL:
         return values

@@ -53,8 +53,8 @@ class Engine:
         """Executes until all threads have ended, then reports asynchronous operations never waited for.
 
         With ``instructions``, stops after about this many instructions, each counted once for all lanes that
-        run together, and reports nothing. Raises SimulationError for a fault of an instruction, a deadlock or
-        an endless loop.
+        run together, and reports nothing unless all threads have ended before. Raises SimulationError for a
+        fault of an instruction, a deadlock, or more than 20 million basic blocks (an endless loop).
         """
         for _ in range(STEPS_LIMIT):
             if instructions is not None and self._resident.time >= instructions:

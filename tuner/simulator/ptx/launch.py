@@ -48,17 +48,17 @@ def simulate(
     Args:
     - ptx, kernel: the PTX text, and the name of one of its kernels.
     - grid, block: thread blocks of the grid, and threads of a block, along x, y and z.
-    - arguments: one per parameter. Arrays must be C-contiguous, and the kernel changes them in place; numbers
-      are converted to the parameter's type; bytes are passed unchanged; a ``TensorMap`` stands for a
-      CUtensorMap.
+    - arguments: one per parameter. Arrays must be C-contiguous, and the kernel changes them in place; a
+      ``Pointer`` points into an array; numbers are converted to the parameter's type; bytes are passed
+      unchanged; a ``TensorMap`` stands for a CUtensorMap.
     - dynamic_shared_bytes: dynamic shared memory of each block.
     - blocks: the thread blocks (x, y, z) to execute, with all blocks of their clusters; None: the whole grid.
     - schedule_seed: seed of a random schedule of threads; None: a fixed schedule. Vector clocks find
       races that this schedule does not show.
 
     Raises SimulationError for a fault (``kind`` holds the defect) and for text that is not PTX,
-    UnsupportedInstruction for an instruction that is not simulated, UsageError for a launch that does not fit
-    the kernel.
+    UnsupportedInstruction for an instruction that is not simulated, UsageError for an unknown kernel and a
+    launch that does not fit the kernel.
     """
     module = parse(ptx)
     return simulate_module(

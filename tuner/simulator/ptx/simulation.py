@@ -29,16 +29,18 @@ class Simulation:
     def races(self) -> tuple[Hazard, ...]:
         """Returns all hazards but the benign ones: races, and others that can change the result.
 
-        Others are uninitialised shared memory, missing fences and asynchronous operations that are not waited
-        for. A correct kernel has none.
+        Others are for example uninitialised shared memory, missing fences and asynchronous operations that
+        are not waited for. A correct kernel has none, unless its blocks synchronise through global memory,
+        which is not modelled.
         """
         return tuple(hazard for hazard in self.hazards if hazard.kind not in BENIGN)
 
     @property
     def benign(self) -> tuple[Hazard, ...]:
-        """Returns the hazards that change no result: unordered writes of one value, and late accumulators.
+        """Returns the hazards that change no result: unordered silent stores, and late accumulators.
 
-        A late accumulator is written after wgmma.fence, which ptxas repairs.
+        A silent store writes the value that the memory has, or the one that all other threads of the
+        instruction write. A late accumulator is written after wgmma.fence, which ptxas repairs.
         """
         return tuple(hazard for hazard in self.hazards if hazard.kind in BENIGN)
 

@@ -135,8 +135,9 @@ class Operands:
     def reader(self, operand: Operand, type_: PtxType) -> Reader:
         """Returns a function that reads ``operand`` as values of ``type_`` in the lanes of resident blocks.
 
-        Raises UnsupportedInstruction for a vector, an address, an undeclared name, or a register that is
-        too narrow.
+        Raises UnsupportedInstruction for a vector, a pair, an address, an undeclared name, a register that is
+        too narrow, and a predicate as another type or the reverse. A negated register may have any type, and
+        special registers are zero-extended.
         """
         match operand:
             case Register(name) if name in SPECIAL_REGISTERS and self._layout.width(name) is None:
@@ -183,8 +184,8 @@ class Operands:
     def writer(self, operand: Operand, type_: PtxType) -> Writer:
         """Returns a function that writes values of ``type_`` to the register ``operand`` in the active lanes.
 
-        Raises UnsupportedInstruction where the operand is no register, or its register is narrower than the
-        type.
+        Raises UnsupportedInstruction where the operand is no declared register, its register is narrower than
+        the type, or only one of the two is a predicate. Values for the name "_" are discarded.
         """
         if not isinstance(operand, Register):
             raise self.unsupported("a result that is no register")

@@ -24,8 +24,9 @@ REDUCTIONS: dict[str, Callable[[Array, Array], Array]] = {
 def members(resident: ResidentBlocks, mask: Array) -> Bools:
     """Returns the active lanes that the member mask names, as bool [warp, lane of the warp].
 
-    ``mask`` holds each lane's 32-bit member mask of a .sync instruction. Raises Fault where a named lane is
-    neither active nor exited, or an active lane is not in the mask that it gives.
+    ``mask`` holds each lane's 32-bit member mask of a .sync instruction; where the lanes of a warp give
+    different masks, the greatest number counts. Raises Fault where a named lane is neither active nor exited,
+    or an active lane is not in the mask that it gives.
     """
     active = resident.mask.reshape(-1, WARP_LANES)
     named = (resident.full(mask).reshape(-1, WARP_LANES) >> LANE.astype(np.uint32)) & 1 == 1
@@ -197,7 +198,8 @@ def synchronise_warp(resident: ResidentBlocks, mask: Array) -> None:
 def warp_barrier(operands: Operands) -> Step:
     """Decodes PTX ``bar.warp.sync``: returns a function that orders memory accesses among the member lanes.
 
-    The function raises Fault where a member lane is not active.
+    The function raises Fault where a member lane is neither active nor exited, or an active lane is not in
+    the mask that it gives.
     """
     operands.modifiers.need(("warp",), "a warp")
     operands.modifiers.need(("sync",), "a member mask")

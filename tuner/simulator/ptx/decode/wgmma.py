@@ -193,7 +193,7 @@ def set_registers(operands: Operands) -> Step:
     """Decodes PTX setmaxnreg inc and dec: returns a function that sets a warpgroup's registers per thread.
 
     The function raises Fault for a partially active warpgroup, and where the warpgroups of a block that have
-    executed setmaxnreg then have more registers together than a multiprocessor has. Raises
+    executed setmaxnreg then have more registers together than a multiprocessor has: 65536. Raises
     UnsupportedInstruction for a count that is no multiple of 8 from 24 to 256.
     """
     modifiers = operands.modifiers

@@ -26,9 +26,10 @@ def partners(left: str) -> tuple[str, ...]:
 
 
 def operand_values(bits: Array, kind: str) -> Array:
-    """Returns elements of A or B as float64 [..., element], unpacked from 32-bit registers [..., register].
+    """Returns elements of A or B as float64 [..., element], from their bits.
 
-    ``kind`` is the elements' PTX type, such as "f16"; a register holds 1, 2 or 4 elements.
+    ``bits`` is [..., register] of 32-bit registers, which hold 1, 2 or 4 elements each, or [..., element] of
+    unsigned integers of the size of an element. ``kind`` is the elements' PTX type, such as "f16".
     """
     if kind == "tf32":
         return read_tf32(bits).astype(np.float64)
@@ -108,7 +109,7 @@ def product(
     ``a``, ``b`` and ``c`` are registers of the same form; ``kinds`` are the types of A and B, ``result`` that
     of C and D. Exact products are summed in float64 and rounded once; integer sums are exact, and saturate at
     the limits of s32 with ``is_saturating``. A device sums floating-point numbers in a different order and
-    truncates, so that the last bits differ.
+    truncates, so that the last bits may differ.
     """
     total = matrix_a(a, kinds[0]) @ matrix_b(b, kinds[1]) + matrix_c(c, result)
     return fragments_c(rounded(total, result, is_saturating=is_saturating))

@@ -102,10 +102,10 @@ class Warpgroups:
         return found
 
     def issue(self, resident: Registers, group: Warpgroup, operation: Operation) -> None:
-        """Issues a wgmma.mma_async of a warpgroup; its accumulators are NaN until a wait for its wgmma-group.
+        """Issues a wgmma.mma_async of a warpgroup; its accumulators are undefined until it is waited for.
 
-        Reports, as hazards, a missing wgmma.fence, and accumulators that were written after the fence or in
-        flight.
+        Until then each of their registers holds the bits 0x7FC0DEAD, a NaN of f32. Reports, as hazards, a
+        missing wgmma.fence, and accumulators that were written after the fence or in flight.
         """
         fresh = [name for name in operation.targets if name not in group.live]
         if group.fenced_at < 0:
@@ -134,8 +134,8 @@ class Warpgroups:
     def wait(self, resident: Registers, newest: int) -> None:
         """Completes wgmma operations of active warpgroups, and writes their accumulators: wgmma.wait_group.
 
-        The ``newest`` latest wgmma-groups of each warpgroup stay in flight. Reports operands that changed in
-        flight.
+        The ``newest`` latest wgmma-groups of each warpgroup, and operations that are not committed, stay in
+        flight with their accumulators. Reports operands that changed in flight.
         """
         for group in self.executing(resident.mask):
             while len(group.groups) > newest:
@@ -165,7 +165,7 @@ class Warpgroups:
         """Sets the registers per thread of the warpgroups active in ``mask`` to ``count``: setmaxnreg.
 
         Raises Fault for a partially active warpgroup, and where the warpgroups of a block that have executed
-        setmaxnreg then have more registers together than a multiprocessor has. Others are not counted.
+        setmaxnreg then have more registers together than a multiprocessor has: 65536. Others are not counted.
         """
         for group in self.executing(mask):
             group.registers = count

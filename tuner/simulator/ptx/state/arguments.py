@@ -48,7 +48,8 @@ class Placement:
     def buffer(self, name: str, array: Array) -> tuple[int, GlobalBuffer]:
         """Returns (global address, buffer) of an array; adds the array to global memory on its first use.
 
-        ``name`` is the array's, for messages. Raises UsageError for an array that is not C-contiguous.
+        ``name`` is the array's, for messages. For a second array that begins at the same host address, the
+        buffer of the first one is returned. Raises UsageError for an array that is not C-contiguous.
         """
         if not array.flags.c_contiguous:
             raise UsageError(f"argument {name}: the array is not C-contiguous")
@@ -145,10 +146,10 @@ def check_launch(kernel: PtxKernel, grid: Index3, block: Index3, arguments: tupl
 
 
 def check_sizes(kernel: PtxKernel, grid: Index3, block: Index3) -> None:
-    """Raises UsageError for a grid or a block that ``kernel`` or the hardware does not allow.
+    """Raises UsageError for a grid or a block that ``kernel`` does not allow, or a block over 1024 threads.
 
     ``grid`` holds blocks, and ``block`` threads, along x, y and z. Limits are those of .maxntid, .reqntid and
-    .reqnctapercluster.
+    .reqnctapercluster; those of the hardware along single axes are not checked.
     """
     if min(*grid, *block) < 1:
         found = f"grid {tuple(grid)} and block {tuple(block)}"

@@ -60,8 +60,9 @@ class Threads:
     def wait(self, lanes: Bools, barriers: Array, expected: Array) -> None:
         """Makes the threads of ``lanes`` wait at named barriers: bar.sync.
 
-        ``barriers`` holds each lane's barrier, ``expected`` the threads that complete it; 0: all threads of
-        the block. Raises Fault for a barrier above 15, or a number of threads that is no multiple of 32.
+        ``barriers`` and ``expected`` have an entry for each lane that is set in the mask ``lanes``: its
+        barrier, and how many threads complete it; 0: all threads of the block that have not ended. Raises
+        Fault for a barrier above 15, or a number of threads that is no multiple of 32.
         """
         _check_barriers(barriers, expected)
         self.status[lanes] = AT_BARRIER
@@ -95,8 +96,9 @@ class Threads:
     def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
         """Adds the predicates ``values`` of ``lanes`` to the reduction at a named barrier (bar.red).
 
-        Does not make the threads wait. ``operation`` is "and", "or" or "popc"; ``target`` is the register for
-        the result. Raises Fault where other threads give another operation or register.
+        Does not make the threads wait. ``values`` has an entry for each lane of the resident blocks, also for
+        lanes that are not in ``lanes``. ``operation`` is "and", "or" or "popc"; ``target`` is the register
+        for the result. Raises Fault where other threads give another operation or register.
         """
         for block in np.unique(self.resident.geometry.block_index[lanes]):
             key = (int(block), barrier)
