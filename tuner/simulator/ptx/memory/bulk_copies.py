@@ -126,8 +126,8 @@ class BulkCopies:
     def store(self, lane: int, addresses: Indices, write: Callable[[Array], None]) -> None:
         """Begins a bulk store: reads bytes at shared addresses of the lane's block.
 
-        ``write`` is called with the bytes when a thread waits for the store. Raises Fault for addresses out
-        of bounds.
+        ``write`` is called with the bytes when the lane waits for the store, or in ``end`` where it waited
+        only for the read; without a wait never. Raises Fault for addresses out of bounds.
         """
         whole = self._in_memory(lane, addresses, int(self.watch.geometry.block_index[lane]))
         cells = np.unique(whole // self.shared.races.cell_bytes)
@@ -145,8 +145,9 @@ class BulkCopies:
     def wait(self, lanes: Indices, newest: int, *, is_for_reads: bool) -> None:
         """Completes the lanes' bulk stores, but those in each lane's ``newest`` latest bulk async-groups.
 
-        With ``is_for_reads`` (wait_group.read) only the reads of the sources are complete, and nothing is
-        written. Reports, as a hazard, a source that changed in flight.
+        Stores that are not committed stay in flight too. With ``is_for_reads`` (wait_group.read) only the
+        reads of the sources are complete, and nothing is written. Reports, as a hazard, a source that changed
+        in flight.
         """
         for lane in lanes.tolist():
             groups = self._store_groups.get(lane, [])

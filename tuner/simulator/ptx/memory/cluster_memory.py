@@ -27,8 +27,8 @@ class ClusterMemory:
     def located(self, lanes: Indices, addresses: Indices) -> tuple[Indices, Indices]:
         """Returns (indices of blocks, addresses inside these blocks) for the lanes' shared addresses.
 
-        Records accesses to other blocks. Raises Fault for a rank above the cluster's, or for another block's
-        address in an instruction that allows only the lane's block.
+        Records accesses to other blocks. Raises Fault for a rank above the cluster's, or for an address with
+        a rank, even that of the lane's block, in an instruction that allows only addresses without one.
         """
         geometry = self.watch.geometry
         own, ranks = geometry.block_index[lanes], (addresses >> RANK_BIT) - 1

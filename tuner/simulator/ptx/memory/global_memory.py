@@ -27,7 +27,10 @@ class GlobalBuffer:
         }
 
     def view(self, item_bytes: int) -> Array:
-        """Returns the buffer's memory, not a copy, as unsigned integers of 1, 2, 4 or 8 bytes."""
+        """Returns the buffer's memory, not a copy, as unsigned integers of 1, 2, 4 or 8 bytes.
+
+        Bytes at the end that are no whole integer are left out.
+        """
         return self._views[item_bytes]
 
 

@@ -21,7 +21,10 @@ SWIZZLES_BYTES = (0, 32, 64, 128)  # index: CUtensorMapSwizzle
 
 
 def extent_bytes(layout: TensorMapLayout) -> int:
-    """Returns the bytes from the first to the last element of the tensor of ``layout``, both included."""
+    """Returns the bytes from the first to the last element of the tensor of ``layout``, both included.
+
+    Raises KeyError for an element type that is not in ``DTYPES``.
+    """
     item_bytes = int(DTYPES[layout.dtype].itemsize)
     strides = (item_bytes, *layout.strides_bytes)
     return item_bytes + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
@@ -30,7 +33,8 @@ def extent_bytes(layout: TensorMapLayout) -> int:
 def tensor_of(layout: TensorMapLayout, memory: Array, offset_bytes: int = 0) -> TensorMap:
     """Returns the tensor map of ``layout`` over ``memory``, an array of bytes, from ``offset_bytes`` on.
 
-    Raises UsageError for a tensor that is not contiguous, and as ``TensorMap`` does.
+    Raises UsageError for a tensor that is not contiguous, and as ``TensorMap`` does; KeyError for an element
+    type that is not in ``DTYPES``.
     """
     dtype, shape = DTYPES[layout.dtype], tuple(reversed(layout.sizes))
     strides = (*reversed(layout.strides_bytes), dtype.itemsize)

@@ -40,8 +40,8 @@ class MBarriers:
     def init(self, lanes: Indices, addresses: Indices, counts: Indices) -> None:
         """Initialises an mbarrier per lane at its shared address: mbarrier.init.
 
-        ``counts`` are the arrivals of a phase. Raises Fault for a misaligned address or too many mbarriers in
-        a block.
+        ``counts`` are the arrivals of a phase. Raises Fault for a misaligned address, or for more than 32
+        addresses of mbarriers in a block, also of invalidated ones.
         """
         self.watch.require_aligned(lanes, addresses, OBJECT_BYTES)
         clocks = self.watch.clocks
@@ -118,7 +118,7 @@ class MBarriers:
         """Counts ``bytes_`` bytes of a bulk copy that completed at ``barrier``: complete-tx.
 
         ``clock`` is the time of the copy's writes, after which waiting threads are ordered. Raises Fault for
-        more bytes than were expected.
+        more bytes than were expected in a phase in which no arrival is missing.
         """
         barrier.pending_bytes -= bytes_
         barrier.clocks[barrier.column] = max(int(barrier.clocks[barrier.column]), clock)
@@ -151,7 +151,7 @@ class MBarriers:
         return done
 
     def report_unfinished(self) -> None:
-        """Reports, as hazards, mbarriers that still wait for bytes at the end of the blocks."""
+        """Reports, as hazards, mbarriers that at the end of the blocks have bytes missing, or too many."""
         for (_, address), barrier in self._barriers.items():
             if barrier.pending_bytes:
                 example = f"the mbarrier at shared byte {address} waits for {barrier.pending_bytes} bytes"

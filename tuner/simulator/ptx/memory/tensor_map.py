@@ -20,7 +20,9 @@ SWIZZLE_BITS = {0: 0, 32: 1, 64: 3, 128: 7}  # span in bytes -> bits of the 16-b
 class TensorMap:
     """A CUtensorMap in tiled mode over a numpy array; its dimensions and strides are those of the array.
 
-    Raises UsageError for a swizzle, a box or strides that CUDA does not allow.
+    Raises UsageError for a swizzle other than 0, 32, 64 and 128 bytes, a box that has not a size from 1 to
+    256 for each dimension or is wider than the swizzle (0: any width), and outer strides that are no
+    multiples of 16 bytes. Other rules of CUDA are not checked.
     """
 
     array: Array
@@ -98,10 +100,10 @@ class PlacedMap:
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the cells of the buffer's race detector that a box touches: [1, cell].
+        """Returns the cells of the buffer's race detector in which elements of a box begin: [1, cell].
 
-        ``coordinates`` are the box's first element, innermost first. Elements outside of the array touch
-        none.
+        ``coordinates`` are the box's first element, innermost first. Elements outside of the array are left
+        out.
         """
         index, inside = self.tensor.elements(coordinates)
         starts = index[inside] * self.tensor.array.itemsize

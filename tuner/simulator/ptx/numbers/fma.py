@@ -24,7 +24,8 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """Returns (a * b rounded, its exact rounding error), elementwise, for float64.
 
-    TwoProduct: Dekker 1971, with Veltkamp's split.
+    TwoProduct: Dekker 1971, with Veltkamp's split. Exact for 0 and for factors with magnitudes from 2**-450
+    to 2**450; the error of others may be inexact or NaN.
     """
     product = a * b
     a_high, a_low = _halves(a)

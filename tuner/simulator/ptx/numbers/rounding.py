@@ -81,7 +81,7 @@ def _overflow(values: Array, largest: Array, mode: str) -> Array:
 def to_tf32(values: Array, mode: str = "rna") -> Array:
     """Returns float32 ``values`` rounded to tf32, as the bits (uint32) of float32; the 13 low bits are zero.
 
-    ``mode`` is a rounding of ``round_to``.
+    A NaN keeps its low bits. ``mode`` is a rounding of ``round_to``.
     """
     rounded = round_to(np.asarray(values, np.float64), FORMATS["tf32"], mode)
     return rounded.astype(np.float32).view(np.uint32)

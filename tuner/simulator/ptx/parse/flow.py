@@ -21,7 +21,7 @@ NO_ENDS = ("bar.warp.", "barrier.cluster.arrive.")
 
 @dataclass(frozen=True)
 class BasicBlock:
-    """A basic block: instructions of which only the last may branch, wait, synchronise or end threads."""
+    """A basic block: only the last instruction may branch, end threads or wait for warps or mbarriers."""
 
     instructions: tuple[Instruction, ...]
     following: int | None  # the fall-through block; None: none is reachable

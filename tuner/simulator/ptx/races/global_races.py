@@ -19,7 +19,8 @@ MANY = -1  # several blocks, or several threads of a block
 class GlobalRaces:
     """A race detector of a global buffer: the last accesses to each cell, by all blocks of a launch.
 
-    A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access.
+    A cell has ``cell_bytes`` bytes: in an argument, the size of the kernel's smallest access, at most 4; in
+    a variable of the module, 1.
     """
 
     def __init__(self, bytes_: int, cell_bytes: int) -> None:
@@ -55,7 +56,8 @@ class GlobalRaces:
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
         """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
 
-        Each access has ``size_bytes`` bytes; a cell is ``cell_bytes`` bytes of the buffer.
+        Each access has ``size_bytes`` bytes; a cell is ``cell_bytes`` bytes of the buffer. An access must lie
+        in one cell, or begin at a cell and fill whole cells: otherwise its last cell may be missing.
         """
         return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
 
@@ -63,7 +65,7 @@ class GlobalRaces:
         """Records reads of ``cells`` [access, cell], an access per lane; returns those that race with writes.
 
         ``cells`` are the numbers that the method ``cells`` returns. ``is_strong``: volatile or with a memory
-        order; strong reads do not race with strong or atomic writes.
+        order; strong reads do not race with strong or atomic writes, and no later write races with them.
         """
         block, thread = _who(clocks, lanes)
         found = self._against_writes(clocks, lanes, cells, is_strong)

@@ -21,7 +21,7 @@ LANE_BITS = 6
 class SharedRaces:
     """A race detector of the shared memory of resident blocks: the last accesses to each cell.
 
-    A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access.
+    A cell has ``cell_bytes`` bytes, the size of the kernel's smallest access, at most 4.
     """
 
     def __init__(self, clocks: Clocks, bytes_: int, cell_bytes: int, async_readers: int) -> None:
@@ -114,7 +114,7 @@ class SharedRaces:
         return found
 
     def async_write(self, lane: int, cells: Indices, column: int) -> tuple[int, list[Unordered]]:
-        """Records a write of ``cells`` by an asynchronous agent, such as a bulk copy, for ``lane``.
+        """Records a write of ``cells`` [cell] by an asynchronous agent, such as a bulk copy, for ``lane``.
 
         ``column`` is the agent's component of vector clocks. Returns (time of the write in the agent's clock,
         unordered accesses).
@@ -130,7 +130,7 @@ class SharedRaces:
     def async_read(
         self, lanes: Indices, cells: Indices, column: int, fenced: Array
     ) -> tuple[int, list[Unordered]]:
-        """Records a read of ``cells`` by an asynchronous agent, a wgmma or a bulk store, for ``lanes``.
+        """Records a read of ``cells`` [cell] by an asynchronous agent, wgmma or a bulk store, for ``lanes``.
 
         ``column`` is the agent's component of vector clocks. Returns (time of the read in the agent's clock,
         unordered, unfenced and uninitialised accesses). All lanes must be ordered after the writes of the
