@@ -83,9 +83,10 @@ class Rule:
 
     @classmethod
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
-        """Returns the rule of a constraint; computes its truth table if it has at most TABLE_LIMIT entries.
+        """Returns the rule of a constraint, with its truth table unless that is too large.
 
-        Without a table, also where some combination cannot be evaluated, ``holds`` evaluates the constraint.
+        There is no table of more than TABLE_LIMIT (65536) entries, or where some combination cannot be evaluated:
+        ``holds`` then evaluates the constraint each time.
         """
         knobs = tuple(place for place, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)
@@ -126,7 +127,7 @@ def evaluated(space: SearchSpace, constraint: Expression, picks: Picks, rows: in
 
 
 def join_tables(tables: Iterable[ConstraintTable]) -> tuple[ConstraintTable, ...]:
-    """Joins tables while a joined table has at most TABLE_LIMIT entries; returns the resulting tables.
+    """Joins tables while a joined one has at most TABLE_LIMIT (65536) entries; returns the resulting tables.
 
     One look-up then replaces several.
     """

@@ -97,7 +97,7 @@ class Walk:
         return Block(grown.keys, {knob: grown.picks[knob] for knob in grown.picks.keys() & step.kept})
 
     def parts(self, depth: int, block: Block) -> Iterator[Block]:
-        """Yields a block in parts, so that each has at most BLOCK_ROWS combinations in the next step.
+        """Yields a block in parts, so that each has at most BLOCK_ROWS (65536) combinations in the next step.
 
         ``depth`` is the number of knobs that have a choice already.
         """
@@ -139,7 +139,8 @@ def walked(space: SearchSpace, constraints: tuple[Expression, ...]) -> Iterator[
 def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool:
     """Returns whether any configuration of the space satisfies the constraints.
 
-    Raises UsageError when VISITS_LIMIT is reached before that is known.
+    Raises UsageError when more than VISITS_LIMIT (2 billion) partial configurations were visited before that
+    is known.
     """
     visits = 0
     for part in walked(space, constraints):
@@ -152,7 +153,7 @@ def is_possible(space: SearchSpace, constraints: tuple[Expression, ...]) -> bool
 
 
 def too_long(space: SearchSpace) -> str:
-    """Returns the error message for a search that found no allowed configuration within VISITS_LIMIT."""
+    """Returns the error message of a search that found nothing allowed in VISITS_LIMIT (2 billion) visits."""
     return (
         f"strategy {space.strategy}: no combination of {space.cartesian} was found to be allowed "
         f"after {VISITS_LIMIT} partial ones: add constraints over few knobs or values"

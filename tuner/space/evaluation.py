@@ -12,7 +12,8 @@ def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
     """Returns the value of an expression's syntax tree, elementwise where names stand for columns.
 
     ``values`` gives each name a number, a text or a column. The tree must be whitelisted. Raises TypeError
-    for text in arithmetic or as a condition, OverflowError for a power that is too large.
+    for text in arithmetic, as a condition, or compared with a number or by order; OverflowError for a power
+    that could exceed 1024 bits or a quotient that no float can hold.
     """
     match node:
         case ast.Name(name):

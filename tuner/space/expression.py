@@ -42,8 +42,8 @@ class Expression:
         """Returns the value of the expression; ``values`` gives each name a value or a numpy column.
 
         Elementwise where some values are columns. Where a division by zero decides, the result is False (or
-        0): a constraint does not hold there. Raises UsageError for an unknown name, and for text in
-        arithmetic.
+        0 or ""): a constraint does not hold there. Raises UsageError for an unknown name, for text in
+        arithmetic, as a condition, or compared with a number or by order, and for a number that is too large.
         """
         from tuner.space import evaluation
 
@@ -68,8 +68,8 @@ class Expression:
 def parse(text: str, where: str) -> Expression:
     """Parses the text of an expression. ``where``, its file and key path, begins error messages.
 
-    Raises UsageError for syntax that is not whitelisted, and for an expression that is too long or nested too
-    deep.
+    Raises UsageError for syntax that is not whitelisted, and for an expression of more than 1000 characters
+    or 40 levels.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{where}: found an expression of {len(text)} characters, allowed {LENGTH_LIMIT}")
@@ -100,7 +100,7 @@ def _syntax_tree(line: str, where: str) -> ast.expr:
 
 
 def check_depth(tree: ast.expr, where: str) -> None:
-    """Raises UsageError, naming ``where``, when a syntax tree has more than DEPTH_LIMIT levels."""
+    """Raises UsageError, naming ``where``, when a syntax tree has more than DEPTH_LIMIT (40) levels."""
     level: list[ast.AST] = [tree]
     depth = 0
     while level:

@@ -52,11 +52,11 @@ class FeasibleSet:
     def of(cls, spaces: tuple[SearchSpace, ...], always: tuple[Candidate, ...] = ()) -> "FeasibleSet":
         """Returns the feasible set of the search spaces: all configurations that satisfy the constraints.
 
-        Of a space with too many it takes a fixed sample, and adds the candidates of ``always`` that are
-        allowed.
+        Of a space with too many (some 20 million in all spaces), or whose search takes too long, it takes a
+        fixed sample, and adds the candidates of ``always`` that are allowed.
 
-        Raises UsageError for an empty set, naming the first constraint that leaves nothing, and for a space
-        whose search takes too long.
+        Raises UsageError for an empty set, naming the first constraint that leaves nothing, for no spaces,
+        and for a space whose search takes too long and finds nothing.
         """
         sets: list[Rows] = []
         for space in spaces:
@@ -211,7 +211,7 @@ class FeasibleSet:
     def demoted(self) -> dict[str, int]:
         """Returns for each preference, by its text, how many configurations break it and none before it.
 
-        Preferences are in the order of the file.
+        Preferences are in the order of the file. Of a sample, the ``rows`` in it are counted.
         """
         counts: dict[str, int] = {}
         for space, broken in zip(self.spaces, self._broken, strict=True):

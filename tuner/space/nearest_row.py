@@ -38,7 +38,7 @@ def steps_from(value: Value, knob: Knob) -> npt.NDArray[np.float32]:
     """Returns the distance in steps from ``value`` to each choice of a knob.
 
     ``value`` need not be a choice; between two choices it counts as a fraction of a step, by the ratio of
-    sizes. Another text has the distance 1.
+    sizes, and outside of all choices as the nearest one. Another text has the distance 1.
     """
     if knob.is_text or isinstance(value, str):
         return np.array([choice != value for choice in knob.choices], np.float32)

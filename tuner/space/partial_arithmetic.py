@@ -61,7 +61,7 @@ def arithmetic(sign: str, left: Partial, right: Partial) -> Partial:
     """Returns ``left sign right`` for an operator such as "+" or "//", elementwise.
 
     Undefined where a side is, and where a divisor is zero. Raises TypeError for text, OverflowError for a
-    power that is too large.
+    power that could exceed 1024 bits or a quotient that no float can hold.
     """
     a, b = _number(left.value, sign), _number(right.value, sign)
     undefined = _either(left.undefined, right.undefined)

@@ -36,7 +36,8 @@ class DerivedName:
 def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
     """Returns the expression of each derived name, by name, with all other derived names replaced in it.
 
-    Raises UsageError where derived names depend on each other in a cycle, or an expression becomes too large.
+    Raises UsageError where derived names depend on each other in a cycle, or a syntax tree becomes larger
+    than 2000 nodes or deeper than 40 levels.
     """
     expressions = {each.name: each.expression for each in derived}
     done: dict[str, Expression] = {}
@@ -48,7 +49,8 @@ def written_out_names(derived: tuple[DerivedName, ...]) -> Derived:
 def written_out(expression: Expression, derived: Derived) -> Expression:
     """Returns an expression in whose syntax tree derived names are replaced by their expressions.
 
-    Its text stays as in the file. Raises UsageError where the tree becomes larger or deeper than allowed.
+    Its text stays as in the file. Raises UsageError where the tree becomes larger than 2000 nodes or deeper
+    than 40 levels.
     """
     used = expression.names & derived.keys()
     if not used:

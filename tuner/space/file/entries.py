@@ -61,7 +61,8 @@ class KnobEntry:
     def knob(self, variables: Variables) -> Knob:
         """Returns the knob with its choices for the variables of one problem and machine.
 
-        Raises UsageError where the knob has the name of a variable, and where no divisor is a choice.
+        Raises UsageError where the knob has the name of a variable, and where ``divisors_of`` leaves no
+        choice or is no integer from 1 to 2**31 - 1.
         """
         names = [name for name, _ in variables]
         if self.name in names:
@@ -110,7 +111,8 @@ class StrategyEntry:
 
         ``script_knobs`` are the knobs that the script declares; knobs of the file replace those of equal
         name. Raises UsageError for a knob of the file with the name of a variable, for a derived name that is
-        also a knob or a variable, for an unknown name in an expression, and where no divisor is a choice.
+        also a knob or a variable, for an unknown name in an expression, and where ``divisors_of`` leaves no
+        choice or is no integer from 1 to 2**31 - 1.
         """
         knobs = tuple(entry.knob(variables) for entry in self.knobs)
         named = {knob.name for knob in knobs}

@@ -12,8 +12,8 @@ BY_NAME = ("knobs", "let")  # keys of a strategy whose entries are merged one by
 def is_extending(document: object, name: str) -> bool:
     """Returns whether a search space file has ``extends: default``: it adds to the shipped file.
 
-    ``document`` is the parsed file, ``name`` begins the message. Raises UsageError where it extends another
-    file.
+    ``document`` is the parsed file, ``name`` begins the message. Raises UsageError where ``extends`` has
+    another value, also none.
     """
     if not isinstance(document, dict) or KEY not in document:
         return False

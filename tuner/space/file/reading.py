@@ -54,9 +54,11 @@ def load_space_file(path: Path) -> SpaceFile:
 
 @functools.lru_cache(maxsize=8)
 def parse_space(text: str, name: str, folder: Path | None = None) -> SpaceFile:
-    """Parses the text of a search space file. Raises UsageError for the first error, with its key path.
+    """Parses the text of a search space file, which must not extend another file.
 
-    ``name`` is the file's name in messages; ``folder`` is where paths of scripts begin.
+    ``name`` is the file's name in messages; ``folder`` is where paths of scripts begin, None: the working
+    directory. Raises UsageError for an error in the text, with its line or key path, and for a text with
+    ``extends: default``, which only ``load_space_file`` merges.
     """
     return SpaceFile(name, text, schema.entries(strict_yaml.load(text, name), name), folder)
 

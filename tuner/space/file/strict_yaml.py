@@ -17,8 +17,8 @@ LOADER: Any = getattr(
 def load(text: str, name: str) -> object:
     """Parses a YAML document of lists, mappings and scalars, without aliases and repeated keys.
 
-    ``name`` is the file's name for messages. Raises UsageError, mostly with the line, for other or invalid
-    YAML and for a text that is too long.
+    ``name`` is the file's name for messages. Returns None for an empty text. Raises UsageError, mostly with
+    the line, for other or invalid YAML, more than 20 levels, and a text of more than 1 000 000 characters.
     """
     if len(text) > LENGTH_LIMIT:
         raise UsageError(f"{name}: found {len(text)} characters, allowed {LENGTH_LIMIT}")
@@ -38,7 +38,10 @@ def load(text: str, name: str) -> object:
 
 
 def dump(document: object) -> str:
-    """Returns lists, mappings and scalars as a YAML text, which ``load`` can read."""
+    """Returns lists, mappings and scalars as a YAML text, which ``load`` can read.
+
+    ``load`` refuses the text where the same list or mapping object is in it twice: that becomes an alias.
+    """
     return str(yaml.safe_dump(document, sort_keys=False, width=110))
 
 
