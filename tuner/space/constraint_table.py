@@ -85,8 +85,8 @@ class Rule:
     def of(cls, space: SearchSpace, constraint: Expression) -> "Rule":
         """Returns the rule of a constraint, with its truth table unless that is too large.
 
-        There is no table of more than TABLE_LIMIT (65536) entries, or where some combination cannot be evaluated:
-        ``holds`` then evaluates the constraint each time.
+        Too large is one of more than TABLE_LIMIT (65536) entries. There is none either where some combination
+        cannot be evaluated. Without a table ``holds`` evaluates the constraint each time.
         """
         knobs = tuple(place for place, name in enumerate(space.names) if name in constraint.names)
         shape = tuple(len(space.knobs[knob].choices) for knob in knobs)

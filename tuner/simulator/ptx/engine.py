@@ -17,7 +17,10 @@ STEPS_LIMIT = 20_000_000  # basic blocks that resident thread blocks may execute
 
 @dataclass
 class ExecutionCounts:
-    """Counts of what a launch executed; an instruction counts once for each warp that executes it."""
+    """Counts of what a launch executed; an instruction counts once for each warp that executes it.
+
+    One whose guard predicate is false in the whole warp counts too.
+    """
 
     instructions: int = 0  # warp-level instructions
 
