@@ -44,10 +44,10 @@ class _Sample:
 def rows_of(space: SearchSpace, limit: int = ROWS_LIMIT, always: Indices | None = None) -> Rows:
     """Returns every allowed configuration of a space, or a sample where there are more than ``limit``.
 
-    A sample is also taken where the enumeration would take too long. It has up to SAMPLE_ROWS configurations,
-    whatever ``limit`` is; for a space with preferences up to as many again that meet all of them; and the
-    configurations ``always``, choice indices (configurations, knobs) that the constraints must allow. Raises
-    UsageError when the search was too long to find any configuration.
+    A sample is also taken where the enumeration would take too long. It has up to SAMPLE_ROWS (2**20)
+    configurations, whatever ``limit`` is; for a space with preferences up to as many again that meet all of
+    them; and the configurations ``always``, choice indices (configurations, knobs) that the constraints must
+    allow. Raises UsageError when the search was too long to find any configuration.
     """
     walk = Walk(space, space.constraints)
     pilot = _sampled(walk, PILOT_ROWS)

@@ -63,7 +63,7 @@ class SearchSpace:
     def contains(self, candidate: Candidate) -> bool:
         """Returns whether a candidate is of this strategy and has, for every knob, one of the knob's choices.
 
-        The constraints may reject it nevertheless.
+        False for a candidate with another knob as well. The constraints may reject a candidate nevertheless.
         """
         values = dict(candidate.choices)
         is_complete = candidate.strategy == self.strategy and values.keys() == set(self.names)

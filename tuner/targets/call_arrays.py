@@ -39,7 +39,8 @@ def require_inputs(problem: Problem, given: int) -> None:
 def require_type(expected: Expected, shape: tuple[int, ...], dtype: "np.dtype[Any]") -> None:
     """Raises UsageError for an array whose ``shape`` or ``dtype`` is not the expected one.
 
-    ``expected``: (name, shape, dtype). The message says how to convert or transpose the array.
+    ``expected``: (name, shape, dtype). The message says how to convert an array of the expected shape, or how
+    to transpose one whose last two sizes are exchanged.
     """
     name, wanted_shape, wanted_dtype = expected
     if shape != wanted_shape or dtype != wanted_dtype:

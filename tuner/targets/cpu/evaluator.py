@@ -87,9 +87,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs a kernel on several draws of inputs, compares every element of C; returns the worst verdict.
 
-        ``loaded`` is a result of ``load``. Before each run C is filled with NaN or ones and lies between
-        guard bands. Raises CandidateError: VERIFY for a wrong or unwritten element, a write outside of C or a
-        changed input, RUN for threads that the kernel started and that are still alive.
+        ``loaded`` is a result of ``load``. Before each run C is filled with NaN (integers: the smallest
+        number) or ones, and lies between guard bands. Raises CandidateError: VERIFY for a wrong or unwritten
+        element, a write outside of C or a changed input, RUN for threads that the kernel started and that are
+        still alive.
         """
         assert isinstance(loaded, LoadedKernel)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()

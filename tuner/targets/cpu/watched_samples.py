@@ -53,7 +53,8 @@ class WatchedSamples:
     def __call__(self, inner: int) -> float:
         """Returns the seconds per call of at least ``inner`` calls.
 
-        Raises CandidateError(VERIFY) for a wrong C or an element that a call left unwritten.
+        Raises CandidateError: VERIFY for a wrong C or an element that a call left unwritten, RUN for threads
+        that the kernel started and that are still alive.
         """
         times = inner + int(self._rng.integers(int(inner * MORE_CALLS) + 1))
         self._arrays.fill(self._rng)

@@ -13,14 +13,18 @@ from tuner.targets.gpu.evaluator import GpuEvaluator
 
 
 def evaluator_here() -> GpuEvaluator:
-    """Returns a new evaluator for this machine's first GPU. Raises DeviceError on a machine without a GPU."""
+    """Returns a new evaluator for this machine's first GPU.
+
+    Raises DeviceError on a machine without a GPU, UsageError for a GPU that is none of the known chips.
+    """
     return GpuEvaluator(describe_gpu().facts.chip)
 
 
 def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed: int) -> Baseline:
     """Times cuBLAS's matmul of a problem, without an epilogue, alone on this machine's GPU.
 
-    ``seed`` seeds the random inputs. Raises TunerError where cuBLAS is missing or its result is wrong.
+    ``seed`` seeds the random inputs. Raises TunerError where cuBLAS is missing, its result is wrong or the
+    GPU fails.
     """
     rng = np.random.default_rng(seed)
     try:

@@ -46,8 +46,8 @@ class GpuCompiler(AbstractCompiler):
     def compile(self, problem: Problem, script: Script) -> Artifact:
         """Returns an artifact with the GPU program, and why that cannot be launched, if so.
 
-        Raises CandidateError where binding, the script, the lowering or ptxas fails, UsageError for a chip
-        that ptxas does not know, MachineError where the disk has no space for the cubin.
+        Raises CandidateError where binding, the script, the lowering or ptxas fails, UsageError for a ptxas
+        that cannot run or does not know the chip, MachineError where the disk has no space for the cubin.
         """
         with failing_at(Stage.BIND):
             views = views_in(script.text, problem)

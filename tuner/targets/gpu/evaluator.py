@@ -144,9 +144,9 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs a program twice, compares every element of C; returns the worse of the two verdicts.
 
-        ``loaded`` is a result of ``load``. C lies between guard bands; it is filled with NaN before the first
-        run and with ones before the second, whose inputs have the opposite sign. Raises
-        CandidateError(VERIFY) for a wrong result and CandidateError(RUN) for a device error.
+        ``loaded`` is a result of ``load``. C lies between guard bands; it is filled with NaN (integers: the
+        smallest number) before the first run and with ones before the second, whose inputs have the opposite
+        sign. Raises CandidateError(VERIFY) for a wrong result and CandidateError(RUN) for a device error.
         """
         assert isinstance(loaded, LoadedKernels)
         with failing_as(Stage.RUN):
@@ -165,7 +165,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         random. After timing, complete or early-stopped, two more runs are verified: one on the timed inputs,
         and one on inputs that were never timed, so that a kernel that remembers results of earlier inputs
         fails; of cuBLAS only the first. Raises CandidateError(VERIFY) for a wrong result or more flop/s than
-        the GPU can reach, CandidateError(MEASURE) for a device error.
+        the GPU can reach, CandidateError(MEASURE) for a device error, CandidateError(RUN) for a device error
+        after which the GPU cannot be used.
         """
         assert isinstance(loaded, LoadedKernels | LoadedCublas)
         with failing_as(Stage.MEASURE):

@@ -157,7 +157,8 @@ def _asks_one_bank(instruction: MachineInstruction) -> bool:
 def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
     """Returns the cycles that one warp takes alone: stall counts, and load latencies that nothing hides.
 
-    ``executed``: how often the warp executes each instruction of the kernel.
+    Each barrier of a block (BAR) adds BARRIER_CYCLES (40). ``executed``: how often the warp executes each
+    instruction of the kernel.
     """
     spent = dict(_spent(kernel))  # the second iteration of the main loop counts: prefetched loads are done
     return sum(executed[place] * cycles for place, cycles in spent.items())

@@ -71,7 +71,7 @@ class Kernel:
         """Returns each loop of the code as (first index, index after the last) of its instructions.
 
         Loops with the same first instruction count as one, the longest. A backward jump over an EXIT is no
-        loop: such a jump returns from code that retries a wait.
+        loop: such a jump returns from code that retries a wait. Nor is a jump to itself, after each kernel.
         """
         place = {each.address: index for index, each in enumerate(self.code)}
         addresses = dict(self.labels)

@@ -25,9 +25,10 @@ MATRIX_WORDS = 4  # of each lane whose address ldmatrix and stmatrix take
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
     """Returns the predicted cycles of a warp at each memory instruction of a kernel, by index in the code.
 
-    An access costs the mean of the simulated ``accesses`` of the same kind and width; without such accesses,
-    the cycles of an access in which the lanes read consecutive words. ``capability``: that of the chip, such
-    as 90.
+    An access to shared memory or a global load costs the mean of the simulated ``accesses`` of its kind and
+    width, else of its kind; without such accesses, the cycles of lanes that access consecutive words. Global
+    stores and atomics cost one cycle per word, spills the cycles of their bytes on the path to the L2.
+    ``capability``: that of the chip, such as 90.
     """
     costs = _mean_costs(accesses, capability)
     found = {place: _cycles(each, costs, capability) for place, each in enumerate(kernel.code)}

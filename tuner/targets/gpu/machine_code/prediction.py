@@ -35,8 +35,9 @@ def predict_cycles(
     """Returns the cycles that a model predicts for one call of a program that has a cubin.
 
     ``nvdisasm``: path of the executable. ``multiprocessors``: their number in the GPU; None: as many as the
-    chip's largest product has. Raises CalledProcessError where nvdisasm cannot read the cubin,
-    SimulationError and UnsupportedInstruction where the simulator cannot run the kernels.
+    chip's largest product has. Raises CalledProcessError where nvdisasm cannot read the cubin, TimeoutExpired
+    where it takes longer than 60 s, SimulationError and UnsupportedInstruction where the simulator cannot run
+    the kernels.
     """
     count = multiprocessors or USUAL_MULTIPROCESSORS.get(program.chip, 1)
     kernels = {each.name: each for each in read_kernels(listing_of(program.cubin, nvdisasm))}
