@@ -75,7 +75,7 @@ class ProblemArrays:
     def fill_with_extremes(self, rng: np.random.Generator) -> None:
         """Draws inputs of extreme numbers, such as signed zeros, and fills C with NaN or ones.
 
-        Overwrites all arrays. See ``draw_extremes``.
+        Integers get their smallest number instead of NaN. Overwrites all arrays. See ``draw_extremes``.
         """
         self._inputs = draw_extremes(self.problem, rng)
         operands = zip(self.operands, self._inputs.arrays, strict=False)

@@ -70,15 +70,15 @@ class GpuProblemArrays:
         self._upload(0)
 
     def poison(self) -> None:
-        """Fills C with NaN and its guard bands with their pattern, on the host and on the device."""
+        """Resets C to NaN (integers: the smallest number) and its guard bands, on the host and the device."""
         self._host.poison()
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
         """Overwrites C on the device and flips the sign of one number of A or B, chosen at random.
 
-        C gets NaN or numbers. Enqueues this on ``stream`` and does not wait: the timed work is launched while
-        the stream is busy.
+        C gets NaN (integers: the smallest number) or numbers; an i8 whose sign is flipped changes by 128.
+        Enqueues this on ``stream`` and does not wait: the timed work is launched while the stream is busy.
         """
         self._flipped = self._host.expect_flip(rng)
         self._write_flipped(TOP_BIT, stream)

@@ -40,7 +40,8 @@ class _Section:
 def read_report(text: str) -> tuple[KernelReport, ...]:
     """Returns the resources of each kernel in the output ``text`` of ``ptxas -v``, in its order.
 
-    A note before the first kernel is given to each kernel. Raises ValueError for a kernel without registers.
+    A note before the first kernel is given to each kernel. Raises ValueError where the number of registers of
+    a kernel is missing.
     """
     sections: list[_Section] = []
     general: list[str] = []
@@ -57,7 +58,7 @@ def read_report(text: str) -> tuple[KernelReport, ...]:
 def first_fault(text: str) -> str:
     """Returns the first error in ptxas's output ``text`` as one line, without the name of the temporary file.
 
-    Without an error, the first line of the text.
+    Without an error, the first line of the text that is not blank; "no message" for a blank text.
     """
     for line in text.splitlines():
         if fault := FAULT.match(line):

@@ -52,7 +52,7 @@ class SimulatorEvaluator(AbstractEvaluator):
         Returns the verdict. ``loaded`` is a result of ``load``. Runs all blocks of a small problem, a sample
         of the blocks of a large one. Raises CandidateError(VERIFY) for a race, a fault, or an element that is
         wrong, unwritten or outside of the blocks' tiles; CandidateError(RUN) for an instruction that is not
-        simulated.
+        simulated or a launch that does not fit.
         """
         assert isinstance(loaded, KernelProgram)
         inputs = draw(problem, draw_base(problem, rng), rng)
