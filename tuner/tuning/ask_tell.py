@@ -42,7 +42,7 @@ def search(
         on_proposal: Called with (number, row, candidate) before the candidate is started.
         pending_limit: The largest number of candidates that are started and not finished.
         first: Number of the first proposal; a resumed run continues the numbers.
-        effort: How long each candidate is timed; a candidate is early-stopped at EARLY_STOPPED times the
+        effort: How long each candidate is timed; a candidate is early-stopped at EARLY_STOPPED (2) times the
             least time so far.
         incumbent_s: The least time known before the search, in seconds per call; None: unknown.
 

@@ -49,7 +49,7 @@ class EarlierRuns:
     def known_resources(self, settings: RunSettings, machine: Machine) -> dict[Candidate, Resources]:
         """Returns ptxas's report (registers, shared memory) per candidate of earlier runs; {} for a CPU.
 
-        The candidates are those of the latest runs with the same chip, dtype and layout, at most RUNS runs.
+        The candidates are those of the latest RUNS (8) runs with the same chip, dtype and layout.
         Of several kernels of a candidate the one with most shared memory counts.
         """
         known: dict[Candidate, Resources] = {}

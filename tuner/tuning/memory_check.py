@@ -27,7 +27,7 @@ def require_memory(problem: Problem, machine: Machine) -> None:
 def require_workers(workers: int, machine: Machine) -> None:
     """Raises UsageError for more compile workers than fit into the machine's memory, WORKER_BYTES each.
 
-    A machine of unknown memory (0 bytes) passes.
+    WORKER_BYTES is 192 MiB. A machine of unknown memory (0 bytes) passes.
     """
     most = machine.memory_bytes // WORKER_BYTES
     if workers > most > 0:

@@ -35,7 +35,7 @@ class ReplayingSampler(AbstractSampler):
         return self._rows[number]
 
     def tell(self, row: int, value: float | None) -> None:
-        """Passes a row's seconds per call, or None for a failed trial, to the wrapped sampler."""
+        """Passes a row's seconds per call, None for a failed or untimed trial, to the wrapped sampler."""
         self._method.tell(row, value)
 
     def replay(self, number: int, row: int) -> None:

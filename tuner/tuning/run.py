@@ -75,9 +75,10 @@ def resume(
         retime: Do one more final re-measurement of a finished run; the quietest one gives the result.
         limit: Replaces the stored limits of trials and time; after the added trials the best are timed again.
 
-    A finished run without ``retime`` or ``limit`` is returned as it is. Raises UsageError for a limit that
-    the run exceeds already, and where new times could not be compared with the stored ones: another machine,
-    compiler, search space or strategy.
+    A finished run without ``retime`` or ``limit`` is returned as it is. Raises UsageError for an unknown run,
+    one that was measured from a bundle, a target that cannot run here, a limit that the run exceeds already,
+    and where new times could not be compared with the stored ones: another machine, compiler, search space or
+    strategy.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:

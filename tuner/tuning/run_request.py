@@ -52,7 +52,7 @@ class RunRequest:
 
     @property
     def trials_limit(self) -> int | None:
-        """Returns the limit of trials, DEFAULT_TRIALS without any limit; None: only time is limited."""
+        """Returns the limit of trials, DEFAULT_TRIALS (100) without any limit; None: only time is limited."""
         return DEFAULT_TRIALS if self.trials is None and self.budget_s is None else self.trials
 
     @property
@@ -66,9 +66,9 @@ class RunRequest:
         return tuple(str(Path(file).absolute()) for file in self.warm_files)
 
     def workers_on(self, machine: Machine) -> int:
-        """Returns the number of compile workers: as given, else one per core of ``machine``.
+        """Returns the number of compile workers: as given, else one per physical core of ``machine``.
 
-        Without a given number at most WORKERS_LIMIT.
+        Without a given number at most WORKERS_LIMIT (4).
         """
         return min(WORKERS_LIMIT, machine.physical_cores) if self.workers is None else self.workers
 
@@ -76,7 +76,7 @@ class RunRequest:
 def require_number(name: str, number: int | None, low: int) -> None:
     """Raises UsageError unless ``number`` is None or an integer from ``low`` to NUMBER_MAX.
 
-    ``name`` is the option's, for the message.
+    NUMBER_MAX is 2**63 - 1; True and False are no integers here. ``name`` is the option's, for the message.
     """
     if number is not None and type(number) is not int:
         raise UsageError(f"{name}: found {number!r}, allowed an integer of {low} or more")

@@ -78,10 +78,10 @@ class TuningSession:
         self._started_s = time.monotonic()
 
     def run(self) -> TunedRun:
-        """Works until the budget is spent or the user interrupts; returns the run with its selected result.
+        """Works until the run's end or until the user interrupts; returns the run with its selected result.
 
-        Each outcome is stored as soon as it is known. An interruption raises nothing: the run's status says
-        so.
+        The search ends when the budget is spent or every candidate is tried. Each outcome is stored as soon
+        as it is known. An interruption raises nothing: the run's status says so.
         """
         bench = self._bench()
         status = "interrupted"

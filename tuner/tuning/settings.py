@@ -26,7 +26,8 @@ def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
 def planned_settings(request: RunRequest, composition: Composition) -> RunSettings:
     """Returns the complete settings of a requested run, even if its candidates cannot run on this machine.
 
-    Target, sampler, strategies and number of workers are filled in. Raises UsageError for an invalid request.
+    Target, sampler, strategies and number of workers are filled in. Raises UsageError for an invalid request,
+    and for a target that can neither run nor compile here.
     """
     from tuner.scripts.chosen import choose
     from tuner.space.file.reading import load_space_file

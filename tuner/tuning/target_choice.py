@@ -16,8 +16,8 @@ def resolve_target(text: str, composition: Composition, chip: str = "") -> Targe
 
     "auto" is the first target that times candidates here; "cuda" without a chip gets the chip of this
     machine's GPU. ``chip`` may be given separately. A target that can only compile here is returned as well.
-    Raises UsageError for an unknown target, for a target that can neither run nor compile here, and where
-    "auto" finds none.
+    Raises UsageError for an unknown target, for a target that can neither run nor compile here, for "cuda"
+    with a chip of another capability than the GPU here, and where "auto" finds none.
     """
     if text == AUTO:
         return _first_timed(composition, chip)
@@ -44,7 +44,8 @@ def named_target(text: str, composition: Composition, chip: str = "") -> TargetN
     """Returns the target that ``text`` names: ``kind``, ``kind:chip`` or ``replay:recording``.
 
     ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Raises
-    UsageError for an unknown kind or chip. Does not check whether the target works here.
+    UsageError for an unknown kind or chip, for two different chips, and for a chip of a kind that has none.
+    Does not check whether the target works here.
     """
     name, colon, detail = text.partition(":")
     if colon and chip and chip != detail:

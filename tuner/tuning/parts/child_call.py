@@ -16,7 +16,7 @@ MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
 def child_memory_bytes(problem: "Problem") -> int:
     """Returns the memory limit, in bytes, of a child process that works on a problem.
 
-    MEMORY_BYTES are added to twice what the problem's arrays and their float64 reference need.
+    MEMORY_BYTES (8 GiB) are added to twice what the problem's arrays and their float64 reference need.
     """
     from tuner.payload.reference import reference_bytes
 

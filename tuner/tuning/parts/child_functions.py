@@ -29,7 +29,8 @@ def apply_script(script: str, payload: str, allows_effects: bool) -> str:
 def find_failing_op(script: str, payload: str) -> OpPlace | None:
     """Returns the op of a transform script that fails on a payload, with its location in the script.
 
-    None where the script succeeds, and where it does not parse.
+    None where the script succeeds, does not parse, has no entry sequence, or is rejected before its first op
+    runs. Raises CandidateError(BIND) for a payload that does not parse.
     """
     from tuner.mlir.failing_op import failing_op
 

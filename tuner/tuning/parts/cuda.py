@@ -54,7 +54,8 @@ def cuda_limits(memory_bytes: int) -> "Limits":
 def gpu_baseline(problem: Problem, effort: Effort, seed: int) -> Baseline:
     """Times cuBLAS on a problem in a separate process; returns its name and time.
 
-    Raises TunerError where cuBLAS or the GPU is missing.
+    Raises TunerError where cuBLAS or the GPU is missing or fails, cuBLAS's result is wrong, or the process
+    exceeds a limit.
     """
     from tuner.workers.library_environment import gpu_library_environment
     from tuner.workers.limits import REFERENCE_FLOP_PER_S

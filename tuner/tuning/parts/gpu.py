@@ -73,7 +73,7 @@ def load_on_gpu(problem: Problem, trial: StoredTrial, program: KernelProgram | N
     """Returns a trial's compiled program, loaded onto this machine's GPU, as a callable on arrays.
 
     Raises UsageError where ``program`` is None (no program is stored for the trial), DeviceError without a
-    GPU.
+    GPU, CandidateError(LOAD) where the GPU lacks memory.
     """
     if program is None:
         raise UsageError(f"trial {trial.id}: no compiled program is stored")

@@ -28,8 +28,9 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
 
     ``workers`` + 1 candidates are in flight. Replays evaluate search methods, so a replay must not know what
     an earlier replay found: the run is fresh, and uses other recordings for its warm start only if these are
-    named. Raises UsageError for a file that is no recording, and for a request with another problem or number
-    of threads, or with a strategy, space or chip, which the recording decides.
+    named. Raises UsageError for a file that is no recording, and for a request with another problem, another
+    number of threads than 1 or the recorded one, or a strategy, space or chip, which the recording decides. A
+    recording of another tuner may name no problem: any is allowed.
     """
     file = _asked_file(request)
     space = _recorded(file.absolute())
