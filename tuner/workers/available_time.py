@@ -17,7 +17,7 @@ LONGEST_STEP_S = 2 * TICK_S  # at most counted per step: a busy machine wakes a 
 class AvailableTime:
     """A clock of the seconds since its creation in which this process could run; call it for a reading.
 
-    Between two readings at most LONGEST_STEP_S are counted: a longer step was a pause of the process.
+    Between two readings at most 0.2 s (LONGEST_STEP_S) are counted: a longer step was a pause of the process.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -107,7 +107,7 @@ class ChildProcess:
         return state_of(self.pid) == "T"
 
     def stop(self) -> None:
-        """Stops the child's process group by SIGSTOP; waits until it has, at most STOP_TIMEOUT_S."""
+        """Stops the child's process group by SIGSTOP; waits until it has, at most 1 s (STOP_TIMEOUT_S)."""
         self._signal(signal.SIGSTOP)
         clock = AvailableTime()
         flags = os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -123,7 +123,7 @@ class ChildProcess:
         os.ftruncate(self._output.fileno(), 0)
 
     def cut_output(self) -> None:
-        """Empties the file with the child's stdout and stderr if it is longer than OUTPUT_LIMIT_BYTES."""
+        """Empties the file with the child's stdout and stderr if it is longer than 16 MiB."""
         if os.fstat(self._output.fileno()).st_size > OUTPUT_LIMIT_BYTES:
             self.forget_output()
 
@@ -183,7 +183,8 @@ def sleep_until_news(children: Iterable[Waitable], limit_s: float) -> None:
 def quoted_line(output: str) -> str:
     """Returns the line of a process's output that a message quotes: the last line that names an error.
 
-    Without such a line, the last line; '' for no output. At most LINE_LIMIT characters.
+    Without such a line, the last line that is not blank; '' for no output. At most 300 (LINE_LIMIT)
+    characters, with "?" for characters that cannot be printed.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if TELLING.search(line)]

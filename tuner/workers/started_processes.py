@@ -34,7 +34,7 @@ def started_by(process: int, token: str) -> tuple[int, ...]:
 def end_all(process: int, token: str) -> int:
     """Kills the processes that ``process`` (an id) started, directly or not; returns how many there were.
 
-    They are those of ``started_by``. Repeats until none is left, for at most GIVE_UP_S seconds.
+    They are those of ``started_by``. Repeats until none is left, for at most 1 s (GIVE_UP_S).
     """
     ended: set[int] = set()
     clock = AvailableTime()

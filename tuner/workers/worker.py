@@ -136,8 +136,8 @@ class Worker:
     def poll(self) -> Reply | Event | None:
         """Returns the child's next Reply or Event without waiting; None: no message, or a paused child.
 
-        Also enforces the limits of time and memory: a call that exceeds one gets a Failure as its Reply.
-        Raises TunerError where a child cannot start, MachineError for a full disk.
+        None also where no child runs. Enforces the limits of time and memory: a call that exceeds one gets a
+        Failure as its Reply. Raises TunerError where a child cannot start, MachineError for a full disk.
         """
         if self._child is None or self._paused_s is not None:
             return None
