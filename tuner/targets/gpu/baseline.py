@@ -13,7 +13,10 @@ from tuner.targets.gpu.evaluator import GpuEvaluator
 
 
 def evaluator_here() -> GpuEvaluator:
-    """Returns a new evaluator for the GPU here. Raises DeviceError without one, UsageError for an unknown chip."""
+    """Returns a new evaluator for this machine's first GPU.
+
+    Raises DeviceError on a machine without a GPU, UsageError for a GPU of an unknown chip.
+    """
     return GpuEvaluator(describe_gpu().facts.chip)
 
 
