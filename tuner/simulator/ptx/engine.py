@@ -68,7 +68,10 @@ class Engine:
             self._run_block(lanes)
         else:
             raise self._failed(Defect.ENDLESS, f"found more than {STEPS_LIMIT} basic blocks")
-        self._resident.report_unfinished()
+        try:
+            self._resident.report_unfinished()
+        except Fault as fault:  # of a store that was not complete
+            raise self._failed(fault.kind, fault.reason) from None
 
     def _next(self) -> Bools | None:
         """Returns the mask of lanes to run next, all at one basic block; None when all threads ended."""

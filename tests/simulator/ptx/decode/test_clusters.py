@@ -77,6 +77,14 @@ def test_an_address_of_the_cluster_is_none_of_the_block() -> None:
     assert error.value.kind is Defect.OUT_OF_BOUNDS
 
 
+def test_a_warp_that_the_block_fills_in_part_is_whole() -> None:
+    out = np.zeros((2, 64), np.uint32)
+    code = f"""{SYNC} mad.lo.u32 %r9, %b, 64, %t; mul.wide.u32 %rd9, %r9, 4; add.s64 %rd9, %rd9, %p0;
+      mov.u32 %r1, 7; st.global.u32 [%rd9], %r1;"""
+    run(code, out, threads=48, grid=PAIR, cluster=PAIR)
+    assert out.tolist() == [[7] * 48 + [0] * 16] * 2
+
+
 AWAY = "mov.u32 %r1, 0; mapa.shared::cluster.u32 %r1, %r1, 7; ld.shared::cluster.b32 %r2, [%r1];"
 
 
@@ -86,7 +94,7 @@ AWAY = "mov.u32 %r1, 0; mapa.shared::cluster.u32 %r1, %r1, 7; ld.shared::cluster
         (AWAY, "found rank 7 of a cluster of 2 blocks"),
         (f"{SYNC} barrier.cluster.wait;", "found a wait, allowed one after each arrival"),
         ("barrier.cluster.arrive; barrier.cluster.arrive;", "found a second arrival"),
-        ("setp.lt.u32 %q1, %t, 9; @%q1 barrier.cluster.arrive.aligned;", "9 of 32 threads"),
+        ("setp.lt.u32 %q1, %t, 9; @%q1 barrier.cluster.arrive.aligned;", r"thread \(9, 0, 0\).*not here"),
     ],
 )
 def test_misuse_is_named(code: str, message: str) -> None:

@@ -68,6 +68,20 @@ def test_threads_may_arrive_without_waiting() -> None:
     assert found.races == ()
 
 
+def test_each_block_and_each_barrier_counts_its_own_arrivals() -> None:
+    out = np.zeros((2, 128), np.uint32)
+    code = """shr.u32 %r5, %t, 6; add.u32 %r5, %r5, 1; and.b32 %r6, %t, 63; mov.u32 %r1, 5;
+      mov.u32 %r2, tile; add.u32 %r2, %r2, %t4; setp.ge.u32 %q1, %r6, 32; @%q1 bra LATER;
+      st.shared.u32 [%r2], %t; bar.arrive %r5, 64; bra.uni DONE;
+      LATER: bar.sync %r5, 64; ld.shared.u32 %r1, [%r2+-128];
+      DONE: mad.lo.u32 %r3, %b, 128, %t; mul.wide.u32 %rd1, %r3, 4; add.s64 %rd1, %rd1, %p0;
+      st.global.u32 [%rd1], %r1;"""
+    found = run(code, out, threads=128, grid=(2, 1, 1), variables=TILE)
+    half = [[5] * 32 + list(range(32)), [5] * 32 + list(range(64, 96))]
+    assert out.tolist() == [half[0] + half[1]] * 2
+    assert found.races == ()
+
+
 @pytest.mark.parametrize(("operation", "expected"), [("and", 0), ("or", 1), ("popc", 10)])
 def test_barriers_combine_predicates(operation: str, expected: int) -> None:
     out = np.zeros(64, np.uint32)

@@ -20,6 +20,7 @@ OF_LANES = [
     ("add.cc.u32 %d, %a, %a;", "u4", "u4", "the simulator does not know"),
     ("mul24.lo.u32 %d, %a, %a;", "u4", "u4", "the simulator does not know"),
     ("add.sat.u32 %d, %a, %a;", "u4", "u4", "the simulator does not know"),
+    ("wmma.sync %d, %a;", "u4", "u4", "does not know it without load, store, mma"),
     ("mov.u32 %d, %clock;", "u4", "u4", "the register %clock, which is not declared"),
     ("mov.u32 %d, %a9;", "u4", "u4", "the register %a9, which is not declared"),
     ("mov.b64 %e, %a;", "u4", "u4", "%a as a value of type .b64"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import run
-from tuner.simulator.ptx.defects import Defect
+from tuner.simulator.ptx.defects import Defect, SimulationError
 
 BOX = ".shared .align 128 .b8 box[16];\n"
 # Thread 0 stores four words of 1 by the TMA; it writes box and reads its target when it has waited.
@@ -42,3 +42,11 @@ def test_a_block_that_ends_before_its_source_is_read_is_reported() -> None:
 def test_a_source_that_is_written_too_early_is_reported() -> None:
     _, _, found = stored("none", OVERWRITE + WAITS["full"])
     assert Defect.IN_FLIGHT in found
+
+
+def test_a_store_out_of_bounds_of_which_only_the_read_was_waited_for_is_reported_at_the_end() -> None:
+    code = STORE.format(wait=WAITS["read"], then="").replace("[%p0], [%r8], 16", "[%rd8], [%r8], 16")
+    code = f"add.s64 %rd8, %p0, 1048576; {code}"
+    with pytest.raises(SimulationError) as error:
+        run(code, np.zeros(4, np.uint32), np.zeros(1, np.uint32), variables=BOX)
+    assert error.value.kind is Defect.OUT_OF_BOUNDS

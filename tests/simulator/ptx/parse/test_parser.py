@@ -160,6 +160,8 @@ def test_every_semicolon_of_a_body_ends_something_that_was_read(path: Any) -> No
         (f"{HEADER}.entry k() {{ add.u32 %r1, %r2 %r3; }}", "found '%r3', allowed ','"),
         (f"{HEADER}.entry k() {{ mov.f32 %f1, -0f3F800000; }}", "found '0f3F800000', allowed a decimal"),
         (f"{HEADER}.entry k() {{ add.u32 %r1,", "found the end of the text"),
+        (f"{HEADER}.entry k() {{ add.u32 %r1, %r2, 09; }}", "found '09', allowed a whole number"),
+        (f"{HEADER}.section .debug_str x", "found 'x', allowed a bracket"),
         (f"{HEADER}.entry k() {{ {{ ret; }}", "found the end of the text"),
         (f"{HEADER}.entry k() .frob {{ ret; }}", "found '.frob', allowed { or .maxntid"),
         (f"{HEADER}.entry k(.param .q32 x) {{ ret; }}", "found '.q32', allowed a type such as .b32"),

@@ -26,7 +26,7 @@ def arrive(operands: Operands) -> Step:
 
     def step(resident: ResidentBlocks) -> None:
         if is_aligned:
-            resident.whole_warps()
+            resident.require_whole_warps(resident.mask)
         resident.cluster_barriers.arrive(resident.active(), releases=not is_relaxed)
 
     return step
@@ -47,7 +47,7 @@ def wait(operands: Operands, _labels: dict[str, int]) -> Callable[[Threads, Bool
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
         if is_aligned:
-            threads.require_whole_warps(lanes)
+            threads.resident.require_whole_warps(lanes)
         threads.wait_for_cluster(lanes)
         threads.basic_block[lanes] = following
 

@@ -76,7 +76,7 @@ def barrier(operands: Operands, labels: dict[str, int]) -> Terminator:
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
         if is_aligned:
-            threads.require_whole_warps(lanes)
+            threads.resident.require_whole_warps(lanes)
         resident = threads.resident
         numbers, counts = resident.full(number(resident))[lanes], resident.full(count(resident))[lanes]
         if kind == "arrive":
@@ -105,7 +105,7 @@ def _reduction(operands: Operands, is_aligned: bool) -> Terminator:
 
     def terminator(threads: Threads, lanes: Bools, following: int) -> None:
         if is_aligned:
-            threads.require_whole_warps(lanes)
+            threads.resident.require_whole_warps(lanes)
         resident = threads.resident
         threads.reduce(lanes, number, operation, target, resident.full(value(resident)))
         counts = resident.full(count(resident))[lanes]

@@ -164,7 +164,10 @@ TILES: dict[str, Callable[[Operands], Step]] = {
 
 def wmma(operands: Operands) -> Step:
     """Decodes PTX wmma.load, wmma.store and wmma.mma: returns a function that loads, stores or multiplies."""
-    return TILES[operands.instruction.parts[1]](operands)
+    form = next(iter(operands.instruction.parts[1:]), "")
+    if form not in TILES:
+        raise operands.unsupported(f"it without {', '.join(TILES)}")
+    return TILES[form](operands)
 
 
 DECODERS: dict[str, Callable[[Operands], Step]] = {"wmma": wmma}

@@ -100,14 +100,14 @@ class PlacedMap:
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the cells of the buffer's race detector in which elements of a box begin: [1, cell].
+        """Returns the cells of the buffer's race detector that elements of a box touch: [1, cell].
 
         ``coordinates`` are the box's first element, innermost first. Elements outside of the array are left
         out.
         """
         index, inside = self.tensor.elements(coordinates)
-        starts = index[inside] * self.tensor.array.itemsize
-        return np.unique(starts // self.buffer.races.cell_bytes)[None]
+        item_bytes, races = self.tensor.array.itemsize, self.buffer.races
+        return np.unique(races.cells(index[inside] * item_bytes, item_bytes))[None]
 
 
 def swizzled(addresses: Indices, span_bytes: int) -> Indices:

@@ -66,7 +66,7 @@ class Cursor:
         sign = -1 if self.accept("-") else 1
         if self.token.kind != "number" or "." in self.token.text:
             raise self.wrong("a whole number")
-        return sign * int(_digits(self.take().text), 0)
+        return sign * self._whole()
 
     def immediate(self) -> Immediate:
         """Consumes an integer or floating-point constant, with an optional minus sign, and returns it.
@@ -77,20 +77,29 @@ class Cursor:
         sign = -1 if self.accept("-") else 1
         if self.token.kind not in (("number", "float") if sign > 0 else ("number",)):
             raise self.wrong("a number" if sign > 0 else "a decimal number after the minus sign")
+        if self.token.kind == "number" and "." not in self.token.text:
+            return Immediate(sign * self._whole())
         token = self.take()
         if token.kind == "float":
             return Immediate(int(token.text[2:], 16), token.text[1] in "fF", token.text[1] in "dD")
-        if "." in token.text:
-            return Immediate(
-                int.from_bytes(struct.pack("<d", sign * float(token.text)), "little"), is_f64=True
-            )
-        return Immediate(sign * int(_digits(token.text), 0))
+        return Immediate(int.from_bytes(struct.pack("<d", sign * float(token.text)), "little"), is_f64=True)
+
+    def _whole(self) -> int:
+        """Consumes an integer without a sign. Raises SimulationError for digits that are not of its base."""
+        try:
+            number = int(_digits(self.token.text), 0)
+        except ValueError:
+            raise self.wrong("a whole number") from None
+        self.take()
+        return number
 
     def skip(self) -> None:
         """Skips a sequence in brackets, (), [] or {}, that begins at the cursor, nested brackets included.
 
-        Raises SimulationError where the closing bracket is missing.
+        Raises SimulationError where there is no bracket, or the closing one is missing.
         """
+        if self.token.text not in CLOSING:
+            raise self.wrong("a bracket")
         opening = self.take()
         closing = CLOSING[opening.text]
         while self.token.text != closing:

@@ -114,7 +114,7 @@ def access_bytes(instruction: Instruction) -> int:
     of its race-detection cells.
     """
     parts = instruction.parts
-    is_tile = parts[0] == "wmma" and parts[1] in ("load", "store")
+    is_tile = parts[0] == "wmma" and parts[1:2] in (("load",), ("store",))
     if not is_tile and (parts[0] not in ("ld", "st", "atom", "red") or "param" in parts):
         return 4
     type_ = TYPES.get(parts[-1])

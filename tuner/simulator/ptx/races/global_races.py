@@ -56,10 +56,10 @@ class GlobalRaces:
     def cells(self, starts: Indices, size_bytes: int) -> Indices:
         """Returns the numbers of the cells [access, cell] that accesses at byte offsets ``starts`` touch.
 
-        Each access has ``size_bytes`` bytes; a cell is ``cell_bytes`` bytes of the buffer. An access must lie
-        in one cell, or begin at a cell and fill whole cells: otherwise its last cell may be missing.
+        Each access has ``size_bytes`` bytes, 1 or more; a cell is ``cell_bytes`` bytes of the buffer. An
+        access must lie in one cell or begin at one: otherwise its last cell is missing.
         """
-        return starts[:, None] // self.cell_bytes + np.arange(max(size_bytes // self.cell_bytes, 1))
+        return starts[:, None] // self.cell_bytes + np.arange(-(-size_bytes // self.cell_bytes))
 
     def read(self, clocks: Clocks, lanes: Indices, cells: Indices, is_strong: bool) -> list[Unordered]:
         """Records reads of ``cells`` [access, cell], an access per lane; returns those that race with writes.

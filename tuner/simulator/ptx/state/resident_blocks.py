@@ -113,6 +113,22 @@ class ResidentBlocks:
         full = self.full(values)
         return full if self.is_full else full[self.mask]
 
+    def require_whole_warps(self, lanes: Bools) -> None:
+        """Raises Fault where ``lanes`` has some but not all threads of a warp; ended threads do not count.
+
+        An .aligned barrier requires this.
+        """
+        here = lanes.reshape(-1, WARP_LANES)
+        rest = ~here & ~self.exited.reshape(-1, WARP_LANES)
+        is_split = here.any(axis=1) & rest.any(axis=1)
+        if is_split.any():
+            warp = int(is_split.argmax())
+            lane = warp * WARP_LANES + int(rest[warp].argmax())
+            raise Fault(
+                Defect.DIVERGENCE,
+                f"{self.geometry.who(lane)} is not here, but others of its warp are",
+            )
+
     def whole_warps(self) -> Indices:
         """Returns the indices of the warps whose lanes are active.
 

@@ -77,22 +77,6 @@ class Threads:
         self.resident.cluster_barriers.begin_wait(np.flatnonzero(lanes))
         self.status[lanes] = AT_CLUSTER_BARRIER
 
-    def require_whole_warps(self, lanes: Bools) -> None:
-        """Raises Fault where ``lanes`` has some but not all threads of a warp; ended threads do not count.
-
-        An .aligned barrier requires this.
-        """
-        here = lanes.reshape(-1, WARP_LANES)
-        rest = ~here & ~self.resident.exited.reshape(-1, WARP_LANES)
-        is_split = here.any(axis=1) & rest.any(axis=1)
-        if is_split.any():
-            warp = int(is_split.argmax())
-            lane = warp * WARP_LANES + int(rest[warp].argmax())
-            raise Fault(
-                Defect.DIVERGENCE,
-                f"{self.resident.geometry.who(lane)} is not here, but others of its warp are",
-            )
-
     def reduce(self, lanes: Bools, barrier: int, operation: str, target: str, values: Array) -> None:
         """Adds the predicates ``values`` of ``lanes`` to the reduction at a named barrier (bar.red).
 
@@ -110,19 +94,19 @@ class Threads:
     def arrive(self, lanes: Bools, barriers: Array, expected: Array) -> None:
         """Counts the threads of ``lanes`` at a named barrier without making them wait: bar.arrive.
 
-        ``barriers`` and ``expected`` are as for ``wait``, but the first lane's barrier counts for all lanes.
-        Raises Fault as ``wait`` does.
+        ``barriers`` and ``expected`` are as for ``wait``. Raises Fault as ``wait`` does.
         """
         _check_barriers(barriers, expected)
         indices = np.flatnonzero(lanes)
         clocks = self.resident.watch.clocks
-        for block in np.unique(self.resident.geometry.block_index[indices]):
-            some = indices[self.resident.geometry.block_index[indices] == block]
-            key = (int(block), int(barriers[0]))
+        blocks = self.resident.geometry.block_index[indices]
+        for block, number in np.unique(np.stack((blocks, barriers), axis=1), axis=0):
+            some = indices[(blocks == block) & (barriers == number)]
+            key = (int(block), int(number))
             known = clocks.known[some].max(axis=0)
             before = self._arrivals.get(key, Arrival(0, known))
             self._arrivals[key] = Arrival(before.threads + len(some), np.maximum(before.clocks, known))
-            self.expected[some] = expected
+        self.expected[indices] = expected
         clocks.tick(indices)
 
     def release(self) -> None:
