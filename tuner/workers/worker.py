@@ -46,9 +46,14 @@ class Worker:
     """
 
     def __init__(
-        self, spec: ServiceSpec, memory_bytes: int, clock: Callable[[], float] = time.monotonic
+        self,
+        spec: ServiceSpec,
+        memory_bytes: int,
+        clock: Callable[[], float] = time.monotonic,
+        start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
         self._spec = spec
+        self._start_timeout_s = start_timeout_s
         self._memory_bytes = memory_bytes
         self._clock = AvailableTime(clock)  # read by each ``poll`` that waits
         self._child: ChildProcess | None = None
@@ -232,7 +237,9 @@ class Worker:
             return self._fail(f"exceeded {self._memory_bytes // MIB} MiB of memory")
         if self._is_ready and self._call is None:
             return None
-        timeout_s = self._call.timeout_s if self._call is not None and self._is_ready else START_TIMEOUT_S
+        timeout_s = (
+            self._call.timeout_s if self._call is not None and self._is_ready else self._start_timeout_s
+        )
         if self._clock() - self._began_s < timeout_s:
             return None
         reply = self._fail(f"timed out after {round(timeout_s, 1):g} s")

@@ -39,7 +39,9 @@ class InterleavedBaseline:
             "tuner.targets.cpu.interleaved_baseline:InterleavedBaselineService", (problem, threads, seed)
         )
         spec = ServiceSpec("baseline", factory, library_environment(threads))
-        self._worker = Worker(spec, MEMORY_BYTES + 2 * reference_bytes(problem))
+        start_s = START_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+        memory_bytes = MEMORY_BYTES + 2 * reference_bytes(problem)
+        self._worker = Worker(spec, memory_bytes, start_timeout_s=start_s)
         self.close: Callable[[], object] = weakref.finalize(self, self._worker.kill)
         self.problem = problem
         self.waited_s = 0.0  # of the thread that calls ``take``, during samples: both share a processor
@@ -49,7 +51,7 @@ class InterleavedBaseline:
             self._worker.start()
         finally:
             os.sched_setaffinity(0, pinned)
-        self.name = str(self._call("name", START_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S))
+        self.name = str(self._call("name", INTERLEAVED_TIMEOUT_S))
 
     @property
     def has_ended(self) -> bool:
