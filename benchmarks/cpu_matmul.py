@@ -17,7 +17,7 @@ from typing import Any
 import tuner
 from benchmarks.paired_timing import contest, load
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.core.problem import Matmul, Problem, parse_shape
+from tuner.core.problem import ALIGNMENTS, NUMPY_ALIGNMENT, Matmul, Problem, parse_shape
 
 SHAPES = (
     *("64x64x64", "100x100x100", "128x128x128", "256x256x256", "512x512x512", "1024x1024x1024"),
@@ -31,7 +31,8 @@ def main() -> None:
     options = _arguments()
     rows = []
     for shape in options.shapes:
-        rows.append(_row(Matmul(*parse_shape(shape), dtype=options.dtype, layout=options.layout), options))
+        problem = Matmul(*parse_shape(shape), dtype=options.dtype, layout=options.layout, align=options.align)
+        rows.append(_row(problem, options))
         print(_line(rows[-1]), file=sys.stderr, flush=True)
     ratios = [row["ratio"] for row in rows]
     geomean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
@@ -89,6 +90,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=120)
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--layout", default="nn")
+    parser.add_argument("--align", default=NUMPY_ALIGNMENT, choices=ALIGNMENTS, help="of the operands, bytes")
     parser.add_argument("--seed", type=int, default=0)
     add_report_options(parser)
     return parser.parse_args()

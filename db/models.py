@@ -56,6 +56,7 @@ class ProblemRow(Base):
     layout: Mapped[str]
     epilogue: Mapped[str]
     output: Mapped[str] = mapped_column(server_default=sa.text("''"))  # "": the natural type of C
+    align: Mapped[str] = mapped_column(server_default=sa.text("'16'"))  # bytes, or "any"
 
 
 class MachineRow(Base):
@@ -254,6 +255,7 @@ class TimingRoundRow(Base):
     unreliable: Mapped[str]  # why; "" for a reliable round
     is_lost: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # the round gave no times
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
+    offsets: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of OffsetTime
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
 

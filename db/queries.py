@@ -219,6 +219,7 @@ def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
         (ProblemRow.layout, task.layout),
         (ProblemRow.epilogue, task.epilogue),
         (ProblemRow.output, task.output),
+        (ProblemRow.align, task.align),
         (RunRow.threads, task.threads),
         (MachineRow.name, task.machine),
     )

@@ -10,7 +10,8 @@ from tuner.db.models import Base
 from tuner.db.opening import WRITES
 
 MIGRATIONS = files("tuner.db") / "migrations"
-REVISIONS = ("0015", "0016", "0017")  # of its versions, oldest first; alembic is imported only to upgrade
+# of its versions, oldest first; alembic is imported only to upgrade
+REVISIONS = ("0015", "0016", "0017", "0018")
 BEFORE_RELEASE = tuple(f"{number:04}" for number in range(1, 15))  # no migration leads from them any more
 LAST_TO_UPGRADE = "2ce3d7c"  # commit of the tuner that upgrades them
 VERSION_TABLE = "alembic_version"

@@ -17,7 +17,7 @@ from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.possible_outcome import why_no_roofline, why_not_seconds
 from tuner.core.problem import Problem, split_extents
-from tuner.core.record import Measurement, Record, Verdict
+from tuner.core.record import Measurement, OffsetTime, Record, Verdict
 from tuner.core.runs import Baseline, RemoteMeasurement, Run, RunSettings, StoredTrial
 from tuner.core.target_name import TargetName
 from tuner.db.json_columns import point_of, stored_candidate, stored_point, value_of
@@ -34,7 +34,7 @@ OF_PROBLEM = _same_named(Problem, "sizes", "batch")
 OF_MACHINE = _same_named(Machine)
 OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first")
 OF_RUN = _same_named(Run, "settings", "machine", "compiler", "baseline", "elsewhere", "roofline")
-OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host")
+OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host", "offsets")
 
 
 def _copied(source: object, names: tuple[str, ...]) -> dict[str, Any]:
@@ -126,6 +126,7 @@ def measurement_columns(measurement: Measurement) -> dict[str, Any]:
         "high_s": high_s,
         "conditions": encode(measurement.conditions),
         "host": encode(measurement.host),
+        "offsets": encode(measurement.offsets) or None,
     }
 
 
@@ -136,6 +137,7 @@ def measurement_of(row: MeasurementRow) -> Measurement:
         interval_s=(row.low_s, row.high_s),
         conditions=value_of(Conditions, row.conditions),
         host=value_of(HostConditions, row.host),
+        offsets=value_of(tuple[OffsetTime, ...], row.offsets) or (),
         **_copied(row, OF_MEASUREMENT),
     )
 

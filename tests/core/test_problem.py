@@ -186,6 +186,21 @@ def test_only_equal_problems_share_a_key(one: Problem, other: Problem) -> None:
     assert (one.key == other.key) == (one == other)
 
 
+def test_an_alignment_is_part_of_the_key_but_for_that_of_numpy() -> None:
+    assert Matmul(2, 3, 5).key == "matmul 2x3x5 f32 nn none"
+    assert Matmul(2, 3, 5, align=64).key == "matmul 2x3x5 f32 nn none align=64"
+    assert BatchMatmul(2, 2, 3, 5, align="any").key == "batch_matmul 2x2x3x5 f32 nn none align=any"
+    with pytest.raises(UsageError, match="align: found '32', allowed 16, 64, any"):
+        Matmul(2, 3, 5, align=32)
+
+
+@pytest.mark.parametrize(("dtype", "align", "offset"), [("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)])
+def test_operands_lie_as_far_past_a_cache_line_as_their_alignment_says(
+    dtype: str, align: object, offset: int
+) -> None:
+    assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset
+
+
 def test_flop_and_bytes_count_each_element_once() -> None:
     assert Matmul(2, 3, 5).flop == 2 * 2 * 3 * 5
     assert Matmul(2, 3, 5).bytes == 4 * (10 + 15 + 6)

@@ -80,6 +80,8 @@ def ids(store: Store, **options: Any) -> list[int]:
         ({"dtype": "f64"}, "other"),
         ({"layout": "nn"}, "slow fast failed verified desktop"),
         ({"epilogue": "bias_relu"}, "other"),
+        ({"align": "16"}, "slow fast failed verified other desktop"),
+        ({"align": "64"}, ""),
         ({"target": "cpu", "threads": 2}, "other"),
         ({"target": "cuda"}, ""),
         ({"machine": DESKTOP.name}, "desktop"),

@@ -53,6 +53,26 @@ def test_it_opens_with_all_its_trials(stored: str) -> None:
             assert trial.record.script_sha256 == sha256(trial.script_text)
 
 
+def test_its_runs_on_a_cpu_were_timed_on_cache_lines(stored: str) -> None:
+    keys = problem_keys(stored)
+    with Store.open(stored) as store:
+        problems = {run: store.run(run).settings.problem for run in (CPU, SIMULATOR, REPLAY)}
+    assert {run: problem.align for run, problem in problems.items()} == {
+        CPU: "64",
+        SIMULATOR: "16",
+        REPLAY: "16",
+    }
+    assert problem_keys(stored) == sorted({problem.key for problem in problems.values()})
+    with connected(stored) as connection:
+        command.downgrade(config(connection), "0015")
+    assert problem_keys(stored) == keys
+
+
+def problem_keys(url: str) -> list[str]:
+    with connected(url) as connection:
+        return sorted(connection.execute(sa.text("select key from problem")).scalars())
+
+
 def test_what_belongs_to_its_runs_is_read(stored: str) -> None:
     with Store.open(stored) as store:
         run = store.run(CPU)

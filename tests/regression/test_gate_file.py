@@ -56,6 +56,14 @@ def written(folder: Path, content: bytes) -> Path:
     return path
 
 
+def test_entries_of_before_were_timed_on_a_cache_line(tmp_path: Path) -> None:
+    document = json.loads(gate_file_bytes(FILE))
+    for each in document["entries"]:
+        assert each["problem"].pop("align") == "16"
+    found = read_gate_file(written(tmp_path, json.dumps(document).encode()))
+    assert [each.problem.align for each in found.entries] == ["64", "16"]
+
+
 def test_code_of_processors_and_gpus_comes_back_whole(tmp_path: Path) -> None:
     assert read_gate_file(written(tmp_path, gate_file_bytes(FILE))) == FILE
 

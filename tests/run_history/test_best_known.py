@@ -38,6 +38,15 @@ def test_another_machine_is_named(store: Store) -> None:
         best_result(store, PROBLEM, "mine")
 
 
+def test_another_alignment_is_named(store: Store) -> None:
+    begin(fakes.settings(trials=2), fakes.composition(), store, Interruption())
+    message = r"none: nothing measured with align=64, only with align=16; choose with --align 16, in Python"
+    with pytest.raises(UsageError, match=message):
+        best_result(store, Matmul(8, 8, 8, align=64), fakes.MACHINE.name)
+    with pytest.raises(UsageError, match=r"with align=any: .* yet; tuner tune matmul 9x9x9 --align any$"):
+        best_result(store, Matmul(9, 9, 9, align="any"), fakes.MACHINE.name)
+
+
 def test_threads_and_target_must_match(store: Store) -> None:
     begin(fakes.settings(trials=2), fakes.composition(), store, Interruption())
     with pytest.raises(UsageError, match="cpu with threads=4: nothing measured yet"):

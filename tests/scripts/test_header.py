@@ -63,6 +63,36 @@ def test_the_header_reports_people(fact: str) -> None:
     assert fact in readable
 
 
+@pytest.mark.parametrize(
+    ("target", "align", "line"),
+    [
+        ("cpu", "16", "// operands  at multiples of 16 bytes: timed 16 bytes past one of 64\n"),
+        ("cpu", "64", "// operands  at multiples of 64 bytes\n"),
+        ("cpu", "any", "// operands  at any address: timed one element past a multiple of 64\n"),
+        ("cuda:sm_90", "16", ""),
+    ],
+)
+def test_the_header_says_where_operands_lay(target: str, align: str, line: str) -> None:
+    problem = replace(PROVENANCE.problem, align=align)
+    text = exported(replace(PROVENANCE, problem=problem, target=TargetName.parse(target)))
+    assert line in text
+    assert ("// operands" in text) == bool(line)
+    assert read_provenance(text, "best.mlir").problem == problem
+
+
+def test_a_script_that_is_slower_at_another_alignment_says_so() -> None:
+    text = exported(replace(PROVENANCE, sensitive="1.31 times as long"))
+    assert "//           sensitive to alignment: 1.31 times as long\n" in text
+
+
+@pytest.mark.parametrize(("target", "align"), [("cpu", "64"), ("cuda:sm_90", "16")])
+def test_a_script_of_before_was_timed_on_a_cache_line(target: str, align: str) -> None:
+    text = exported(replace(PROVENANCE, target=TargetName.parse(target)))
+    assert text.count(', "align": "16"') == 1
+    found = read_provenance(text.replace(', "align": "16"', ""), "best.mlir")
+    assert found.problem == replace(PROVENANCE.problem, align=align)
+
+
 def test_a_stock_script_says_how_mlir_opt_applies_it() -> None:
     command = "--transform-preload-library=transform-library-paths=best.mlir --transform-interpreter"
     assert f"mlir-opt best.source.mlir {command}" in exported()

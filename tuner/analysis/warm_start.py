@@ -46,12 +46,13 @@ def warm_points(task: TuningTask, known: tuple[Known, ...]) -> tuple[FirstPoint,
 
 
 def _text(problem: Problem, ours: Problem) -> str:
-    """Returns a problem's shape, with its types, layout and epilogue where these differ from ``ours``."""
+    """Returns a problem's shape, with its types, layout and the like where these differ from ``ours``."""
     pairs = (
         (problem.dtype, ours.dtype),
         (problem.layout, ours.layout),
         (problem.epilogue, ours.epilogue),
         (problem.result_dtype, ours.result_dtype),
+        (f"align={problem.align}", f"align={ours.align}"),
     )
     other = dict.fromkeys(theirs for theirs, mine in pairs if theirs != mine)
     return " ".join((problem.shape, *other))

@@ -11,7 +11,15 @@ import click
 from click.core import ParameterSource
 
 from tuner.core.errors import UsageError
-from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem, dtype_name, narrow_output, parse_sizes
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    MATMUL,
+    NUMPY_ALIGNMENT,
+    Problem,
+    dtype_name,
+    narrow_output,
+    parse_sizes,
+)
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype")
+PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
@@ -59,8 +67,15 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def problem_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --dtype, --layout, --epilogue and --output-dtype to a click command, with their defaults."""
+    """Adds --dtype, --layout, --epilogue, --output-dtype and --align to a click command."""
     for option in (
+        click.option(
+            "--align",
+            default=NUMPY_ALIGNMENT,
+            show_default=True,
+            metavar="BYTES",
+            help="Addresses of A, B and C on a CPU are multiples of 16 (numpy), 64 (PyTorch), or any.",
+        ),
         click.option(
             "--output-dtype",
             default="",
@@ -179,7 +194,13 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
 
 
 def problem_of(
-    operation: str, shape: str, dtype: str, layout: str, epilogue: str, output_dtype: str = ""
+    operation: str,
+    shape: str,
+    dtype: str,
+    layout: str,
+    epilogue: str,
+    output_dtype: str = "",
+    align: str = NUMPY_ALIGNMENT,
 ) -> Problem:
     """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one.
 
@@ -188,7 +209,7 @@ def problem_of(
     word = dtype_name(dtype)
     output = narrow_output(word, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
-    return Problem(operation, sizes, word, layout, epilogue, output, batch)
+    return Problem(operation, sizes, word, layout, epilogue, output, batch, align)
 
 
 def run_request(problem: Problem, budget: str | None = None, **options: Any) -> "RunRequest":

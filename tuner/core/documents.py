@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from tuner.core.candidate import Candidate
 from tuner.core.dataclass_json import form, whole
-from tuner.core.problem import SIZE_LIMIT, Problem, split_extents
+from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, Problem, split_extents
 
 
 @dataclass(frozen=True)
@@ -18,18 +18,34 @@ class ProblemDocument:
     layout: str
     epilogue: str
     output: str = ""  # Problem.output
+    align: str = NUMPY_ALIGNMENT  # Problem.align
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
         """Converts a problem to the form that JSON documents store."""
-        options = (problem.dtype, problem.layout, problem.epilogue, problem.output)
+        options = (problem.dtype, problem.layout, problem.epilogue, problem.output, problem.align)
         return cls(problem.operation, problem.extents, *options)
 
     @property
     def problem(self) -> Problem:
         """Returns the problem of the document. Raises UsageError for values that no problem may have."""
         batch, sizes = split_extents(self.op, self.shape)
-        return Problem(self.op, sizes, self.dtype, self.layout, self.epilogue, self.output, batch)
+        return Problem(self.op, sizes, self.dtype, self.layout, self.epilogue, self.output, batch, self.align)
+
+
+def with_alignment(document: Any) -> Any:
+    """Returns the JSON of an exported script or a gate's entry, with its problem's alignment.
+
+    Older versions wrote none, and timed on a CPU with operands on cache lines: 64. Other JSON is unchanged.
+    """
+    match document:
+        case {"problem": dict(problem), "target": target} if "align" not in problem and _is_cpu(target):
+            return {**document, "problem": {**problem, "align": "64"}}
+    return document
+
+
+def _is_cpu(target: object) -> bool:
+    return target == "cpu" or (isinstance(target, dict) and target.get("kind") == "cpu")
 
 
 PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: document.problem)

@@ -52,7 +52,8 @@ def why_not_seconds(measurement: Measurement) -> str:
     if not 1 <= len(found.samples_s) <= MOST_SAMPLES:
         return f"found {len(found.samples_s)} samples, allowed 1 to {MOST_SAMPLES}"
     cold_s = () if found.cold_median_s is None else (found.cold_median_s,)
-    for time_s in (found.median_s, *found.samples_s, *found.interval_s, *cold_s):
+    offsets_s = [time_s for each in found.offsets for time_s in (each.median_s, *each.interval_s)]
+    for time_s in (found.median_s, *found.samples_s, *found.interval_s, *cold_s, *offsets_s):
         if not LEAST_S <= time_s <= MOST_S:
             return f"found a time of {time_s:g} s, allowed {LEAST_S:g} s to {MOST_S:g} s"
     return ""

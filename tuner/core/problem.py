@@ -20,6 +20,8 @@ NARROW_OUTPUTS = {  # dtype -> types of C besides the type of the sums, f32 for 
 OUTPUTS = (*SUM_DTYPES, *dict.fromkeys(given for options in NARROW_OUTPUTS.values() for given in options))
 LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n), t transposed in memory
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
+NUMPY_ALIGNMENT = "16"  # what numpy's arrays have, as malloc promises it
+ALIGNMENTS = (NUMPY_ALIGNMENT, "64", "any")  # bytes; 64: a cache line; any: that of one element
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
 BATCH_LIMIT = 65535  # matrices: the most blocks of a GPU's grid along z
 SHAPES = {  # operation -> the form of its shape on the command line, an example
@@ -43,13 +45,15 @@ class Problem:
     epilogue: str = "none"
     output: str = ""  # type of C, one of NARROW_OUTPUTS[dtype]; "": the type of the sums
     batch: int = 1  # matrices of A, of B and of C; of a batch_matmul only
+    align: str = NUMPY_ALIGNMENT  # one of ALIGNMENTS: what addresses of operands on a CPU are multiples of
 
     def __post_init__(self) -> None:
-        """Raises UsageError for an unknown operation, dtype, layout, epilogue or output, or a bad size."""
+        """Raises UsageError for a bad size, and for an unknown operation, dtype, layout and the like."""
         require_choice("operation", self.operation, OPERATIONS)
         require_choice("dtype", self.dtype, INPUT_DTYPES)
         require_choice("layout", self.layout, LAYOUTS)
         require_choice("epilogue", self.epilogue, EPILOGUES)
+        require_choice("align", self.align, ALIGNMENTS)
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
             allowed = " or ".join(output_names(self.dtype))
             raise UsageError(f"output dtype: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
@@ -111,9 +115,13 @@ class Problem:
 
     @property
     def key(self) -> str:
-        """Returns one line that identifies the problem: matmul 512x512x512 f32 nn none."""
+        """Returns one line that identifies the problem: matmul 512x512x512 f32 nn none.
+
+        An alignment other than numpy's is its last part: align=64.
+        """
         dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
-        return f"{self.operation} {self.shape} {dtype} {self.layout} {self.epilogue}"
+        alignment = "" if self.align == NUMPY_ALIGNMENT else f" align={self.align}"
+        return f"{self.operation} {self.shape} {dtype} {self.layout} {self.epilogue}{alignment}"
 
     @property
     def flop(self) -> int:
@@ -154,6 +162,15 @@ class Problem:
         matrices = self.input_bytes * (m * k + k * n) + self.output_bytes * m * n
         return self.batch * matrices + self.output_bytes * bias
 
+    @property
+    def offset_bytes(self) -> int:
+        """Returns how far past a cache line of 64 bytes operands lie while kernels are timed on a CPU.
+
+        Then they have the alignment of the problem and no more: 0 for 64, 16 for 16; for any, one element of
+        C.
+        """
+        return {"64": 0, "16": 16}.get(self.align, self.output_bytes)
+
     def variables(self) -> tuple[tuple[str, int | str], ...]:
         """Returns the (name, value) pairs of the problem that constraints may use.
 
@@ -191,6 +208,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     layout: str = "nn",
     epilogue: str = "none",
     output: object = "",
+    align: object = NUMPY_ALIGNMENT,
 ) -> Problem:
     """Returns the problem C = A B, with A of m x k, B of k x n and C of m x n elements.
 
@@ -205,12 +223,14 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         epilogue: "none", or "bias_relu" for max(A B + bias[n], 0).
         output: type of C; "": the type of the sums, which is f32, for f64 f64, for i8 i32. Other types: "f16"
             for f16 and 8-bit floats, "bf16" for bf16 and 8-bit floats.
+        align: bytes that the addresses of all operands on a CPU are multiples of: 16, as numpy promises, 64,
+            as PyTorch does, or "any". Kernels are timed on operands with this alignment and no more.
 
     Returns:
         The problem, a frozen value.
 
     Raises:
-        UsageError: an unknown type, layout or epilogue, or a size that is not allowed.
+        UsageError: an unknown type, layout, epilogue or alignment, or a size that is not allowed.
 
     Example:
         >>> import tuner
@@ -221,7 +241,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         'matmul 512x256x128 bf16 nt none'
     """
     sizes, given = (_plain(m), _plain(n), _plain(k)), dtype_name(dtype)
-    return Problem("matmul", sizes, given, layout, epilogue, narrow_output(given, dtype_name(output)))
+    narrow = narrow_output(given, dtype_name(output))
+    return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align))
 
 
 def BatchMatmul(  # noqa: N802 - as Matmul
@@ -233,6 +254,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
     layout: str = "nn",
     epilogue: str = "none",
     output: object = "",
+    align: object = NUMPY_ALIGNMENT,
 ) -> Problem:
     """Returns the problem C[b] = A[b] B[b] for each b of a batch; all matrices share one bias.
 
@@ -245,6 +267,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         layout: storage of each matrix of A and B, as for ``Matmul``.
         epilogue: "none" or "bias_relu".
         output: type of C, as for ``Matmul``.
+        align: alignment of the operands in bytes, as for ``Matmul``.
 
     Returns:
         The problem, a frozen value.
@@ -257,7 +280,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         >>> tuner.BatchMatmul(8, 128, 64, 32).c_shape
         (8, 128, 64)
     """
-    one = Matmul(m, n, k, dtype, layout, epilogue, output)
+    one = Matmul(m, n, k, dtype, layout, epilogue, output, align)
     return replace(one, operation=BATCH_MATMUL, batch=_plain(batch))
 
 

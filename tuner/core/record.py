@@ -21,6 +21,15 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class OffsetTime:
+    """The time of a CPU kernel while all its operands lay ``offset`` bytes past a cache line of 64 bytes."""
+
+    offset: int
+    median_s: float  # seconds per call
+    interval_s: tuple[float, float]  # 95 % bootstrap interval of the median
+
+
+@dataclass(frozen=True)
 class Measurement:
     """Times of repeated runs of one compiled kernel on hardware; warm-up runs are not included."""
 
@@ -32,6 +41,7 @@ class Measurement:
     cold_median_s: float | None = None  # GPU: of single calls, the cache flushed before each
     conditions: Conditions | None = None  # GPU: where its sensors can be read
     host: HostConditions | None = None  # CPU: the same for all that were timed interleaved
+    offsets: tuple[OffsetTime, ...] = ()  # CPU: of the fastest of a final re-measurement, in turns
 
     @property
     def least_s(self) -> float:

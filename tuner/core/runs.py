@@ -206,6 +206,7 @@ class TaskQuery:
     layout: str | None = None
     epilogue: str | None = None
     output: str | None = None  # Problem.output: "" is the type of the sums
+    align: str | None = None  # Problem.align
     target: str | None = None  # "cpu", "simulator:sm_90"; "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None
@@ -220,6 +221,7 @@ class TaskQuery:
             layout=problem.layout,
             epilogue=problem.epilogue,
             output=problem.output,
+            align=problem.align,
             **narrower,
         )
 

@@ -73,6 +73,7 @@ class Effort:
     min_samples: int = 5
     max_samples: int = 60
     stop_above_s: float | None = None  # a candidate whose first samples are all slower is early-stopped
+    has_offsets: bool = False  # CPU: the fastest kernels are timed at other alignments as well
 
 
 class AbstractCompiler(abc.ABC):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from tuner.analysis.alignment import sensitivity_text
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
 from tuner.analysis.selected_result import SelectedResult, Tied, timed
@@ -29,8 +30,19 @@ Document = dict[str, Any]
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet evaluates as a formula
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 CSV_COLUMNS = (
-    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "target", "threads"),
-    *("machine", "strategy", "knobs", "status", "stage", "reason", "median_s", "gflop_per_s", "created"),
+    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "target"),
+    *(
+        "threads",
+        "machine",
+        "strategy",
+        "knobs",
+        "status",
+        "stage",
+        "reason",
+        "median_s",
+        "gflop_per_s",
+        "created",
+    ),
     *("unreliable", "stale", "early_stopped_after", "is_best"),
 )
 
@@ -189,6 +201,7 @@ def measurement_document(measurement: Measurement) -> Document:
         "is_complete": measurement.is_complete,
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
+        "offsets": encode(measurement.offsets),
         "samples_s": list(measurement.samples_s),
     }
 
@@ -293,6 +306,8 @@ def _best_document(selected: SelectedResult, run: Run) -> Document:
         "interval_s": list(measurement.interval_s),
         "cold_median_s": measurement.cold_median_s,
         "conditions": conditions_document(measurement.conditions),
+        "offsets": encode(measurement.offsets),
+        "sensitive": sensitivity_text(measurement, record.problem) or None,
         "gflop_per_s": gflop_per_s(record.problem, timed(selected.best).median_s),
         "unreliable": distrust(run, selected.best) or None,
         "baseline": baseline_document(run, selected.best),
@@ -305,7 +320,8 @@ def _csv_row(trial: StoredTrial) -> dict[str, Any]:
     problem = trial.record.problem
     row |= {"op": problem.operation, "shape": problem.shape}
     row |= {"dtype": problem.dtype, "output": problem.result_dtype}
-    row |= {"layout": problem.layout, "epilogue": problem.epilogue, "knobs": json.dumps(row["knobs"])}
+    row |= {"layout": problem.layout, "epilogue": problem.epilogue, "align": problem.align}
+    row["knobs"] = json.dumps(row["knobs"])
     return {column: csv_cell(row[column]) for column in CSV_COLUMNS if column in row}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tuner.analysis.alignment import sensitivity_text
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
 from tuner.analysis.selected_result import SelectedResult, timed
@@ -45,6 +46,9 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
         f"speed     {speed}{baseline_text(run, selected.best)}",
     ]
     lines += gpu_lines(measurement)
+    sensitive = sensitivity_text(measurement, record.problem)
+    if sensitive:
+        lines.append(f"operands  sensitive to alignment: {sensitive}")
     if run.roofline is not None:
         lines.append(f"roofline  {roofline_text(run, run.roofline, selected.best)}")
     lines += unreliable_lines(run, selected.best, database_text) + tied_lines(selected, run, database_text)

@@ -13,6 +13,7 @@ from typing import Final
 from tuner.core.candidate import Candidate
 from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.dataclass_json import decode, encode, form, parsed, require_format
+from tuner.core.documents import with_alignment
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Problem
@@ -117,7 +118,10 @@ def read_gate_file(path: Path) -> GateFile:
     return GateFile(
         decode(datetime.datetime, head.get("created"), f"{path}: created"),
         decode(str, head.get("tuner"), f"{path}: tuner"),
-        tuple(decode(GateEntry, each, f"{path}: entries[{place}]") for place, each in enumerate(entries)),
+        tuple(
+            decode(GateEntry, with_alignment(each), f"{path}: entries[{place}]")
+            for place, each in enumerate(entries)
+        ),
     )
 
 

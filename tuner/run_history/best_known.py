@@ -1,11 +1,12 @@
 """The best known trial of a problem, over all runs."""
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import SelectedResult
 from tuner.core.errors import UsageError
-from tuner.core.problem import Problem
+from tuner.core.problem import ALIGNMENTS, NUMPY_ALIGNMENT, Problem
 from tuner.core.runs import BestGroup, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.run_history.best_trials import best_results
@@ -114,6 +115,14 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     what = " ".join(text for text in options if text is not None)
     if task.threads is not None:
         what += f" with threads={task.threads}"
+    others = [align for align in ALIGNMENTS if align != task.align and _has_times(store, task, align)]
+    if others:
+        return UsageError(
+            f"{what}: nothing measured with align={task.align}, only with align={' and '.join(others)}",
+            f"choose with --align {others[0]}, in Python with align={others[0]!r}",
+        )
+    if task.align != NUMPY_ALIGNMENT:
+        what += f" with align={task.align}"
     elsewhere = {
         bound.group.machine
         for bound in store.run_bounds(TrialQuery(TaskQuery.of(problem)))
@@ -130,3 +139,9 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
         line = f"{what}: nothing measured, only verified"
         return UsageError(line, f"tuner history --run {verified[0].run} --status verified")
     return UsageError(f"{what}: nothing measured yet", tune_command(task))
+
+
+def _has_times(store: "Store", task: TaskQuery, align: str) -> bool:
+    """Returns whether trials of a task, but with another alignment of operands, were timed on its machine."""
+    bounds = store.run_bounds(TrialQuery(replace(task, align=align)))
+    return any(is_measured_there(bound.group) for bound in bounds)

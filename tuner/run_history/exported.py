@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tuner.analysis.alignment import sensitivity_text
 from tuner.analysis.comparison import NotComparable
 from tuner.analysis.paired_slowdown import lower_quartile
 from tuner.analysis.run_comparison import against_baseline
@@ -108,6 +109,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         unreliable=trial.unreliable,
         round=_recorded_round(run, trial),
         no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
+        sensitive=sensitivity_text(time, record.problem),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tuner.core.errors import unknown_value
 from tuner.core.moments import parse_moment, with_zone
 from tuner.core.problem import (
+    ALIGNMENTS,
     EPILOGUES,
     INPUT_DTYPES,
     LAYOUTS,
@@ -32,6 +33,7 @@ PROBLEM_OPTIONS = {  # condition -> allowed values
     "layout": LAYOUTS,
     "epilogue": EPILOGUES,
     "output": ("", *OUTPUTS),
+    "align": ALIGNMENTS,
 }
 
 
@@ -74,8 +76,8 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
 
-    The keys are operation, shape, dtype, layout, epilogue and output; a condition that is None or missing is
-    left out. Raises UsageError for a value that no problem has.
+    The keys are operation, shape, dtype, layout, epilogue, output and align; a condition that is None or
+    missing is left out. Raises UsageError for a value that no problem has.
     """
     options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & options.keys():

@@ -65,6 +65,7 @@ def _row(trial: StoredTrial) -> dict[str, Any]:
         "output": problem.result_dtype,
         "layout": problem.layout,
         "epilogue": problem.epilogue,
+        "align": problem.align,
         "target": record.target.text,
         "threads": trial.threads,
         "machine": trial.machine.name,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from tuner.core.candidate import Value
 from tuner.core.dataclass_json import decode, encode, form, known_part, parsed, whole
-from tuner.core.documents import PROBLEM
+from tuner.core.documents import PROBLEM, with_alignment
 from tuner.core.errors import UsageError
 from tuner.core.printable import printable
 from tuner.core.problem import Problem
@@ -45,6 +45,7 @@ class ScriptProvenance:
     unreliable: str = ""  # why the time cannot be relied on; "" where it can
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
     no_ratio: str = ""  # why the time must not be compared with the baseline's; "" where it may
+    sensitive: str = ""  # at which other alignment of operands it is slower; "" where it is not, or not timed
     trial: Annotated[int, whole(0)]
     run: Annotated[int, whole(0)]
     mlir: str  # version string
@@ -99,7 +100,7 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
         )
     place = f"{name}: its line {MARK.strip()!r} is damaged"
     found = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), place), place)
-    return decode(ScriptProvenance, found, f"{place}: ")
+    return decode(ScriptProvenance, with_alignment(found), f"{place}: ")
 
 
 def without_header(text: str) -> str:
@@ -116,6 +117,7 @@ def _header_lines(provenance: ScriptProvenance) -> list[str]:
         f"Transform script of {provenance.problem.key}",
         f"made by   tuner {provenance.tuner} on {provenance.date}",
         f"target    {provenance.target}, {provenance.threads} thread{'s' * (provenance.threads != 1)}",
+        *_operands_lines(provenance),
         f"machine   {provenance.machine}",
         f"strategy  {provenance.strategy}",
         f"knobs     {', '.join(f'{name}={value}' for name, value in provenance.knobs)}",
@@ -124,6 +126,19 @@ def _header_lines(provenance: ScriptProvenance) -> list[str]:
         f"trial     {provenance.trial} of run {provenance.run}",
         f"mlir      {provenance.mlir}",
     ]
+
+
+def _operands_lines(provenance: ScriptProvenance) -> list[str]:
+    """Returns the line on the alignment of operands; on a GPU, whose driver aligns them, no line."""
+    if provenance.target.kind != "cpu":
+        return []
+    align = provenance.problem.align
+    if align == "any":
+        text = "at any address: timed one element past a multiple of 64"
+    else:
+        text = f"at multiples of {align} bytes" + ": timed 16 bytes past one of 64" * (align == "16")
+    sensitive = [f"sensitive to alignment: {provenance.sensitive}"] * bool(provenance.sensitive)
+    return [f"operands  {text}", *(f"          {line}" for line in sensitive)]
 
 
 def _time_text(provenance: ScriptProvenance) -> str:

@@ -24,7 +24,7 @@ from tuner.payload.reference import (
     output_dtype,
 )
 from tuner.payload.sampled_reference import not_finite
-from tuner.runtime.cpu.guarded_arrays import GuardedArray, aligned_empty
+from tuner.runtime.cpu.guarded_arrays import GuardedArray, placed_empty
 
 MARKS = 256  # random places of single-element changes, used cyclically; a power of two
 A_SHARE = 0.5  # of the numbers that change; the rest are in B
@@ -37,6 +37,8 @@ Compare = Callable[[Inputs, Array], tuple[Verdict, str]]  # the text describes t
 class ProblemArrays:
     """The host arrays of a problem at fixed addresses: A, B[, bias], and C between guard bands.
 
+    They have the problem's alignment and no more: with 16, each lies 16 bytes past a cache line.
+
     C is compared with a float64 reference. A C of integers gets their smallest number instead of NaN.
     """
 
@@ -46,9 +48,10 @@ class ProblemArrays:
         self._compare = compare
         self._base = draw_base(problem, rng)
         n = problem.sizes[1]
-        self._a, self._b = (aligned_empty(x.shape, x.dtype) for x in (self._base.a, self._base.b))
-        self._bias = aligned_empty((n,), output_dtype(problem))
-        self._output = GuardedArray((problem.rows, n), output_dtype(problem))
+        offset = problem.offset_bytes
+        self._a, self._b = (placed_empty(x.shape, x.dtype, offset) for x in (self._base.a, self._base.b))
+        self._bias = placed_empty((n,), output_dtype(problem), offset)
+        self._output = GuardedArray((problem.rows, n), output_dtype(problem), offset)
         self.fill(rng)
 
     @property

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tuner.core.problem import BATCH_MATMUL
+from tuner.core.problem import BATCH_MATMUL, NUMPY_ALIGNMENT
 from tuner.core.runs import DatabaseInfo, TaskQuery
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # the command that lists them
@@ -12,6 +12,7 @@ PLAIN = {
     "layout": "nn",
     "epilogue": "none",
     "output": "",
+    "align": NUMPY_ALIGNMENT,
     "threads": 1,
     "target": None,
 }

@@ -10,7 +10,7 @@ from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target import Effort, Script
 
 TOP_TRIALS = 8
-FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200)  # per candidate
+FINAL_EFFORT = Effort(budget_s=0.3, min_samples=15, max_samples=200, has_offsets=True)  # per candidate
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
         "--layout": problem.layout,
         "--epilogue": problem.epilogue,
         "--output-dtype": problem.result_dtype,
+        "--align": problem.align,
         "--target": f"replay:{file}",
         "--sampler": settings.sampler,
         "--trials": str(settings.trials),

@@ -71,12 +71,25 @@ def test_resume_takes_no_settings_next_to_it(tuned: Tuner, text: tuple[str, ...]
 
 
 def test_settings_reach_the_run(tuner: Tuner) -> None:
-    text = ("--layout", "nt", "--epilogue", "bias_relu", "--dtype", "f64", "--seed", "3", "--threads", "2")
+    text = (
+        "--layout",
+        "nt",
+        "--epilogue",
+        "bias_relu",
+        "--dtype",
+        "f64",
+        "--seed",
+        "3",
+        "--threads",
+        "2",
+        "--align",
+        "64",
+    )
     limits = ("--trials", "1", "--budget", "5m", "--workers", "2")
     assert tuner("tune", "matmul", "4x5x6", *text, *limits).code == 0
     run = tuner("show", "run:1", "--json").json
     types = {"dtype": "f64", "layout": "nt", "epilogue": "bias_relu", "output": "f64"}
-    assert run["problem"] == {"op": "matmul", "shape": [4, 5, 6], **types}
+    assert run["problem"] == {"op": "matmul", "shape": [4, 5, 6], **types, "align": "64"}
     found = [run[name] for name in ("seed", "threads", "trials", "budget_s", "workers")]
     assert found == [3, 2, 1, 300.0, 2]
 

@@ -15,8 +15,8 @@ from tuner.runtime.cpu.guarded_arrays import (
     ALIGNMENT_BYTES,
     GUARD_BYTES,
     GuardedArray,
-    aligned_copy,
-    aligned_empty,
+    placed_copy,
+    placed_empty,
 )
 
 SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 40))
@@ -24,10 +24,12 @@ DTYPES = st.sampled_from([np.dtype(np.float32), np.dtype(np.float64)])
 
 
 @pytest.mark.parametrize("dtype", INPUT_DTYPES)
-@given(SHAPES)
-def test_arrays_start_on_a_cache_line_and_are_contiguous(dtype: str, shape: tuple[int, int]) -> None:
-    array = aligned_empty(shape, NUMPY_DTYPES[dtype])
-    assert array.ctypes.data % ALIGNMENT_BYTES == 0
+@given(SHAPES, st.sampled_from([0, 8, 16, 32, 48]))
+def test_arrays_lie_where_they_are_asked_to_and_are_contiguous(
+    dtype: str, shape: tuple[int, int], offset: int
+) -> None:
+    array = placed_empty(shape, NUMPY_DTYPES[dtype], offset)
+    assert array.ctypes.data % ALIGNMENT_BYTES == offset
     assert (array.shape, array.dtype) == (shape, NUMPY_DTYPES[dtype])
     assert array.flags.c_contiguous
     assert array.flags.writeable
@@ -35,20 +37,20 @@ def test_arrays_start_on_a_cache_line_and_are_contiguous(dtype: str, shape: tupl
 
 def test_a_copy_holds_what_was_copied_whatever_its_strides() -> None:
     source = np.arange(60.0).reshape(6, 10)[::2, ::-3]
-    copy = aligned_copy(source)
+    copy = placed_copy(source)
     assert np.array_equal(copy, source)
     assert copy.flags.c_contiguous
     copy[...] = 0
     assert source.any()  # memory of its own
 
 
-@given(SHAPES, DTYPES)
+@given(SHAPES, DTYPES, st.sampled_from([0, 16]))
 def test_a_fresh_guarded_array_is_nan_and_its_guards_are_whole(
-    shape: tuple[int, int], dtype: np.dtype[np.float64]
+    shape: tuple[int, int], dtype: np.dtype[np.float64], offset: int
 ) -> None:
-    guarded = GuardedArray(shape, dtype)
+    guarded = GuardedArray(shape, dtype, offset)
     assert np.isnan(guarded.array).all()
-    assert guarded.array.ctypes.data % ALIGNMENT_BYTES == 0
+    assert guarded.array.ctypes.data % ALIGNMENT_BYTES == offset
     assert guarded.stray_bytes() == 0
     guarded.array[...] = 1.0
     assert guarded.stray_bytes() == 0

@@ -26,31 +26,36 @@ def keep_freed_memory() -> None:
     libc.mallopt(M_TRIM_THRESHOLD, 2**30)
 
 
-def aligned_copy(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Returns a C-contiguous copy of an array, aligned to a cache line of 64 bytes."""
-    copy = aligned_empty(array.shape, array.dtype)
+def placed_copy(array: npt.NDArray[Any], offset: int = 0) -> npt.NDArray[Any]:
+    """Returns a C-contiguous copy of an array that lies ``offset`` bytes past a cache line."""
+    copy = placed_empty(array.shape, array.dtype, offset)
     copy[...] = array
     return copy
 
 
-def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Returns an uninitialized C-contiguous array, aligned to a cache line of 64 bytes."""
+def placed_empty(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
+    """Returns an uninitialized C-contiguous array that lies ``offset`` bytes past a cache line.
+
+    ``offset``: 0 to 63. A cache line has ALIGNMENT_BYTES (64).
+    """
     size = int(np.prod(shape)) * dtype.itemsize
-    memory = np.empty(size + ALIGNMENT_BYTES, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT_BYTES
+    memory = np.empty(size + 2 * ALIGNMENT_BYTES, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT_BYTES + offset
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
 class GuardedArray:
-    """An aligned array between two guard bands, to detect elements not written and writes out of bounds.
+    """An array between two guard bands, to detect elements not written and writes out of bounds.
+
+    The array lies ``offset`` bytes past a cache line.
 
     ``array`` is filled with NaN at first, of integers with the least number.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> None:
         """Allocates the array and fills it with NaN."""
         size = int(np.prod(shape)) * dtype.itemsize
-        self._memory = aligned_empty((size + 2 * GUARD_BYTES,), np.dtype(np.uint8))
+        self._memory = placed_empty((size + 2 * GUARD_BYTES,), np.dtype(np.uint8), offset)
         self.array = self._memory[GUARD_BYTES : GUARD_BYTES + size].view(dtype).reshape(shape)
         self.poison()
 

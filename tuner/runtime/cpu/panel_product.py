@@ -11,7 +11,7 @@ import numpy as np
 
 from tuner.core.machine import Machine
 from tuner.mlir.jit import JittedModule, PackedArguments
-from tuner.runtime.cpu.guarded_arrays import aligned_empty
+from tuner.runtime.cpu.guarded_arrays import placed_empty
 from tuner.runtime.cpu.roofline import loop_text
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
@@ -38,7 +38,7 @@ class PanelProduct:
         address = self._code.addresses["panel_product"]
         sizes = (PANELS_OF_A * INNER * ROWS, PANELS_OF_B * INNER * VECTORS * lanes, ROWS * VECTORS * lanes)
         self.arrays = [
-            tuple(aligned_empty((size,), np.dtype(np.float32)) for size in sizes) for _ in range(team.size)
+            tuple(placed_empty((size,), np.dtype(np.float32)) for size in sizes) for _ in range(team.size)
         ]
         for array in (array for arrays in self.arrays for array in arrays):
             array.fill(VALUE)

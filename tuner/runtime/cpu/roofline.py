@@ -14,7 +14,7 @@ from tuner.core.element_types import number_type
 from tuner.core.machine import Machine, Roofline
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.runtime.cpu.describe_host import processors
-from tuner.runtime.cpu.guarded_arrays import aligned_empty
+from tuner.runtime.cpu.guarded_arrays import placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.cpu.tile_permission import may_use_tiles
 from tuner.runtime.timing import sample
@@ -60,7 +60,7 @@ class MultiplyAdds:
         self.flop = team.size * loop.iterations * loop.flop  # of one repeat
         self._team = team
         self._code = JittedModule(loop.text, ("multiply_add",))
-        self.sinks = [aligned_empty((loop.sink_bytes,), np.dtype(np.uint8)) for _ in range(team.size)]
+        self.sinks = [placed_empty((loop.sink_bytes,), np.dtype(np.uint8)) for _ in range(team.size)]
         for sink in self.sinks:
             sink.fill(0)
         self._arguments = [PackedArguments(sink.ctypes.data, loop.iterations) for sink in self.sinks]
@@ -140,11 +140,11 @@ def i8_loop(machine: Machine, *, is_in_fours: bool) -> tuple[str, int]:
 
 def _bytes_per_s(team: ThreadTeam, machine: Machine) -> float:
     size = max(STREAM_BYTES, 4 * machine.l3_bytes)
-    memory = aligned_empty((size // 4,), np.dtype(np.float32))
+    memory = placed_empty((size // 4,), np.dtype(np.float32))
     memory.fill(1.0)
     share = size // team.size // ITERATION_BYTES * ITERATION_BYTES
     code = JittedModule(loop_text("stream"), ("stream",))
-    sinks = [aligned_empty((64,), np.dtype(np.float32)) for _ in range(team.size)]
+    sinks = [placed_empty((64,), np.dtype(np.float32)) for _ in range(team.size)]
     arguments = [
         PackedArguments(memory.ctypes.data + index * share, share // ITERATION_BYTES, sink.ctypes.data)
         for index, sink in enumerate(sinks)

@@ -1,5 +1,6 @@
 """A tuned CPU kernel as a Python callable on numpy arrays."""
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -8,7 +9,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.payload.reference import Array
-from tuner.runtime.cpu.guarded_arrays import aligned_empty, keep_freed_memory
+from tuner.runtime.cpu.guarded_arrays import keep_freed_memory, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.loaded_code import LoadedCode
 from tuner.targets.call_arrays import (
@@ -28,7 +29,8 @@ from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 class CpuCallable(LoadedCode):
     """A tuned CPU kernel of one problem as a Python callable on numpy arrays: C = A B.
 
-    Thread-safe: a lock serialises calls.
+    Thread-safe: a lock serialises calls. The first call with an array that has less alignment than the
+    problem's gives a UserWarning; the result is right.
     """
 
     load_again = LOAD_AGAIN
@@ -38,6 +40,7 @@ class CpuCallable(LoadedCode):
         self.problem = problem
         self._kernel = kernel
         self._team = ThreadTeam(len(kernel.partitions))
+        self._align_bytes = 1 if problem.align == "any" else int(problem.align)  # 1: nothing to tell
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies: returns C of the problem for (a, b[, bias]).
@@ -65,13 +68,28 @@ class CpuCallable(LoadedCode):
         expected, output = expected_inputs(self.problem), expected_output(self.problem)
         for array, each in zip(inputs, expected, strict=True):
             _check(each, array)
-        result = aligned_empty(output[1], output[2]) if out is None else out
+        result = placed_empty(output[1], output[2]) if out is None else out
         _check(output, result)
-        _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
+        names = [name for name, _, _ in expected]
+        _check_writable(result, dict(zip(names, inputs, strict=True)))
+        if self._align_bytes > 1:
+            self._tell_alignment({"out": result, **dict(zip(names, inputs, strict=True))})
         with self._team.lock:
             prepared = self._kernel.calls(self.problem, (*inputs, result))
             self._team.repeat(prepared.calls, 1)
         return result
+
+    def _tell_alignment(self, arrays: dict[str, Array]) -> None:
+        """Warns, once in the life of the kernel, of an array with less alignment than the problem's."""
+        lacking = [name for name, array in arrays.items() if array.ctypes.data % self._align_bytes]
+        if not lacking:
+            return
+        self._align_bytes = 1
+        warnings.warn(
+            f"{' and '.join(lacking)}: not at a multiple of {self.problem.align} bytes, as the kernel was "
+            "timed: it may be slower; align the array, or tune with align='any'",
+            stacklevel=3,
+        )
 
 
 def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[..., Array]:

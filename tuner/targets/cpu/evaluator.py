@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
-from tuner.core.record import Measurement, Verdict
+from tuner.core.record import Measurement, OffsetTime, Verdict
 from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, Partition
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import element_offsets
@@ -18,6 +18,7 @@ from tuner.runtime import timing
 from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
 from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu import offset_times
 from tuner.targets.cpu.interleaved_baseline import InterleavedBaseline
 from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.processor_peak import ProcessorPeak
@@ -157,7 +158,33 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         for measurement, one in zip(times, loaded, strict=True):
             if isinstance(one, LoadedKernel):
                 self._require_possible(problem, measurement)
-        return tuple(replace(measurement, host=host) for measurement in times)
+        offsets = self._offsets(problem, loaded, tuple(times), rng) if effort.has_offsets else {}
+        return tuple(
+            replace(measurement, host=host, offsets=offsets.get(index, ()))
+            for index, measurement in enumerate(times)
+        )
+
+    def _offsets(
+        self,
+        problem: Problem,
+        loaded: tuple[object, ...],
+        times: tuple[Measurement, ...],
+        rng: np.random.Generator,
+    ) -> dict[int, tuple[OffsetTime, ...]]:
+        """Times the fastest kernels at several alignments; returns the times by index into ``loaded``."""
+        kernels = {index: one for index, one in enumerate(loaded) if isinstance(one, LoadedKernel)}
+        if not kernels or not offset_times.fits(problem):
+            return {}
+        chosen = offset_times.fastest({index: times[index] for index in kernels})
+        arrays, team = self._arrays_of(problem, rng), self._thread_team()
+        arrays.fill(rng)
+        placed = offset_times.PlacedOperands(problem, arrays.operands)
+        return {
+            index: placed.times(
+                team, tuple(kernels[index].calls(problem, each) for each in placed.operands), rng
+            )
+            for index in chosen
+        }
 
     def _verify_on_extremes(
         self, problem: Problem, loaded: tuple[object, ...], rng: np.random.Generator

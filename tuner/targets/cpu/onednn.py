@@ -5,12 +5,14 @@ import numpy as np
 from tuner.core.errors import TunerError
 from tuner.core.problem import Problem
 from tuner.payload.reference import Array, Inputs
+from tuner.runtime.cpu.guarded_arrays import placed_copy, placed_empty
 
 
 class OneDnnMatmul:
     """The matmul of given bf16 inputs into bf16 by oneDNN, called through torch.
 
-    Has a bf16 result, because torch has no f32 output for bf16 inputs.
+    Has a bf16 result, because torch has no f32 output for bf16 inputs. The arrays have the problem's
+    alignment and no more.
     """
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
@@ -21,10 +23,13 @@ class OneDnnMatmul:
             raise TunerError("baseline: bf16 wants oneDNN through torch, which is not installed") from error
         torch.set_num_threads(threads)
         self._torch = torch
-        a, b = (torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for x in (inputs.a, inputs.b))
+        words = np.dtype(np.int16)
+        offset = problem.offset_bytes
+        placed = [placed_copy(x.view(words), offset) for x in (inputs.a, inputs.b)]
+        placed.append(placed_empty(problem.c_shape, words, offset))
+        a, b, self._output = (torch.from_numpy(x).view(torch.bfloat16) for x in placed)
         self._a = a.mT if problem.layout == "tn" else a
         self._b = b.mT if problem.layout == "nt" else b
-        self._output = torch.empty(problem.c_shape, dtype=torch.bfloat16)
         self._shape = (problem.rows, problem.sizes[1])
         self.name = f"oneDNN (torch {torch.__version__}, called from Python)"
 

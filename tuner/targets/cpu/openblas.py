@@ -20,7 +20,7 @@ from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import matrix_bytes
 from tuner.payload.reference import Inputs, output_dtype
 from tuner.runtime.cpu.describe_host import processors
-from tuner.runtime.cpu.guarded_arrays import aligned_copy, aligned_empty
+from tuner.runtime.cpu.guarded_arrays import placed_copy, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
 
 ROW_MAJOR, NO_TRANS, TRANS = 101, 111, 112  # cblas.h
@@ -32,7 +32,10 @@ WORK_S = 0.02  # of repeated calls; a working thread shows by then in the proces
 
 
 class OpenBlasMatmul:
-    """The matmul of given inputs by a cblas function of the OpenBLAS that numpy has loaded."""
+    """The matmul of given inputs by a cblas function of the OpenBLAS that numpy has loaded.
+
+    The arrays have the problem's alignment and no more, as those of the kernels that it is compared with.
+    """
 
     def __init__(self, problem: Problem, inputs: Inputs, threads: int) -> None:
         """Finds the library that numpy loaded. Raises TunerError where library or function is missing."""
@@ -41,15 +44,16 @@ class OpenBlasMatmul:
             raise TunerError("baseline: numpy's BLAS was not found in this process")
         # the kernel it chose: OPENBLAS_CORETYPE would show here
         self.name = f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
-        self.result = aligned_empty((problem.rows, problem.sizes[1]), output_dtype(problem))
-        self._inputs = (aligned_copy(inputs.a), aligned_copy(inputs.b))
+        offset = problem.offset_bytes
+        self.result = placed_empty((problem.rows, problem.sizes[1]), output_dtype(problem), offset)
+        self.inputs = (placed_copy(inputs.a, offset), placed_copy(inputs.b, offset))
         m, n, _ = problem.sizes
         whole = Partition("baseline", 0, 0, m, n, 0, problem.batch)
         code = _call_mlir(problem.one, found["filepath"])
         bare = matrix_bytes(replace(problem, epilogue="none"))
         self._code = JittedModule(with_batch_loops(code, (whole,), bare), (whole.called,))
         self._entry = self._code.addresses[whole.called]
-        self._arguments = PackedArguments(*(each.ctypes.data for each in (*self._inputs, self.result)))
+        self._arguments = PackedArguments(*(each.ctypes.data for each in (*self.inputs, self.result)))
         if problem.batch > 1:
             self.name += ", a call for each matrix"
         self._team = ThreadTeam(1)

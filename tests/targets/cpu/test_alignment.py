@@ -1,0 +1,101 @@
+"""Operands lie where their problem says: for verification, for timing, for the baseline, for a caller."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.targets.cpu.test_evaluator import COMPILER, CPU, POINTS, QUICK, point_of, rng
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import ALIGNMENTS, Matmul, Problem
+from tuner.core.record import Measurement
+from tuner.payload.reference import Array, draw, draw_base
+from tuner.runtime.cpu.guarded_arrays import placed_copy
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu import offset_times
+from tuner.targets.cpu.callable import load_callable
+from tuner.targets.cpu.evaluator import LoadedKernel
+from tuner.targets.cpu.openblas import OpenBlasMatmul
+from tuner.targets.problem_arrays import ProblemArrays
+
+pytestmark = pytest.mark.mlir
+
+WITH_OFFSETS = replace(QUICK, has_offsets=True)
+
+
+def loaded(problem: Problem) -> LoadedKernel:
+    return CPU.load(problem, COMPILER.compile(problem, POINTS.bind(point_of(problem))))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])
+@pytest.mark.parametrize("align", ALIGNMENTS)
+def test_candidates_and_baseline_have_the_alignment_and_no_more(align: str, dtype: str) -> None:
+    problem = Matmul(9, 7, 5, dtype, epilogue="bias_relu", align=align)
+    arrays = ProblemArrays(problem, rng())
+    assert {each.ctypes.data % 64 for each in arrays.operands} == {problem.offset_bytes}
+    if dtype in ("f32", "f64"):
+        library = OpenBlasMatmul(problem, draw(problem, draw_base(problem, rng()), rng()), 1)
+        assert library.result.ctypes.data % 64 == problem.offset_bytes
+        assert {each.ctypes.data % 64 for each in library.inputs} == {problem.offset_bytes}
+
+
+@pytest.mark.parametrize("align", ALIGNMENTS)
+def test_kernels_are_right_at_each_alignment(align: str) -> None:
+    problem = Matmul(33, 77, 41, align=align)
+    assert CPU.verify(problem, loaded(problem), rng()).max_error <= 1.0
+
+
+def test_the_fastest_of_a_final_round_are_timed_at_other_alignments() -> None:
+    problem = Matmul(33, 77, 41, align="any")
+    kernel = loaded(problem)
+    (time,) = CPU.measure_together(problem, (kernel,), WITH_OFFSETS, rng())
+    assert [each.offset for each in time.offsets] == [0, 4, 16, 32, 48]
+    assert all(each.interval_s[0] <= each.median_s <= each.interval_s[1] for each in time.offsets)
+    (time,) = CPU.measure_together(problem, (kernel,), QUICK, rng())
+    assert time.offsets == ()
+
+
+def test_those_near_the_fastest_are_chosen_but_few() -> None:
+    times = {
+        index: Measurement((median_s,), 1, median_s, (median_s, median_s))
+        for index, median_s in enumerate((1.2, 1.04, 1.0, 1.03, 1.01, 1.02))
+    }
+    assert offset_times.fastest(times) == (2, 4, 5, 3)
+
+
+def test_operands_too_large_to_be_copied_are_not_timed_elsewhere() -> None:
+    assert offset_times.fits(Matmul(2048, 2048, 2048))
+    assert not offset_times.fits(Matmul(10000, 10000, 10000))
+
+
+def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
+    problem = Matmul(8, 16, 8)
+    kernel, arrays = loaded(problem), ProblemArrays(problem, rng())
+    placed = offset_times.PlacedOperands(problem, arrays.operands)
+    placed.operands[2][0][...] += 1  # as if it read past its A
+    calls = tuple(kernel.calls(problem, each) for each in placed.operands)
+    with pytest.raises(CandidateError, match="another C where the operands lie 32 bytes") as error:
+        placed.times(ThreadTeam(1), calls, rng())
+    assert error.value.stage is Stage.VERIFY
+
+
+def arguments(offset: int) -> tuple[Array, Array]:
+    return (
+        placed_copy(np.ones((8, 8), np.float32), offset),
+        placed_copy(np.ones((8, 16), np.float32), offset),
+    )
+
+
+@pytest.mark.parametrize(("align", "offset", "is_told"), [(64, 16, True), (16, 4, True), (16, 48, False)])
+def test_an_array_that_promises_less_is_told_once(align: int, offset: int, is_told: bool) -> None:
+    problem = Matmul(8, 16, 8, align=align)
+    kernel = load_callable(problem, POINTS.bind(point_of(problem)).text, 1)
+    if is_told:
+        with pytest.warns(UserWarning, match=f"a and b: not at a multiple of {align} bytes") as found:
+            c = kernel(*arguments(offset))
+        assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        c = kernel(*arguments(offset))
+    assert (c == 8.0).all()
