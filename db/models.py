@@ -57,6 +57,7 @@ class ProblemRow(Base):
     epilogue: Mapped[str]
     output: Mapped[str] = mapped_column(server_default=sa.text("''"))  # "": the natural type of C
     align: Mapped[str] = mapped_column(server_default=sa.text("'16'"))  # bytes, or "any"
+    cache: Mapped[str] = mapped_column(server_default=sa.text("'warm'"))  # Problem.cache
 
 
 class MachineRow(Base):

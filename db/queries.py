@@ -220,6 +220,7 @@ def _task_conditions(task: TaskQuery) -> Iterator[ColumnElement[bool]]:
         (ProblemRow.epilogue, task.epilogue),
         (ProblemRow.output, task.output),
         (ProblemRow.align, task.align),
+        (ProblemRow.cache, task.cache),
         (RunRow.threads, task.threads),
         (MachineRow.name, task.machine),
     )

@@ -186,12 +186,15 @@ def test_only_equal_problems_share_a_key(one: Problem, other: Problem) -> None:
     assert (one.key == other.key) == (one == other)
 
 
-def test_an_alignment_is_part_of_the_key_but_for_that_of_numpy() -> None:
+def test_alignment_and_caches_are_part_of_the_key_but_for_the_usual() -> None:
     assert Matmul(2, 3, 5).key == "matmul 2x3x5 f32 nn none"
     assert Matmul(2, 3, 5, align=64).key == "matmul 2x3x5 f32 nn none align=64"
     assert BatchMatmul(2, 2, 3, 5, align="any").key == "batch_matmul 2x2x3x5 f32 nn none align=any"
+    assert Matmul(2, 3, 5, align=64, cache="cold").key == "matmul 2x3x5 f32 nn none align=64 cache=cold"
     with pytest.raises(UsageError, match="align: found '32', allowed 16, 64, any"):
         Matmul(2, 3, 5, align=32)
+    with pytest.raises(UsageError, match="cache: found 'hot', allowed warm, weights-cold, cold"):
+        Matmul(2, 3, 5, cache="hot")
 
 
 @pytest.mark.parametrize(("dtype", "align", "offset"), [("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)])

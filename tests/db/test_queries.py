@@ -82,6 +82,8 @@ def ids(store: Store, **options: Any) -> list[int]:
         ({"epilogue": "bias_relu"}, "other"),
         ({"align": "16"}, "slow fast failed verified other desktop"),
         ({"align": "64"}, ""),
+        ({"cache": "warm"}, "slow fast failed verified other desktop"),
+        ({"cache": "cold"}, ""),
         ({"target": "cpu", "threads": 2}, "other"),
         ({"target": "cuda"}, ""),
         ({"machine": DESKTOP.name}, "desktop"),

@@ -1,6 +1,7 @@
 """Timing against a clock that moves only when the action says so."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -215,3 +216,24 @@ def test_a_sample_of_short_calls_is_led_by_as_many_as_asked(lead: int) -> None:
 
     assert timing.with_untimed_calls(take, lead)(5) == 1e-6
     assert calls == [lead, 5]
+
+
+def test_single_calls_are_timed_without_what_comes_before_each() -> None:
+    now, done = [0.0], []
+
+    def evict() -> None:
+        now[0] += 100.0
+        done.append("evict")
+
+    def run() -> None:
+        now[0] += 2.0
+        done.append("run")
+
+    def prepare() -> Callable[[], None]:
+        now[0] += 10.0
+        done.append("prepare")
+        return run
+
+    take = timing.after_each(evict, prepare, lambda: now[0])
+    assert take(3) == 2.0
+    assert done == ["prepare", "evict", "run"] * 3

@@ -16,6 +16,7 @@ EPILOGUE = 0.5
 LAYOUT = 1.0
 OUTPUT = 0.5
 ALIGN = 0.25
+CACHE = 0.5
 DTYPE = 2.0
 THREADS = 1.0  # per doubling
 SAME_KIND = 1.5  # another machine with the same instruction set, or chip
@@ -57,6 +58,7 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
         (LAYOUT, ours.layout != theirs.layout),
         (OUTPUT, ours.output != theirs.output),
         (ALIGN, ours.align != theirs.align),
+        (CACHE, ours.cache != theirs.cache),
         (DTYPE, ours.dtype != theirs.dtype),
         (THREADS, abs(math.log2(task.threads / other.threads)) if task.threads and other.threads else 0.0),
         (1.0, machine_distance(task.machine, other.machine)),

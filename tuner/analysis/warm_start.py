@@ -53,6 +53,7 @@ def _text(problem: Problem, ours: Problem) -> str:
         (problem.epilogue, ours.epilogue),
         (problem.result_dtype, ours.result_dtype),
         (f"align={problem.align}", f"align={ours.align}"),
+        (f"cache={problem.cache}", f"cache={ours.cache}"),
     )
     other = dict.fromkeys(theirs for theirs, mine in pairs if theirs != mine)
     return " ".join((problem.shape, *other))

@@ -11,7 +11,7 @@ from typing import Any, final
 import click
 from click.shell_completion import CompletionItem
 
-from tuner.core.problem import ALIGNMENTS, EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS, OUTPUTS
+from tuner.core.problem import ALIGNMENTS, CACHES, EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS, OUTPUTS
 from tuner.output.formatting import one_line
 from tuner.samplers import OPTUNA, OPTUNA_NAMES, SAMPLERS
 
@@ -128,6 +128,7 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "layout": _these(LAYOUTS),
     "epilogue": _these(EPILOGUES),
     "align": _these(ALIGNMENTS),
+    "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _chips,
     "target": _targets,

@@ -15,6 +15,7 @@ from tuner.core.problem import (
     BATCH_MATMUL,
     MATMUL,
     NUMPY_ALIGNMENT,
+    WARM,
     Problem,
     dtype_name,
     narrow_output,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align")
+PROBLEM_OPTIONS = ("operation", "shape", "dtype", "layout", "epilogue", "output_dtype", "align", "cache")
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 
@@ -67,8 +68,15 @@ def database_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def problem_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --dtype, --layout, --epilogue, --output-dtype and --align to a click command."""
+    """Adds --dtype, --layout, --epilogue, --output-dtype, --align and --cache to a click command."""
     for option in (
+        click.option(
+            "--cache",
+            default=WARM,
+            show_default=True,
+            metavar="STATE",
+            help="What a CPU's caches hold at a call: warm, weights-cold (all but B) or cold (nothing).",
+        ),
         click.option(
             "--align",
             default=NUMPY_ALIGNMENT,
@@ -201,6 +209,7 @@ def problem_of(
     epilogue: str,
     output_dtype: str = "",
     align: str = NUMPY_ALIGNMENT,
+    cache: str = WARM,
 ) -> Problem:
     """Returns the problem that command-line arguments describe. Raises UsageError for an invalid one.
 
@@ -209,7 +218,7 @@ def problem_of(
     word = dtype_name(dtype)
     output = narrow_output(word, dtype_name(output_dtype))
     batch, sizes = parse_sizes(operation, shape)
-    return Problem(operation, sizes, word, layout, epilogue, output, batch, align)
+    return Problem(operation, sizes, word, layout, epilogue, output, batch, align, cache)
 
 
 def run_request(problem: Problem, budget: str | None = None, **options: Any) -> "RunRequest":

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from tuner.core.candidate import Candidate
 from tuner.core.dataclass_json import form, whole
-from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, Problem, split_extents
+from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem, split_extents
 
 
 @dataclass(frozen=True)
@@ -19,18 +19,20 @@ class ProblemDocument:
     epilogue: str
     output: str = ""  # Problem.output
     align: str = NUMPY_ALIGNMENT  # Problem.align
+    cache: str = WARM  # Problem.cache
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
         """Converts a problem to the form that JSON documents store."""
-        options = (problem.dtype, problem.layout, problem.epilogue, problem.output, problem.align)
-        return cls(problem.operation, problem.extents, *options)
+        types = (problem.dtype, problem.layout, problem.epilogue, problem.output)
+        return cls(problem.operation, problem.extents, *types, problem.align, problem.cache)
 
     @property
     def problem(self) -> Problem:
         """Returns the problem of the document. Raises UsageError for values that no problem may have."""
         batch, sizes = split_extents(self.op, self.shape)
-        return Problem(self.op, sizes, self.dtype, self.layout, self.epilogue, self.output, batch, self.align)
+        types = (self.dtype, self.layout, self.epilogue, self.output)
+        return Problem(self.op, sizes, *types, batch, self.align, self.cache)
 
 
 def with_alignment(document: Any) -> Any:

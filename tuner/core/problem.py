@@ -22,6 +22,11 @@ LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n),
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 NUMPY_ALIGNMENT = "16"  # what numpy's arrays have, as malloc promises it
 ALIGNMENTS = (NUMPY_ALIGNMENT, "64", "any")  # bytes; 64: a cache line; any: that of one element
+WARM, WEIGHTS_COLD, COLD = CACHES = (
+    "warm",
+    "weights-cold",
+    "cold",
+)  # what is evicted before a call: -, B, all
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
 BATCH_LIMIT = 65535  # matrices: the most blocks of a GPU's grid along z
 SHAPES = {  # operation -> the form of its shape on the command line, an example
@@ -46,6 +51,7 @@ class Problem:
     output: str = ""  # type of C, one of NARROW_OUTPUTS[dtype]; "": the type of the sums
     batch: int = 1  # matrices of A, of B and of C; of a batch_matmul only
     align: str = NUMPY_ALIGNMENT  # one of ALIGNMENTS: what addresses of operands on a CPU are multiples of
+    cache: str = WARM  # one of CACHES: what the caches of a CPU hold when a kernel is called
 
     def __post_init__(self) -> None:
         """Raises UsageError for a bad size, and for an unknown operation, dtype, layout and the like."""
@@ -54,6 +60,7 @@ class Problem:
         require_choice("layout", self.layout, LAYOUTS)
         require_choice("epilogue", self.epilogue, EPILOGUES)
         require_choice("align", self.align, ALIGNMENTS)
+        require_choice("cache", self.cache, CACHES)
         if self.output and self.output not in NARROW_OUTPUTS.get(self.dtype, ()):
             allowed = " or ".join(output_names(self.dtype))
             raise UsageError(f"output dtype: found {self.output!r}, allowed {allowed} for dtype {self.dtype}")
@@ -117,11 +124,12 @@ class Problem:
     def key(self) -> str:
         """Returns one line that identifies the problem: matmul 512x512x512 f32 nn none.
 
-        An alignment other than numpy's is its last part: align=64.
+        An alignment other than numpy's and a cache state other than warm come last: align=64 cache=cold.
         """
         dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
-        alignment = "" if self.align == NUMPY_ALIGNMENT else f" align={self.align}"
-        return f"{self.operation} {self.shape} {dtype} {self.layout} {self.epilogue}{alignment}"
+        options = f" align={self.align}" * (self.align != NUMPY_ALIGNMENT)
+        options += f" cache={self.cache}" * (self.cache != WARM)
+        return f"{self.operation} {self.shape} {dtype} {self.layout} {self.epilogue}{options}"
 
     @property
     def flop(self) -> int:
@@ -209,6 +217,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     epilogue: str = "none",
     output: object = "",
     align: object = NUMPY_ALIGNMENT,
+    cache: str = WARM,
 ) -> Problem:
     """Returns the problem C = A B, with A of m x k, B of k x n and C of m x n elements.
 
@@ -225,12 +234,14 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
             for f16 and 8-bit floats, "bf16" for bf16 and 8-bit floats.
         align: bytes that the addresses of all operands on a CPU are multiples of: 16, as numpy promises, 64,
             as PyTorch does, or "any". Kernels are timed on operands with this alignment and no more.
+        cache: what a CPU's caches hold when a kernel is called. "warm": what the call before left;
+            "weights-cold": all but B, as in a model with more weights than the caches hold; "cold": nothing.
 
     Returns:
         The problem, a frozen value.
 
     Raises:
-        UsageError: an unknown type, layout, epilogue or alignment, or a size that is not allowed.
+        UsageError: an unknown type, layout, epilogue, alignment or cache state, or a size that is too large.
 
     Example:
         >>> import tuner
@@ -242,7 +253,7 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
     """
     sizes, given = (_plain(m), _plain(n), _plain(k)), dtype_name(dtype)
     narrow = narrow_output(given, dtype_name(output))
-    return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align))
+    return Problem("matmul", sizes, given, layout, epilogue, narrow, align=str(align), cache=cache)
 
 
 def BatchMatmul(  # noqa: N802 - as Matmul
@@ -255,6 +266,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
     epilogue: str = "none",
     output: object = "",
     align: object = NUMPY_ALIGNMENT,
+    cache: str = WARM,
 ) -> Problem:
     """Returns the problem C[b] = A[b] B[b] for each b of a batch; all matrices share one bias.
 
@@ -268,6 +280,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         epilogue: "none" or "bias_relu".
         output: type of C, as for ``Matmul``.
         align: alignment of the operands in bytes, as for ``Matmul``.
+        cache: what the caches hold, as for ``Matmul``.
 
     Returns:
         The problem, a frozen value.
@@ -280,7 +293,7 @@ def BatchMatmul(  # noqa: N802 - as Matmul
         >>> tuner.BatchMatmul(8, 128, 64, 32).c_shape
         (8, 128, 64)
     """
-    one = Matmul(m, n, k, dtype, layout, epilogue, output, align)
+    one = Matmul(m, n, k, dtype, layout, epilogue, output, align, cache)
     return replace(one, operation=BATCH_MATMUL, batch=_plain(batch))
 
 

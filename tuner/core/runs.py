@@ -207,6 +207,7 @@ class TaskQuery:
     epilogue: str | None = None
     output: str | None = None  # Problem.output: "" is the type of the sums
     align: str | None = None  # Problem.align
+    cache: str | None = None  # Problem.cache
     target: str | None = None  # "cpu", "simulator:sm_90"; "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None
@@ -222,6 +223,7 @@ class TaskQuery:
             epilogue=problem.epilogue,
             output=problem.output,
             align=problem.align,
+            cache=problem.cache,
             **narrower,
         )
 

@@ -30,20 +30,9 @@ Document = dict[str, Any]
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that a spreadsheet evaluates as a formula
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 CSV_COLUMNS = (
-    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "target"),
-    *(
-        "threads",
-        "machine",
-        "strategy",
-        "knobs",
-        "status",
-        "stage",
-        "reason",
-        "median_s",
-        "gflop_per_s",
-        "created",
-    ),
-    *("unreliable", "stale", "early_stopped_after", "is_best"),
+    *("trial", "run", "number", "op", "shape", "dtype", "output", "layout", "epilogue", "align", "cache"),
+    *("target", "threads", "machine", "strategy", "knobs", "status", "stage", "reason", "median_s"),
+    *("gflop_per_s", "created", "unreliable", "stale", "early_stopped_after", "is_best"),
 )
 
 
@@ -320,8 +309,8 @@ def _csv_row(trial: StoredTrial) -> dict[str, Any]:
     problem = trial.record.problem
     row |= {"op": problem.operation, "shape": problem.shape}
     row |= {"dtype": problem.dtype, "output": problem.result_dtype}
-    row |= {"layout": problem.layout, "epilogue": problem.epilogue, "align": problem.align}
-    row["knobs"] = json.dumps(row["knobs"])
+    row |= {"layout": problem.layout, "epilogue": problem.epilogue}
+    row |= {"align": problem.align, "cache": problem.cache, "knobs": json.dumps(row["knobs"])}
     return {column: csv_cell(row[column]) for column in CSV_COLUMNS if column in row}
 
 

@@ -58,6 +58,14 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
     return lines
 
 
+def other_cache_lines(others: Sequence[StoredTrial]) -> list[str]:
+    """Returns a line per trial that is the best for another state of the caches: ``other_winners``."""
+    return [
+        f"caches    {each.record.problem.cache}: trial {each.id} is the best, {each.record.candidate.text}"
+        for each in others
+    ]
+
+
 def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> list[str]:
     """Returns lines on the other trials tied with the fastest, with their times relative to the best trial's.
 

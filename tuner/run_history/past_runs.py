@@ -9,6 +9,7 @@ from tuner.core.errors import unknown_value
 from tuner.core.moments import parse_moment, with_zone
 from tuner.core.problem import (
     ALIGNMENTS,
+    CACHES,
     EPILOGUES,
     INPUT_DTYPES,
     LAYOUTS,
@@ -34,6 +35,7 @@ PROBLEM_OPTIONS = {  # condition -> allowed values
     "epilogue": EPILOGUES,
     "output": ("", *OUTPUTS),
     "align": ALIGNMENTS,
+    "cache": CACHES,
 }
 
 
@@ -76,8 +78,8 @@ def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict
 def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the conditions on a problem, as ``Problem`` writes them; leaves out all other conditions.
 
-    The keys are operation, shape, dtype, layout, epilogue, output and align; a condition that is None or
-    missing is left out. Raises UsageError for a value that no problem has.
+    The keys are operation, shape, dtype, layout, epilogue, output, align and cache; a condition that is None
+    or missing is left out. Raises UsageError for a value that no problem has.
     """
     options = {name: conditions[name] for name in PROBLEM_OPTIONS if conditions.get(name) is not None}
     for name in {"dtype", "output"} & options.keys():

@@ -66,6 +66,7 @@ def _row(trial: StoredTrial) -> dict[str, Any]:
         "layout": problem.layout,
         "epilogue": problem.epilogue,
         "align": problem.align,
+        "cache": problem.cache,
         "target": record.target.text,
         "threads": trial.threads,
         "machine": trial.machine.name,

@@ -55,6 +55,27 @@ def stopwatch_of(repeat: Repeat, clock: Clock = time.perf_counter) -> Stopwatch:
     return lambda inner: sample(repeat, inner, clock)
 
 
+def after_each(
+    evict: Callable[[], None], prepare: Callable[[], Callable[[], object]], clock: Clock = time.perf_counter
+) -> Stopwatch:
+    """Returns a stopwatch of single calls of an action, each after ``evict``, which is not timed.
+
+    ``prepare()`` returns a function that runs the action once, without other work; ``clock`` returns seconds.
+    """
+
+    def taken(inner: int) -> float:
+        spent = 0.0
+        for _ in range(inner):
+            run = prepare()
+            evict()
+            start = clock()
+            run()
+            spent += clock() - start
+        return spent / inner
+
+    return taken
+
+
 def with_untimed_calls(take: Stopwatch, calls: int = 1) -> Stopwatch:
     """Returns the stopwatch ``take`` with ``calls`` untimed calls before each sample of short calls.
 

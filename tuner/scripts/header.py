@@ -10,7 +10,7 @@ from tuner.core.dataclass_json import decode, encode, form, known_part, parsed, 
 from tuner.core.documents import PROBLEM, with_alignment
 from tuner.core.errors import UsageError
 from tuner.core.printable import printable
-from tuner.core.problem import Problem
+from tuner.core.problem import WARM, Problem
 from tuner.core.recorded_round import RecordedRound, Seconds
 from tuner.core.target_name import TargetName
 
@@ -137,6 +137,8 @@ def _operands_lines(provenance: ScriptProvenance) -> list[str]:
         text = "at any address: timed one element past a multiple of 64"
     else:
         text = f"at multiples of {align} bytes" + ": timed 16 bytes past one of 64" * (align == "16")
+    if provenance.problem.cache != WARM:
+        text += f"; caches {provenance.problem.cache}"
     sensitive = [f"sensitive to alignment: {provenance.sensitive}"] * bool(provenance.sensitive)
     return [f"operands  {text}", *(f"          {line}" for line in sensitive)]
 

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tuner.core.problem import BATCH_MATMUL, NUMPY_ALIGNMENT
+from tuner.core.problem import BATCH_MATMUL, NUMPY_ALIGNMENT, WARM
 from tuner.core.runs import DatabaseInfo, TaskQuery
 
 ASKING = {"trial": "tuner history", "run": "tuner runs"}  # the command that lists them
@@ -13,6 +13,7 @@ PLAIN = {
     "epilogue": "none",
     "output": "",
     "align": NUMPY_ALIGNMENT,
+    "cache": WARM,
     "threads": 1,
     "target": None,
 }

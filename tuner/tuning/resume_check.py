@@ -71,6 +71,7 @@ def tune_arguments(settings: RunSettings, file: Path) -> tuple[str, ...]:
         "--epilogue": problem.epilogue,
         "--output-dtype": problem.result_dtype,
         "--align": problem.align,
+        "--cache": problem.cache,
         "--target": f"replay:{file}",
         "--sampler": settings.sampler,
         "--trials": str(settings.trials),

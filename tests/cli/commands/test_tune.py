@@ -84,12 +84,14 @@ def test_settings_reach_the_run(tuner: Tuner) -> None:
         "2",
         "--align",
         "64",
+        "--cache",
+        "cold",
     )
     limits = ("--trials", "1", "--budget", "5m", "--workers", "2")
     assert tuner("tune", "matmul", "4x5x6", *text, *limits).code == 0
     run = tuner("show", "run:1", "--json").json
     types = {"dtype": "f64", "layout": "nt", "epilogue": "bias_relu", "output": "f64"}
-    assert run["problem"] == {"op": "matmul", "shape": [4, 5, 6], **types, "align": "64"}
+    assert run["problem"] == {"op": "matmul", "shape": [4, 5, 6], **types, "align": "64", "cache": "cold"}
     found = [run[name] for name in ("seed", "threads", "trials", "budget_s", "workers")]
     assert found == [3, 2, 1, 300.0, 2]
 

@@ -8,14 +8,16 @@ import pytest
 
 from tests.targets.cpu.test_evaluator import COMPILER, CPU, POINTS, QUICK, point_of, rng
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.problem import ALIGNMENTS, Matmul, Problem
+from tuner.core.problem import ALIGNMENTS, CACHES, Matmul, Problem
 from tuner.core.record import Measurement
 from tuner.payload.reference import Array, draw, draw_base
 from tuner.runtime.cpu.guarded_arrays import placed_copy
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu import offset_times
+from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.callable import load_callable
 from tuner.targets.cpu.evaluator import LoadedKernel
+from tuner.targets.cpu.interleaved_baseline import InterleavedBaselineService
 from tuner.targets.cpu.openblas import OpenBlasMatmul
 from tuner.targets.problem_arrays import ProblemArrays
 
@@ -99,3 +101,22 @@ def test_an_array_that_promises_less_is_told_once(align: int, offset: int, is_to
         warnings.simplefilter("error")
         c = kernel(*arguments(offset))
     assert (c == 8.0).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cache", ["weights-cold", "cold"])
+def test_calls_with_cold_caches_are_watched_one_by_one(cache: str, threads: int) -> None:
+    problem = Matmul(33, 77, 41, cache=cache)
+    point = point_of(problem, threads, "n" if threads > 1 else "none")
+    kernel = CPU.load(problem, COMPILER.compile(problem, POINTS.bind(point)))
+    time = CPU.measure(problem, kernel, QUICK, rng())
+    assert time.median_s > 0
+    (time,) = CPU.measure_together(problem, (kernel,), WITH_OFFSETS, rng())
+    assert len(time.offsets) == 4
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_the_baseline_is_timed_in_the_same_state(cache: str) -> None:
+    service = BaselineService(Matmul(64, 64, 64, cache=cache), 1, 0)
+    assert service.sample(QUICK).median_s > 0
+    assert InterleavedBaselineService(Matmul(64, 64, 64, cache=cache), 1, 0).sample(2) > 0

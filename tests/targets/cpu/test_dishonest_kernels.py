@@ -1,6 +1,7 @@
 """Kernels that cheat, through the judge and wherever a timing ends: none gets a time, right ones do."""
 
 import itertools
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -51,7 +52,15 @@ def test_nor_does_it_where_a_sample_is_one_call(name: str) -> None:
         evaluated(name, LARGE)
 
 
-@pytest.mark.parametrize("problem", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("name", CHEATS)
+def test_nor_does_it_where_caches_are_cold(name: str) -> None:
+    with pytest.raises(CandidateError, match=r"elements are wrong|unwritten in|started 1 threads"):
+        evaluated(name, replace(SMALL, cache="cold"))
+
+
+@pytest.mark.parametrize(
+    "problem", [SMALL, LARGE, replace(SMALL, cache="cold")], ids=["small", "large", "cold"]
+)
 def test_an_honest_kernel_does(problem: Problem) -> None:
     measurement = evaluated("honest", problem).measurement
     assert measurement is not None

@@ -41,6 +41,7 @@ BY_MEDIAN = "median"  # a value of --sort
 @click.option("--epilogue")
 @click.option("--output-dtype", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
 @click.option("--align", metavar="BYTES", help="16, 64 or any.")
+@click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")
 @click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
 @click.option("--machine", help="Class of machine, as the table names it.")
 @click.option("--threads", type=int)

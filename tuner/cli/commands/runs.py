@@ -18,6 +18,7 @@ RUNS_LISTED = 20
 @click.option("--epilogue")
 @click.option("--output-dtype", "output", metavar="DTYPE", help="Type of C: f16, bf16, f32, f64 or i32.")
 @click.option("--align", metavar="BYTES", help="16, 64 or any.")
+@click.option("--cache", metavar="STATE", help="warm, weights-cold or cold.")
 @click.option("--target", help="Such as cpu, simulator, simulator:sm_90.")
 @click.option("--machine", help="Class of machine, as 'tuner show run:ID' names it.")
 @click.option("--threads", type=int)

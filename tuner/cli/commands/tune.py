@@ -204,14 +204,17 @@ def _reject_program_options(context: click.Context, **arguments: object) -> None
 def _print(tuned: "TunedRun", store: "Store", as_json: bool, database: str | None, go_on: str) -> None:
     from tuner.output.formatting import wrapped
     from tuner.output.json_documents import tune_document
-    from tuner.output.result import failure_lines, result_lines, verified_lines
+    from tuner.output.result import failure_lines, other_cache_lines, result_lines, verified_lines
+    from tuner.run_history.other_caches import other_winners
     from tuner.run_history.which_database import database_text
 
     arguments = database_text(database)
     if as_json:
         print_json(tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds))
     elif tuned.selected is not None:
-        print("\n".join(wrapped(result_lines(tuned, tuned.selected, arguments))))
+        others = other_winners(store, tuned.selected.best)
+        lines = result_lines(tuned, tuned.selected, arguments) + other_cache_lines(others)
+        print("\n".join(wrapped(lines)))
     elif tuned.has_worked:
         print("\n".join(wrapped(verified_lines(tuned, _promising(store, tuned.run.id), arguments))))
     if tuned.is_interrupted:

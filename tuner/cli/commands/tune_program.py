@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 SUFFIX = ".mlir"
 OF_PROGRAMS = ("entry", "arguments")
-OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align")  # determined by the payload
+OF_ONE_PROBLEM = (
+    "dtype",
+    "layout",
+    "epilogue",
+    "output_dtype",
+    "align",
+    "cache",
+)  # determined by the payload
 
 
 def is_payload(operation: object) -> bool:

@@ -10,6 +10,7 @@ import ctypes
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from importlib.resources import files
 
 import numpy as np
@@ -85,6 +86,26 @@ class ThreadTeam:
         arguments = PackedArguments(*self._given(calls), times, marks.ctypes.data, count)
         self._watch(arguments)
         return arguments.result
+
+    def once(
+        self, calls: tuple[tuple[int, int], ...], mark: npt.NDArray[np.uint64] | None = None
+    ) -> Callable[[], int]:
+        """Returns a function that runs calls once in parallel, and does little else: for timing single calls.
+
+        With ``mark``, of shape (1, 2), the calls run as by ``watch``, and 1 is returned where C was left
+        unwritten; else 0. The function must be called before any other call of the team.
+        """
+        given = self._given(calls)
+        if mark is None:
+            function, arguments = self._repeat, PackedArguments(*given, 1)
+        else:
+            function, arguments = self._watch, PackedArguments(*given, 1, mark.ctypes.data, 1)
+
+        def run() -> int:
+            function(arguments)
+            return arguments.result
+
+        return run
 
     def _given(self, calls: tuple[tuple[int, int], ...]) -> tuple[int, int, int, int]:
         """Writes the calls into the threads' slots; returns the first arguments of the compiled loops."""

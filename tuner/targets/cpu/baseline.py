@@ -15,6 +15,7 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.payload.reference import Inputs, compare, draw, draw_base
 from tuner.runtime import timing
+from tuner.runtime.cpu.eviction import eviction_of
 from tuner.targets.cpu.onednn import OneDnnMatmul
 from tuner.targets.cpu.openblas import OpenBlasMatmul
 
@@ -35,6 +36,7 @@ class BaselineService:
         self._suffix = f", {plain.dtype} for {problem.dtype}" if problem.dtype in WIDENED else ""
         rounding = BF16_ROUNDING if problem.dtype == "bf16" else 0.0
         inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
+        self._problem = problem
         self._rng = rng
         self._threads = threads
         self._matmul = _library(plain, inputs, threads)
@@ -48,9 +50,17 @@ class BaselineService:
         """Returns the library's name, version and, of OpenBLAS, kernel: "openblas 0.3.30 SkylakeX"."""
         return self._matmul.name + self._suffix
 
-    def repeat(self, times: int) -> None:
-        """Computes the library's matmul ``times`` times on the same inputs, without an epilogue."""
-        self._matmul.repeat(times)
+    def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
+        """Returns a stopwatch of the library's matmul on the same inputs, without an epilogue.
+
+        Operands are evicted before each call as the problem's cache state says. Where caches stay warm,
+        ``lead_calls`` untimed calls come before each sample of short calls.
+        """
+        evict = eviction_of(self._problem, self._matmul.operands)
+        if evict is not None:
+            return timing.after_each(evict, self._matmul.once)
+        take = timing.stopwatch_of(self._matmul.repeat)
+        return timing.with_untimed_calls(take, lead_calls) if lead_calls else take
 
     def measure(self, effort: Effort) -> Baseline:
         """Times the library's matmul, without an epilogue; returns times, library name and threads."""
@@ -58,7 +68,7 @@ class BaselineService:
 
     def sample(self, effort: Effort) -> Measurement:
         """Times the library's matmul once more, without an epilogue, for as long as ``effort`` says."""
-        return timing.measure(self._matmul.repeat, effort, self._rng)
+        return timing.measure_by(self.stopwatch(), effort, self._rng)
 
 
 def _library(problem: Problem, inputs: Inputs, threads: int) -> OpenBlasMatmul | OneDnnMatmul:

@@ -8,7 +8,6 @@ from typing import Any, final
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.problem import Problem
 from tuner.payload.reference import reference_bytes
-from tuner.runtime import timing
 from tuner.runtime.cpu.host_activity import thread_waited_s
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.workers.library_environment import library_environment
@@ -94,7 +93,7 @@ class InterleavedBaselineService:
     def __init__(self, problem: Problem, threads: int, seed: int) -> None:
         """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
         self._service = BaselineService(problem, threads, seed)
-        self._stopwatch = timing.with_untimed_calls(timing.stopwatch_of(self._service.repeat), LEAD_CALLS)
+        self._stopwatch = self._service.stopwatch(LEAD_CALLS)
 
     def name(self) -> str:
         """Returns the library's name, version and, of OpenBLAS, kernel: "openblas 0.3.30 SkylakeX"."""

@@ -10,6 +10,7 @@ from tuner.core.record import Measurement, OffsetTime
 from tuner.core.target import Effort
 from tuner.payload.reference import Array
 from tuner.runtime import timing
+from tuner.runtime.cpu.eviction import eviction_of
 from tuner.runtime.cpu.guarded_arrays import placed_copy
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.partition_calls import PartitionCalls
@@ -43,6 +44,7 @@ class PlacedOperands:
 
     def __init__(self, problem: Problem, operands: tuple[Array, ...]) -> None:
         """Copies the operands, which must hold finite numbers: C is compared between the offsets."""
+        self._problem = problem
         self.offsets = offsets_of(problem)
         self.operands = [tuple(placed_copy(each, offset) for each in operands) for offset in self.offsets]
 
@@ -55,10 +57,13 @@ class PlacedOperands:
         depends on the offset.
         """
 
-        def stopwatch(one: PartitionCalls) -> timing.Stopwatch:
+        def stopwatch(one: PartitionCalls, operands: tuple[Array, ...]) -> timing.Stopwatch:
+            evict = eviction_of(self._problem, operands)
+            if evict is not None:
+                return timing.after_each(evict, lambda: team.once(one.calls))
             return timing.with_untimed_calls(timing.stopwatch_of(lambda times: team.repeat(one.calls, times)))
 
-        found = timing.measure_together_by(tuple(map(stopwatch, calls)), EFFORT, rng)
+        found = timing.measure_together_by(tuple(map(stopwatch, calls, self.operands)), EFFORT, rng)
         first, *others = (arrays[-1].view(np.uint8) for arrays in self.operands)
         for offset, other in zip(self.offsets[1:], others, strict=True):
             if not np.array_equal(first, other):

@@ -1,5 +1,8 @@
 """oneDNN through torch: the baseline of bf16 on CPUs."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from tuner.core.errors import TunerError
@@ -27,6 +30,7 @@ class OneDnnMatmul:
         offset = problem.offset_bytes
         placed = [placed_copy(x.view(words), offset) for x in (inputs.a, inputs.b)]
         placed.append(placed_empty(problem.c_shape, words, offset))
+        self.operands = tuple(placed)
         a, b, self._output = (torch.from_numpy(x).view(torch.bfloat16) for x in placed)
         self._a = a.mT if problem.layout == "tn" else a
         self._b = b.mT if problem.layout == "nt" else b
@@ -37,6 +41,10 @@ class OneDnnMatmul:
         """Computes the matmul of the same inputs ``times`` times."""
         for _ in range(times):
             self._torch.matmul(self._a, self._b, out=self._output)
+
+    def once(self) -> Callable[[], object]:
+        """Returns a function that computes the matmul once, and does little else."""
+        return partial(self._torch.matmul, self._a, self._b, out=self._output)
 
     @property
     def result(self) -> Array:

@@ -1,6 +1,7 @@
 """Samples of a kernel that time its work only, while inputs and C change in ways no kernel can predict.
 
-Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Within a sample, before each
+Before each sample, untimed, inputs are drawn and C is filled with NaN or ones. Where caches are to be cold,
+operands are evicted before each call, and calls are timed one by one. Within a sample, before each
 call, the sign of another number of A or B is flipped and another element of C is set to NaN, at random
 places. After the sample, untimed, the C of the last call is compared. Reasons:
 docs/decisions/0029-watched-samples.md.
@@ -11,8 +12,10 @@ from collections.abc import Callable
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.runtime.cpu.eviction import eviction_of
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.started_threads import no_thread_started
@@ -40,6 +43,7 @@ class WatchedSamples:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Takes the calls of the kernel on ``arrays``, one call for each thread."""
+        self._evict = eviction_of(arrays.problem, arrays.operands)
         self._team = team
         self._prepared = prepared
         self._arrays = arrays
@@ -65,9 +69,7 @@ class WatchedSamples:
         self._arrays.overwrite_output(self._rng)
         marks = self._arrays.marks(self._rng, times)
         with no_thread_started():
-            start = self._clock()
-            skipped = self._team.watch(self._prepared.calls, times, marks)
-            self._last_s = self._clock() - start
+            skipped = self._timed(times, marks)
         self._timed_s += self._last_s
         if skipped:
             raise CandidateError(
@@ -75,6 +77,23 @@ class WatchedSamples:
             )
         self._check()
         return self._last_s / times
+
+    def _timed(self, times: int, marks: npt.NDArray[np.uint64]) -> int:
+        """Runs and times the calls of a sample; returns how many left C unwritten."""
+        if self._evict is None:
+            start = self._clock()
+            skipped = self._team.watch(self._prepared.calls, times, marks)
+            self._last_s = self._clock() - start
+            return skipped
+        skipped, self._last_s = 0, 0.0
+        for call in range(times):
+            run = self._team.once(self._prepared.calls, marks[call % len(marks)][None])
+            self._evict()
+            start = self._clock()
+            unwritten = run()
+            self._last_s += self._clock() - start
+            skipped += unwritten
+        return skipped
 
     def _check(self) -> None:
         """Compares all of C; after WHOLE_SAMPLES only some rows, unless comparing took little of the time."""

@@ -7,7 +7,7 @@ from tuner.core.chips import chip_of
 from tuner.core.element_types import FLOAT8S
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, Problem
+from tuner.core.problem import INPUT_DTYPES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
@@ -21,13 +21,17 @@ COMPILE_TIMEOUT_S = 90.0  # ptxas is ended after 60
 
 
 def require_chip_types(problem: Problem, target: TargetName) -> None:
-    """Raises UsageError for a problem that the chip cannot compute, or with an alignment of operands.
+    """Raises UsageError for a problem that the chip cannot compute, or that speaks of a CPU's memory.
 
-    Tensor cores before sm_89 have no 8-bit floats. Device memory is aligned by the driver.
+    Tensor cores before sm_89 have no 8-bit floats. Alignment and cache states are of CPUs.
     """
     if problem.align != NUMPY_ALIGNMENT:
         raise UsageError(
             f"--align {problem.align} cannot be combined with {target.text}: the driver aligns device memory"
+        )
+    if problem.cache != WARM:
+        raise UsageError(
+            f"--cache {problem.cache} cannot be combined with {target.text}: a GPU's result has both times"
         )
     if problem.dtype in FLOAT8S and chip_of(target.detail).capability < FLOAT8_CAPABILITY:
         taken = ", ".join(dtype for dtype in INPUT_DTYPES if dtype not in FLOAT8S)
