@@ -1,4 +1,4 @@
-"""Operands are out of the caches when a call of a cold problem begins: it takes longer, and changes nothing."""
+"""Operands are out of the caches when a call of a cold problem begins; nothing else changes."""
 
 import numpy as np
 import pytest
