@@ -256,7 +256,6 @@ class TimingRoundRow(Base):
     unreliable: Mapped[str]  # why; "" for a reliable round
     is_lost: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # the round gave no times
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
-    offsets: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of OffsetTime
     baseline_name: Mapped[str | None]
     baseline_threads: Mapped[int | None]
 
@@ -286,6 +285,7 @@ class MeasurementRow(Base):
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # 0: the first time of a trial
     is_interleaved: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # for baselines
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
+    offsets: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of OffsetTime
 
 
 class FleetSettingRow(Base):

@@ -51,6 +51,8 @@ FITTING = {
     "dtype": ("f32", "f64"),
     "target": ("fake", "auto"),
     "layout": ("nn", "nt"),
+    "align": ("16", "64"),
+    "cache": ("warm", "cold"),
     "strategy": ("fake",),
     "trial": ("1", "7"),
     "run": ("1",),

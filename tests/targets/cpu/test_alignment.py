@@ -72,7 +72,7 @@ def test_operands_too_large_to_be_copied_are_not_timed_elsewhere() -> None:
 
 
 def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
-    problem = Matmul(8, 16, 8)
+    problem = Matmul(8, 64, 8)
     kernel, arrays = loaded(problem), ProblemArrays(problem, rng())
     placed = offset_times.PlacedOperands(problem, arrays.operands)
     placed.operands[2][0][...] += 1  # as if it read past its A
@@ -85,13 +85,13 @@ def test_a_kernel_whose_result_depends_on_addresses_is_refused() -> None:
 def arguments(offset: int) -> tuple[Array, Array]:
     return (
         placed_copy(np.ones((8, 8), np.float32), offset),
-        placed_copy(np.ones((8, 16), np.float32), offset),
+        placed_copy(np.ones((8, 64), np.float32), offset),
     )
 
 
 @pytest.mark.parametrize(("align", "offset", "is_told"), [(64, 16, True), (16, 4, True), (16, 48, False)])
 def test_an_array_that_promises_less_is_told_once(align: int, offset: int, is_told: bool) -> None:
-    problem = Matmul(8, 16, 8, align=align)
+    problem = Matmul(8, 64, 8, align=align)
     kernel = load_callable(problem, POINTS.bind(point_of(problem)).text, 1)
     if is_told:
         with pytest.warns(UserWarning, match=f"a and b: not at a multiple of {align} bytes") as found:
