@@ -69,7 +69,10 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
     k, lanes = problem.sizes[2], machine.vector_bytes / problem.output_bytes
     passes = np.ceil(k / tiles.block_k)
     is_paired = (tiles.unroll_k == PAIR) & (problem.input_bytes == PAIRED_BYTES) & (problem.layout != "tn")
-    lines = 1 if tiles.is_packed or problem.sizes[1] * problem.input_bytes % LINE_BYTES == 0 else 2
+    is_aligned = (
+        problem.offset_bytes % LINE_BYTES == 0 and problem.sizes[1] * problem.input_bytes % LINE_BYTES == 0
+    )
+    lines = 1 if tiles.is_packed or is_aligned else 2
     total = np.zeros(len(tiles.m))
     for along_m, rows in _rows(tiles):
         for along_n, columns, is_padded in _columns(tiles):
