@@ -54,7 +54,8 @@ def _is_word(node: ast.AST) -> bool:
 
 
 def test_the_kind_of_a_target_is_compared_in_its_own_package_alone() -> None:
-    others = [name for name in MODULES if name != NAMES_THEM and not name.startswith(f"{OWN_PACKAGE}.")]
+    apart = (NAMES_THEM, f"{OWN_PACKAGE}.", "db.migrations.")  # a migration names the kinds of its time
+    others = [name for name in MODULES if not name.startswith(apart)]
     assert found_in(others, kind_questions) == {}
 
 

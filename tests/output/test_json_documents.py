@@ -43,7 +43,7 @@ def test_tune_has_the_keys_of_the_contract() -> None:
     assert document["counts"] == {"proposed": 5, "measured": 3, "verified": 1, "failed": 1, "reused": 2}
     assert document["best"].keys() == {
         *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
-        *("cold_median_s", "conditions", "unreliable", "custom_ops"),
+        *("cold_median_s", "conditions", "unreliable", "custom_ops", "offsets", "sensitive"),
     }
     assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
 

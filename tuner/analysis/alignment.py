@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, OffsetTime
 
-LIMIT = 1.05  # times its own time; less is not told
+LIMIT = 1.05  # times its own time; less is not reported
 
 
 @dataclass(frozen=True)

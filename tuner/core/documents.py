@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 from tuner.core.candidate import Candidate
 from tuner.core.dataclass_json import form, whole
 from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem, split_extents
+from tuner.core.target_name import TargetName
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,16 @@ def with_alignment(document: Any) -> Any:
     Older versions wrote none, and timed on a CPU with operands on cache lines: 64. Other JSON is unchanged.
     """
     match document:
-        case {"problem": dict(problem), "target": target} if "align" not in problem and _is_cpu(target):
+        case {"problem": dict(problem), "target": target} if "align" not in problem and _is_on_cpu(target):
             return {**document, "problem": {**problem, "align": "64"}}
     return document
 
 
-def _is_cpu(target: object) -> bool:
-    return target == "cpu" or (isinstance(target, dict) and target.get("kind") == "cpu")
+def _is_on_cpu(target: object) -> bool:
+    match target:
+        case str(kind) | {"kind": str(kind)}:
+            return TargetName.parse(kind).is_on_cpu
+    return False
 
 
 PROBLEM: Final = form(ProblemDocument, ProblemDocument.of, lambda document: document.problem)

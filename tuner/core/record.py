@@ -41,7 +41,7 @@ class Measurement:
     cold_median_s: float | None = None  # GPU: of single calls, the cache flushed before each
     conditions: Conditions | None = None  # GPU: where its sensors can be read
     host: HostConditions | None = None  # CPU: the same for all that were timed interleaved
-    offsets: tuple[OffsetTime, ...] = ()  # CPU: of the fastest of a final re-measurement, in turns
+    offsets: tuple[OffsetTime, ...] = ()  # CPU: of the fastest of a final re-measurement, interleaved
 
     @property
     def least_s(self) -> float:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+CPU = "cpu"
 CUDA = "cuda"
 SIMULATOR = "simulator"  # runs the same PTX as CUDA
 REPLAY = "replay"  # outcomes are read from a recording; nothing is compiled or run
@@ -26,6 +27,11 @@ class TargetName:
     def has_machine(self) -> bool:
         """Returns whether outcomes are measured on a machine; False for a replay, which reads a recording."""
         return self.kind != REPLAY
+
+    @property
+    def is_on_cpu(self) -> bool:
+        """Returns whether candidates run on the CPU of a machine: True for cpu only."""
+        return self.kind == CPU
 
     @property
     def is_on_gpu(self) -> bool:

@@ -130,7 +130,7 @@ def _header_lines(provenance: ScriptProvenance) -> list[str]:
 
 def _operands_lines(provenance: ScriptProvenance) -> list[str]:
     """Returns the line on the alignment of operands; on a GPU, whose driver aligns them, no line."""
-    if provenance.target.kind != "cpu":
+    if not provenance.target.is_on_cpu:
         return []
     align = provenance.problem.align
     if align == "any":

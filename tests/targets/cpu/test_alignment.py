@@ -89,11 +89,11 @@ def arguments(offset: int) -> tuple[Array, Array]:
     )
 
 
-@pytest.mark.parametrize(("align", "offset", "is_told"), [(64, 16, True), (16, 4, True), (16, 48, False)])
-def test_an_array_that_promises_less_is_told_once(align: int, offset: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("align", "offset", "is_reported"), [(64, 16, True), (16, 4, True), (16, 48, False)])
+def test_an_array_that_promises_less_is_reported_once(align: int, offset: int, is_reported: bool) -> None:
     problem = Matmul(8, 64, 8, align=align)
     kernel = load_callable(problem, POINTS.bind(point_of(problem)).text, 1)
-    if is_told:
+    if is_reported:
         with pytest.warns(UserWarning, match=f"a and b: not at a multiple of {align} bytes") as found:
             c = kernel(*arguments(offset))
         assert found[0].filename == __file__

@@ -40,7 +40,7 @@ class CpuCallable(LoadedCode):
         self.problem = problem
         self._kernel = kernel
         self._team = ThreadTeam(len(kernel.partitions))
-        self._align_bytes = 1 if problem.align == "any" else int(problem.align)  # 1: nothing to tell
+        self._align_bytes = 1 if problem.align == "any" else int(problem.align)  # 1: nothing to report
 
     def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
         """Multiplies: returns C of the problem for (a, b[, bias]).

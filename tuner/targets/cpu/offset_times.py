@@ -51,7 +51,7 @@ class PlacedOperands:
     def times(
         self, team: ThreadTeam, calls: tuple[PartitionCalls, ...], rng: np.random.Generator
     ) -> tuple[OffsetTime, ...]:
-        """Times calls of one kernel, one for each offset, in turns.
+        """Times calls of one kernel, one for each offset, interleaved.
 
         ``calls`` run the kernel on ``operands``, in their order. Raises CandidateError(VERIFY) where C
         depends on the offset.
