@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks.gpu_check.budget import TOTAL_S
 from tests.docs.guide import BLOCK, ROOT
+from tuner.analysis import alignment
 from tuner.analysis.paired_slowdown import PERCENTILES, SlowdownLimits
 from tuner.fleet.reconnecting_session import RETRY_LIMIT_S
 from tuner.fleet.settings import FleetSettings
@@ -128,6 +129,7 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "guides/report.md", "time with its 95 % interval"
     yield "guides/gpu-check.md", f"within {math.ceil(TOTAL_S / 60)} minutes"
     yield "guides/gpu-check.md", "cut those above 40 MiB"  # as the command below does: split -b 40M
+    yield "guides/tuning.md", f"by more than {(alignment.LIMIT - 1) * 100:.0f} % and"
     yield "guides/programs.md", f"it gets {REFERENCES_LIMIT_S:.0f} seconds of a run"
 
 
