@@ -19,7 +19,7 @@ TESTED = (0, 16, 32, 48)  # bytes past a cache line
 KERNELS = 4  # of the fastest ones
 NEAR = 1.05  # times the fastest: one of these is selected
 BYTES_LIMIT = 1 << 30  # of all copies of the operands
-EFFORT = Effort(budget_s=0.1, min_samples=9, max_samples=60)  # per offset
+EFFORT = Effort(budget_s=0.05, min_samples=9, max_samples=30)  # per offset
 
 
 def fastest(times: Mapping[int, Measurement]) -> tuple[int, ...]:
