@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tuner.core.problem import Matmul
+from tuner.payload.reference import Array
 from tuner.runtime.cpu.eviction import LINE_BYTES, Eviction, eviction_of, lines_of
 from tuner.runtime.cpu.guarded_arrays import placed_empty
 
@@ -20,7 +21,7 @@ def test_every_line_that_an_array_touches_is_evicted(size: int, offset: int) -> 
 
 
 def test_an_eviction_changes_no_number() -> None:
-    arrays = [np.arange(1000.0, dtype=np.float32), np.ones((33, 7))]
+    arrays: list[Array] = [np.arange(1000.0, dtype=np.float32), np.ones((33, 7))]
     copies = [each.copy() for each in arrays]
     Eviction(arrays)()
     assert all(np.array_equal(one, other) for one, other in zip(arrays, copies, strict=True))
