@@ -404,10 +404,11 @@ class Store:
             return found[0] if found else None
 
     def pending(self, query: TrialQuery) -> tuple[PendingTrial, ...]:
-        """Returns the compiled trials of a query that no GPU of their chip has timed or found wrong.
+        """Returns the compiled trials of a query that still have to be timed on a GPU of their chip.
 
-        Of trials of one problem with equal code one is returned. Trials that the simulator verified come
-        first.
+        These are trials that the simulator verified, which come first, and trials compiled for CUDA on a
+        machine without a GPU; not those whose code such a GPU has timed or found wrong. Of trials of one
+        problem with equal code one is returned; ``query.limit`` counts returned trials.
         """
         with self._database.reading() as session:
             return pending_trials(session, query)

@@ -42,9 +42,9 @@ Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 class Done:
     """The result of a piece of work, before it is stored: a value or a Failure, and the seconds it took.
 
-    ``timed`` is when the device was used for timing; None for a compilation, and for work that failed before
-    it was timed. For a baseline or a roofline it includes the wait for another tuner that times on this
-    machine.
+    ``timed`` is when the device was used for timing; None for a compilation, and for candidates that failed
+    before they were timed. For a baseline or a roofline it is the whole work, also where that failed, with
+    the wait for another tuner that times on this machine.
     """
 
     value: Result

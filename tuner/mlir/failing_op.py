@@ -13,9 +13,10 @@ from tuner.mlir.op_place import SCRIPT, OpPlace
 def failing_op(script: str, payload: str) -> OpPlace | None:
     """Returns which top-level op of a transform script fails on a payload, and its place in the script.
 
-    ``script`` and ``payload`` are MLIR text. Applies ever shorter prefixes of the script's entry sequence, by
-    binary search. Returns None for a script that applies, does not parse, has no entry sequence, or is
-    rejected before its first op runs. Raises CandidateError(BIND) for a payload that does not parse.
+    ``script`` and ``payload`` are MLIR text. A binary search finds the shortest prefix of the script's entry
+    sequence that fails; its last op is the failing one. Returns None for a script that applies, does not
+    parse, has no entry sequence, or has a pass that is refused since it writes files, starts programs or
+    prints. Raises CandidateError(BIND) for a payload that does not parse.
     """
     with new_context(), ir.Location.unknown():
         try:

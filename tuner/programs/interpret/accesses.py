@@ -60,11 +60,12 @@ def load_element(
 def store_element(
     frame: LaneFrame, where: str, view: BufferView, kind: ElementType, indices: Sequence[Array], values: Array
 ) -> None:
-    """Stores ``values``, one memref element per active lane, at ``indices`` of the memref ``view``.
+    """Stores one memref element per active lane: that of ``values`` at ``indices`` of the memref ``view``.
 
-    ``indices`` has one array per dimension. Where several lanes store at one address, the last lane's value
-    remains. Raises CandidateError(RUN), naming the operation ``where``, for an access out of bounds or
-    misaligned.
+    ``values`` has the shape (blocks, threads, *vector): all lanes, of which inactive ones are ignored;
+    ``indices`` has one array (blocks, threads) per dimension. Where several lanes store at one address, the
+    last lane's value remains. Raises CandidateError(RUN), naming the operation ``where``, for an active
+    lane's access that is out of bounds or misaligned.
     """
     check_indices(frame, where, view, indices)
     addresses = view.at(indices, kind.size_bytes)

@@ -103,7 +103,8 @@ class Modules:
     def allow_cluster(self, function: int, cluster: Extent) -> None:
         """Allows a kernel clusters of more than 8 blocks (PORTABLE_CLUSTER), if ``cluster`` is that large.
 
-        ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError.
+        ``function``: the kernel's CUfunction; an unknown one is left alone. Raises DeviceError where the
+        driver refuses; whether the GPU can run a cluster of this size is not checked.
         """
         known = self._functions.get(function)
         size = cluster.x * cluster.y * cluster.z
