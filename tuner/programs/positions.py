@@ -43,10 +43,11 @@ def operation_at(text: str, position: str) -> str:
 
 @contextlib.contextmanager
 def named_in_errors(name: str, text: str) -> Iterator[None]:
-    """Context manager: adds the payload's name, the position and the operation to errors raised inside.
+    """Context manager: puts the payload's name before the message of errors raised inside.
 
-    This concerns CandidateError, UsageError and TunerError itself; other errors pass unchanged. ``text`` is
-    the payload.
+    A position in the message ("line 8:3") moves there, NAME:8:3, with the name of the operation at this
+    position of ``text``, the payload. This concerns CandidateError, UsageError and TunerError itself; other
+    errors pass unchanged.
     """
     try:
         yield

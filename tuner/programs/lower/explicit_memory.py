@@ -36,10 +36,11 @@ EXPLICIT = ("gpu.alloc", "gpu.dealloc", "gpu.memcpy", "gpu.memset")
 
 
 def mixes_memory(function: Op, *, device_arguments: bool = False) -> bool:
-    """Returns whether device work of a function takes host memory, or host code accesses device memory.
+    """Returns whether kernels or fills take host memory, or host code accesses or returns device memory.
 
-    ``device_arguments``: buffers that the function takes are in device memory. Memory that both sides can
-    access counts as either.
+    Device memory is what gpu.alloc allocates. Copies (gpu.memcpy) may take either memory, and memory that
+    both sides can access counts as either. ``device_arguments``: buffers that the function takes are in
+    device memory for kernels and fills; accesses to them by host code are not found.
     """
     ops = list(_outside_of_kernels(function))
     registered = {root for op in ops if op.name == "gpu.host_register" for root in roots_of(op.operands[0])}
