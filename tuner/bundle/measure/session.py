@@ -108,9 +108,10 @@ class MeasuringSession:
     def run(self) -> MeasuringCounts:
         """Times candidates until none is left or the session's seconds are over; returns the counts.
 
-        Candidates of earlier results are skipped. Of each problem with others, the best two to eight
-        (TOP_TRIALS) are then timed again, interleaved, and the baseline is timed, if time is left. Raises
-        UsageError where no candidate is for this GPU.
+        Candidates of earlier results are skipped, and so are problems that have no other candidates. After
+        the candidates of a problem, its fastest two to eight (TOP_TRIALS), those of earlier results among
+        them, are timed again, interleaved, and the baseline is timed, if time is left. Raises UsageError for
+        a bundle with candidates of which none is for this GPU.
         """
         groups = self._groups()
         for number, group in enumerate(groups):

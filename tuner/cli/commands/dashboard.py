@@ -25,7 +25,9 @@ RUNS_SHOWN = 20
 @database_option
 @json_option
 def dashboard(run_id: int | None, limit: int, port: int, database: str | None, as_json: bool) -> None:
-    """Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C; changes nothing in the database.
+    """Shows runs as Optuna studies in optuna-dashboard, until Ctrl-C; the stored runs do not change.
+
+    The schema of an older database is upgraded.
 
     Example: tuner dashboard --port 8080
     """

@@ -19,10 +19,11 @@ from tuner.mlir.rewrite.retyping import Retyping, first_arithmetic_op, has_nonze
 class ElementTypesOp(InPlaceOp, name="element_types"):
     """The transform op ``tuner.element_types``, which replaces an element type by one of the same width.
 
-    Attributes ``from`` and ``to`` (strings): MLIR types, such as "bf16" and "f16", replaced in all types and
-    constants of the function. The handle (a func.func) stays valid. Silenceable failure: types of different
-    widths, ``arith`` or ``math`` ops on ``from`` outside of ``linalg`` ops, or a nonzero constant where one
-    type is a float and the other an integer.
+    Attributes ``from`` and ``to`` (strings): MLIR types, such as "bf16" and "f16". Replaced where numbers,
+    memrefs, vectors, ranked tensors and constants have them; not in other types, such as gpu.mma_matrix, nor
+    in dense constants of unequal elements: these must not occur. The handle (a func.func) stays valid.
+    Silenceable failure: types of different widths, ``arith`` or ``math`` ops on ``from`` outside of
+    ``linalg`` ops, or a nonzero constant where one type is a float and the other an integer.
     """
 
     def change(self, function: Op) -> str | None:

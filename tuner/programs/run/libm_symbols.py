@@ -10,9 +10,10 @@ DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")
 
 
 def math_symbols(llvm_text: str) -> dict[str, int]:
-    """Returns the addresses of the C math library's functions that host code declares, by name in the code.
+    """Returns the addresses of C functions that host code declares as ``math_NAME``; keys are ``math_NAME``.
 
-    ``llvm_text`` is the host code in LLVM dialect. Functions that the library lacks are left out.
+    ``llvm_text`` is the host code in LLVM dialect after ``with_bundled_math``, which adds the prefix.
+    Functions that neither the C math library nor a library that it needs has are left out.
     """
     names = sorted(set(DECLARED.findall(llvm_text)))
     path = find_library("m") if names else None  # find_library starts a process

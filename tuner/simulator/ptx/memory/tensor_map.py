@@ -100,10 +100,10 @@ class PlacedMap:
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the cells of the buffer's race detector that elements of a box touch: [1, cell].
+        """Returns the numbers of the race detector's cells that a box touches, as an array of shape (1, cells).
 
-        ``coordinates`` are the box's first element, innermost first. Elements outside of the array are left
-        out.
+        The numbers ascend, each once. ``coordinates`` are the box's first element, innermost first. Elements
+        outside of the array are left out.
         """
         index, inside = self.tensor.elements(coordinates)
         item_bytes, races = self.tensor.array.itemsize, self.buffer.races
