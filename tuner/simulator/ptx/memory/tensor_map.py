@@ -100,7 +100,7 @@ class PlacedMap:
     buffer: GlobalBuffer
 
     def cells(self, coordinates: Sequence[int]) -> Indices:
-        """Returns the numbers of the race detector's cells that a box touches, as an array of shape (1, cells).
+        """Returns the numbers of the race detector's cells that a box touches: array of shape (1, cells).
 
         The numbers ascend, each once. ``coordinates`` are the box's first element, innermost first. Elements
         outside of the array are left out.
