@@ -25,6 +25,7 @@ from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.interleaved_baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
+from tuner.targets.cpu.openblas import OpenBlasMatmul
 from tuner.tuning.remeasurement import noise_of
 
 pytestmark = pytest.mark.mlir
@@ -177,8 +178,15 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(BaselineService, "repeat", lambda _service, times: calls.append(times))
+    compute = OpenBlasMatmul.repeat
+
+    def repeat(library: OpenBlasMatmul, times: int) -> None:
+        calls.append(times)
+        compute(library, times)
+
+    monkeypatch.setattr(OpenBlasMatmul, "repeat", repeat)
     service = InterleavedBaselineService(Matmul(16, 16, 16), 1, 0)
+    calls.clear()
     service.sample(5)
     assert calls == [LEAD_CALLS, 5]
 
