@@ -21,7 +21,6 @@ from tuner.core.record import Measurement
 from tuner.core.target import Artifact, Effort, Partition, Script
 from tuner.payload.cpu import ENTRY, partition
 from tuner.runtime.cpu.describe_host import describe_machine, processors
-from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.interleaved_baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
