@@ -38,8 +38,8 @@ def test_candidates_and_baseline_have_the_alignment_and_no_more(align: str, dtyp
     assert {each.ctypes.data % 64 for each in arrays.operands} == {problem.offset_bytes}
     if dtype in ("f32", "f64"):
         library = OpenBlasMatmul(problem, draw(problem, draw_base(problem, rng()), rng()), 1)
-        assert library.result.ctypes.data % 64 == problem.offset_bytes
-        assert {each.ctypes.data % 64 for each in library.inputs} == {problem.offset_bytes}
+        assert library.operands[-1] is library.result
+        assert {each.ctypes.data % 64 for each in library.operands} == {problem.offset_bytes}
 
 
 @pytest.mark.parametrize("align", ALIGNMENTS)

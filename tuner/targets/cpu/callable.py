@@ -70,20 +70,19 @@ class CpuCallable(LoadedCode):
             _check(each, array)
         result = placed_empty(output[1], output[2]) if out is None else out
         _check(output, result)
-        names = [name for name, _, _ in expected]
-        _check_writable(result, dict(zip(names, inputs, strict=True)))
-        if self._align_bytes > 1:
-            self._tell_alignment({"out": result, **dict(zip(names, inputs, strict=True))})
+        _check_writable(result, {name: array for array, (name, _, _) in zip(inputs, expected, strict=True)})
+        prepared = self._kernel.calls(self.problem, (*inputs, result))
+        if any(address % self._align_bytes for address in prepared.operands):
+            self._report_alignment(prepared.operands)
         with self._team.lock:
-            prepared = self._kernel.calls(self.problem, (*inputs, result))
             self._team.repeat(prepared.calls, 1)
         return result
 
-    def _tell_alignment(self, arrays: dict[str, Array]) -> None:
-        """Warns, once in the life of the kernel, of an array with less alignment than the problem's."""
-        lacking = [name for name, array in arrays.items() if array.ctypes.data % self._align_bytes]
-        if not lacking:
-            return
+    def _report_alignment(self, operands: tuple[int, ...]) -> None:
+        """Warns, once in the life of the kernel, of arrays with less alignment than the problem's."""
+        names = [name for name, _, _ in (*expected_inputs(self.problem), expected_output(self.problem))]
+        pairs = zip(names, operands, strict=True)
+        lacking = [name for name, address in pairs if address % self._align_bytes]
         self._align_bytes = 1
         warnings.warn(
             f"{' and '.join(lacking)}: not at a multiple of {self.problem.align} bytes, as the kernel was "

@@ -41,17 +41,20 @@ class LoadedKernel:
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
-        packed = tuple(self._arguments(problem, partition, arrays) for partition in self.partitions)
+        operands = tuple(array.ctypes.data for array in arrays)
+        items = [array.itemsize for array in arrays]
+        packed = tuple(_arguments(problem, partition, operands, items) for partition in self.partitions)
         addresses = tuple(self.code.addresses[partition.called] for partition in self.partitions)
         calls = tuple(zip(addresses, (arguments.address for arguments in packed), strict=True))
-        return PartitionCalls(calls, (arrays, packed, self.code))
+        return PartitionCalls(calls, operands, (arrays, packed, self.code))
 
-    def _arguments(
-        self, problem: Problem, partition: Partition, arrays: tuple[Array, ...]
-    ) -> PackedArguments:
-        offsets = element_offsets(problem, partition)
-        pairs = zip(arrays, offsets, strict=True)
-        return PackedArguments(*(array.ctypes.data + offset * array.itemsize for array, offset in pairs))
+
+def _arguments(
+    problem: Problem, partition: Partition, operands: tuple[int, ...], items: list[int]
+) -> PackedArguments:
+    """Returns where a partition's parts of the operands begin; ``items`` are the bytes of their elements."""
+    parts = zip(operands, element_offsets(problem, partition), items, strict=True)
+    return PackedArguments(*(address + offset * item_bytes for address, offset, item_bytes in parts))
 
 
 @final

@@ -18,7 +18,7 @@ from tuner.core.target import Partition
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import matrix_bytes
-from tuner.payload.reference import Array, Inputs, output_dtype
+from tuner.payload.reference import Inputs, output_dtype
 from tuner.runtime.cpu.describe_host import processors
 from tuner.runtime.cpu.guarded_arrays import placed_copy, placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
@@ -46,15 +46,14 @@ class OpenBlasMatmul:
         self.name = f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
         offset = problem.offset_bytes
         self.result = placed_empty((problem.rows, problem.sizes[1]), output_dtype(problem), offset)
-        self.inputs = (placed_copy(inputs.a, offset), placed_copy(inputs.b, offset))
+        self.operands = (placed_copy(inputs.a, offset), placed_copy(inputs.b, offset), self.result)
         m, n, _ = problem.sizes
         whole = Partition("baseline", 0, 0, m, n, 0, problem.batch)
         code = _call_mlir(problem.one, found["filepath"])
         bare = matrix_bytes(replace(problem, epilogue="none"))
         self._code = JittedModule(with_batch_loops(code, (whole,), bare), (whole.called,))
-        self._entry = self._code.addresses[whole.called]
         self._arguments = PackedArguments(*(each.ctypes.data for each in self.operands))
-        self._calls = ((self._entry, self._arguments.address),)
+        self._calls = ((self._code.addresses[whole.called], self._arguments.address),)
         if problem.batch > 1:
             self.name += ", a call for each matrix"
         self._team = ThreadTeam(1)
@@ -67,11 +66,6 @@ class OpenBlasMatmul:
     def once(self) -> Callable[[], object]:
         """Returns a function that computes the matmul once, and does little else."""
         return self._team.once(self._calls)
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        """Returns the arrays A, B, C that the library reads and writes."""
-        return (*self.inputs, self.result)
 
 
 def _call_mlir(problem: Problem, library: str) -> str:

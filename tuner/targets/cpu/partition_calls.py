@@ -7,8 +7,10 @@ from dataclasses import dataclass
 class PartitionCalls:
     """The calls that run a CPU kernel once: one (function address, argument address) per thread partition.
 
-    ``keeps`` refers to the memory at these addresses, so that it is not freed.
+    ``operands`` are the addresses of the arrays A, B[, bias], C. ``keeps`` refers to the memory at all these
+    addresses, so that it is not freed.
     """
 
     calls: tuple[tuple[int, int], ...]
+    operands: tuple[int, ...]
     keeps: object
