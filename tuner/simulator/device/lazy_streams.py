@@ -143,8 +143,13 @@ def _needed(target: Work) -> dict[int, Work]:
 
 def _not_done(works: Iterable[Work]) -> Iterator[Work]:
     """Yields the works that are not done; in place of a cancelled one, what it depends on and is not done."""
-    for work in works:
-        if not work.is_done:
-            yield work
-        else:
-            yield from _not_done(work.after)  # of work that ran this is ()
+    seen: set[int] = set()
+    open_ = list(works)
+    while open_:
+        work = open_.pop()
+        if work.number not in seen:
+            seen.add(work.number)
+            if work.is_done:
+                open_.extend(work.after)  # of work that ran this is ()
+            else:
+                yield work
