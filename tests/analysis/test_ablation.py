@@ -133,6 +133,14 @@ def test_too_few_trials_are_reported(count: int, reason: str) -> None:
     assert found.reason == reason
 
 
+def test_a_stale_time_is_left_out() -> None:
+    fresh = ablated(grid())
+    (first, *others) = grid()
+    assert (
+        ablated((replace(first, stale="the code is another one now"), *others)).measured == fresh.measured - 1
+    )
+
+
 def test_a_knob_without_effect_shows_by_chance_as_often_as_told() -> None:
     rng = np.random.default_rng(0)
     chances = []

@@ -107,8 +107,8 @@ def ablate(trials: tuple[StoredTrial, ...]) -> Ablation | TooFew:
     """Returns the ablation of one run's trials by their times during the search.
 
     ``TooFew`` where the best trial's strategy has fewer than MEASURED_MIN (20) measured trials, and where no
-    trial was measured. Early-stopped and stale trials count as measured. Times of the final re-measurement
-    are not used: they were taken in other minutes.
+    trial was measured. Early-stopped trials count as measured, stale ones do not. Times of the final
+    re-measurement are not used: they were taken in other minutes.
     """
     timed = sorted(_timed(trials), key=lambda each: each.time.median_s)
     if not timed:
