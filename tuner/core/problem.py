@@ -22,11 +22,8 @@ LAYOUTS = ("nn", "nt", "tn")  # A then B: n as written (A is m x k, B is k x n),
 EPILOGUES = ("none", "bias_relu")  # bias_relu: max(A B + bias[n], 0)
 NUMPY_ALIGNMENT = "16"  # what numpy's arrays have, as malloc promises it
 ALIGNMENTS = (NUMPY_ALIGNMENT, "64", "any")  # bytes; 64: a cache line; any: that of one element
-WARM, WEIGHTS_COLD, COLD = CACHES = (
-    "warm",
-    "weights-cold",
-    "cold",
-)  # what is evicted before a call: -, B, all
+# What is evicted from a CPU's caches before a call: nothing, B, all operands.
+WARM, WEIGHTS_COLD, COLD = CACHES = ("warm", "weights-cold", "cold")
 I8_DEPTH_LIMIT = 2**17 - 1  # of k: no sum of so many products of i8 overflows an i32
 BATCH_LIMIT = 65535  # matrices: the most blocks of a GPU's grid along z
 SHAPES = {  # operation -> the form of its shape on the command line, an example
@@ -127,9 +124,14 @@ class Problem:
         An alignment other than numpy's and a cache state other than warm come last: align=64 cache=cold.
         """
         dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
-        options = f" align={self.align}" * (self.align != NUMPY_ALIGNMENT)
-        options += f" cache={self.cache}" * (self.cache != WARM)
-        return f"{self.operation} {self.shape} {dtype} {self.layout} {self.epilogue}{options}"
+        parts = (self.operation, self.shape, dtype, self.layout, self.epilogue, *self.memory_options)
+        return " ".join(parts)
+
+    @property
+    def memory_options(self) -> tuple[str, ...]:
+        """Returns the alignment and the cache state that are not the default: ("align=64", "cache=cold")."""
+        options = (("align", self.align, NUMPY_ALIGNMENT), ("cache", self.cache, WARM))
+        return tuple(f"{name}={given}" for name, given, usual in options if given != usual)
 
     @property
     def flop(self) -> int:
@@ -241,7 +243,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
         The problem, a frozen value.
 
     Raises:
-        UsageError: an unknown type, layout, epilogue, alignment or cache state, or a size that is too large.
+        UsageError: an unknown type, layout, epilogue, alignment or cache state, or a size that is not
+            allowed.
 
     Example:
         >>> import tuner

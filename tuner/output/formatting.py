@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tuner.core.candidate import Value
 from tuner.core.printable import printable
-from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
+from tuner.core.problem import Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import SEED, SPACE_FILE, WARM_START, FirstPoint, StoredTrial
 
@@ -60,9 +60,7 @@ def problem_text(problem: Problem) -> str:
     options = [problem.operation, problem.shape, problem.dtype]
     options += [f"-> {problem.output}"] * bool(problem.output)
     options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
-    options += [f"align={problem.align}"] * (problem.align != NUMPY_ALIGNMENT)
-    options += [f"cache={problem.cache}"] * (problem.cache != WARM)
-    return " ".join(options)
+    return " ".join((*options, *problem.memory_options))
 
 
 def knobs_text(knobs: Sequence[tuple[str, Value]]) -> str:

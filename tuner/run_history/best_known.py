@@ -115,7 +115,11 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     what = " ".join(text for text in options if text is not None)
     if task.threads is not None:
         what += f" with threads={task.threads}"
-    others = [align for align in ALIGNMENTS if align != task.align and _has_times(store, task, align)]
+    others = [
+        align
+        for align in ALIGNMENTS
+        if align != task.align and _timed_groups(store, replace(task, align=align))
+    ]
     if others:
         return UsageError(
             f"{what}: nothing measured with align={task.align}, only with align={' and '.join(others)}",
@@ -123,11 +127,7 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
         )
     if task.align != NUMPY_ALIGNMENT:
         what += f" with align={task.align}"
-    elsewhere = {
-        bound.group.machine
-        for bound in store.run_bounds(TrialQuery(TaskQuery.of(problem)))
-        if bound.group.machine != task.machine and is_measured_there(bound.group)
-    }
+    elsewhere = {group.machine for group in _timed_groups(store, TaskQuery.of(problem))} - {task.machine}
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
         return UsageError(
@@ -141,7 +141,7 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     return UsageError(f"{what}: nothing measured yet", tune_command(task))
 
 
-def _has_times(store: "Store", task: TaskQuery, align: str) -> bool:
-    """Returns whether trials of a task, but with another alignment of operands, were timed on its machine."""
-    bounds = store.run_bounds(TrialQuery(replace(task, align=align)))
-    return any(is_measured_there(bound.group) for bound in bounds)
+def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:
+    """Returns the groups of a task's trials that were timed on a machine."""
+    groups = (bound.group for bound in store.run_bounds(TrialQuery(task)))
+    return [group for group in groups if is_measured_there(group)]

@@ -20,14 +20,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".mlir"
 OF_PROGRAMS = ("entry", "arguments")
-OF_ONE_PROBLEM = (
-    "dtype",
-    "layout",
-    "epilogue",
-    "output_dtype",
-    "align",
-    "cache",
-)  # determined by the payload
+# Determined by the payload.
+OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
 
 
 def is_payload(operation: object) -> bool:
