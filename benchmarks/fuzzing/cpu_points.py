@@ -76,8 +76,9 @@ class CpuPoints:
         return tuple(
             KernelKind(entry.name, dtype, layout, epilogue, threads)
             for entry in self._file.strategies
-            if self._machine.isa in entry.isas and self._has_what_it_needs(entry)
+            if self._machine.isa in entry.isas
             for dtype in entry.dtypes
+            if self._has_what_it_needs(entry, dtype)
             for layout in LAYOUTS
             for epilogue in EPILOGUES
             if layout in entry.layouts and epilogue in entry.epilogues
@@ -108,9 +109,9 @@ class CpuPoints:
         """Returns the point's script. Raises CandidateError."""
         return self.binder(point.problem, point.threads, point.candidate.strategy).bind(point.candidate)
 
-    def _has_what_it_needs(self, entry: StrategyEntry) -> bool:
-        """Returns False where a constraint on the machine alone excludes the strategy."""
-        limits = dict(self._machine.limits())
+    def _has_what_it_needs(self, entry: StrategyEntry, dtype: str) -> bool:
+        """Returns False where a constraint on machine and dtype alone excludes the strategy."""
+        limits = {**dict(self._machine.limits()), "dtype": dtype}
         return all(each.evaluate(limits) for each in entry.constraints if each.names <= limits.keys())
 
     def _feasible(self, kind: KernelKind, problem: Problem) -> FeasibleSet | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tuner.scripts.schedule.schedule import Schedule
 
 TEMPLATE_SUFFIX = ".mlir.j2"
+AMX_TILE = 16  # rows and columns of a tile of sums
 SCRIPT_LIMIT = 4 * 2**20  # characters of a bound script; a template that writes more is broken
 
 
@@ -122,8 +123,14 @@ def _join(parts: Iterator[str]) -> str:
 
 
 def _multiple(knobs: dict[str, Value]) -> int:
-    """Returns the number of which a partition's extent is a multiple, so that no register tile is cut."""
-    knob = knobs.get("tile_n" if knobs.get("split") == "n" else "tile_m", 1)
+    """Returns the number of which a partition's extent is a multiple, so that no register tile is cut.
+
+    A script with AMX tiles counts tiles of sums, of 16 x 16, where others count rows and columns.
+    """
+    axis = "n" if knobs.get("split") == "n" else "m"
+    knob, tiles = knobs.get(f"tile_{axis}"), knobs.get(f"tiles_{axis}")
+    if isinstance(tiles, int):
+        return AMX_TILE * tiles
     return knob if isinstance(knob, int) else 1
 
 

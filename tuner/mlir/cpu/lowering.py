@@ -17,6 +17,7 @@ bufferizes), GPU ops; both are errors.
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.bf16_as_integers import BF16, store_bf16_as_integers
 from tuner.mlir.cpu.pipeline import LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
+from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
 from tuner.mlir.lowering_stages import reached
 from tuner.mlir.pipeline import run_passes
 
@@ -24,12 +25,15 @@ EXPORTED = "llvm.emit_c_interface"  # marks entry points: the JIT looks up their
 BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay bf16
 
 
-def lower_to_llvm(module: ir.Module) -> str:
+def lower_to_llvm(module: ir.Module, *, emulates_tiles: bool = False) -> str:
     """Lowers a transformed payload to LLVM dialect in place; returns the text of the module for the JIT.
 
     ``module`` holds functions on memrefs of static sizes; each becomes an entry point that takes bare
-    pointers. Raises CandidateError(COMPILE) where a pass fails, for example on ops of tensors.
+    pointers. ``emulates_tiles``: AMX tiles become vectors, for a processor that has no tiles. Raises
+    CandidateError(COMPILE) where a pass fails, for example on ops of tensors.
     """
+    if emulates_tiles:
+        tiles_as_vectors(module)
     for op in module.body.operations:
         if op.operation.name == "func.func":
             op.attributes[EXPORTED] = ir.UnitAttr.get()

@@ -15,7 +15,7 @@ LOOPS_TO_LLVM = (
     "builtin.module(convert-scf-to-cf,"
     "convert-vector-to-llvm{enable-x86 vector-contract-lowering=outerproduct},"
     "convert-ub-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=true},"
-    "convert-arith-to-llvm,convert-index-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,cse)"
+    "convert-arith-to-llvm,convert-index-to-llvm,convert-to-llvm{filter-dialects=cf,x86},reconcile-unrealized-casts,cse)"
 )
 # LLVM's loop idiom pass would call a memset that the JIT's wheel names wrongly: keep loops as loops.
 NO_BUILTINS = 'passthrough = ["no-builtins"]'

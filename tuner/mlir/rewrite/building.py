@@ -115,6 +115,30 @@ def branch(
     return None if result is None else op.results[0]
 
 
+def loop(
+    first: int, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value] = ()
+) -> list[Value]:
+    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1; returns the values that it carries out.
+
+    ``body(number, *values)`` creates the ops of one iteration from the loop's index and the carried values;
+    it returns their next values, of the same number and types, and () where there are none.
+    """
+    bounds = [index(first), index(end) if isinstance(end, int) else end, index(1)]
+    kinds = [each.type for each in carried]
+    op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
+    block = op.regions[0].blocks.append(ir.IndexType.get(), *kinds)
+    with ir.InsertionPoint(block):
+        create("scf.yield", [], body(*block.arguments))
+    return list(op.results)
+
+
+def times(number: Value, factor: int) -> Value:
+    """Creates ``number * factor`` of type index; returns ``number`` if the factor is 1."""
+    if factor == 1:
+        return number
+    return value("arith.muli", ir.IndexType.get(), number, index(factor))
+
+
 def reinterpreted(array: Value, kind: ir.MemRefType) -> Value:
     """Creates a view of the memory of ``array`` with another memref type (``memref.reinterpret_cast``).
 

@@ -1,0 +1,227 @@
+"""``tuner.amx_block``: matmuls of buffers become AMX tiles: bf16 into f32, or i8 into i32.
+
+Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the schedule:
+``block_n`` columns and ``block_k`` of K. Each is replaced by loops: B is packed to panels, then each strip of
+rows of A is packed and multiplied by one panel after the other, 16 * ``tiles_m`` rows by 16 * ``tiles_n``
+columns at a time, with the sums in tile registers. A ``linalg.fill`` of zero of the same C goes with it: sums
+start at zero instead. Any size: K is padded by zeros in packed tiles; rows and columns behind the last are
+computed and not stored.
+
+    linalg.fill ins(%zero : f32) outs(%c : memref<32x32xf32>)
+    linalg.matmul ins(%a, %b : memref<32x64xbf16>, memref<64x32xbf16>) outs(%c : memref<32x32xf32>)
+  becomes, after the loops that pack %a and %b, with tiles_m = tiles_n = 1, for each tile of C
+    %sums = x86.amx.tile_zero : !x86.amx.tile<16x16xf32>
+    %total = scf.for %kt = %c0 to %c2 step %c1 iter_args(%acc = %sums) -> (!x86.amx.tile<16x16xf32>) {
+      %ta = x86.amx.tile_load %packed_a[%ra, %c0] : memref<32x32xbf16> into !x86.amx.tile<16x32xbf16>
+      %tb = x86.amx.tile_load %packed_b[%rb, %c0] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
+      %next = x86.amx.tile_mulf %ta, %tb, %acc : ...
+      scf.yield %next : !x86.amx.tile<16x16xf32>
+    }
+    x86.amx.tile_store %c[%i, %j], %total : memref<32x32xf32>, !x86.amx.tile<16x16xf32>
+
+Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (blocking of tiles, layout of B).
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.block_matmul import BlockMatmul, block_matmuls
+from tuner.mlir.ops.blocks.packing import TileBuffer, allocated, pack_a, pack_b, steps, tile_buffer
+from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import create, index, loop, plus, times, value, zero
+
+SUMS = {"bf16": "f32", "i8": "i32"}  # type of A and B -> type of C
+MULTIPLY = {"bf16": "x86.amx.tile_mulf", "i8": "x86.amx.tile_muli"}
+ADD = {"f32": "arith.addf", "i32": "arith.addi"}
+REGISTERS = 8  # tiles of a processor with AMX
+
+
+class AmxBlockOp(InPlaceOp, name="amx_block"):
+    """The transform op ``tuner.amx_block``: each ``linalg.matmul`` of buffers becomes packing and AMX tiles.
+
+    Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and ``pack_a``
+    (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of K and A
+    stored by rows). The handle (a func.func) stays valid. Silenceable failure: a matmul that is not of memrefs
+    of static sizes of bf16 into f32 or of i8 into i32, too many tiles, or an A that has to be packed.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces each ``linalg.matmul`` of one function by packing and AMX tiles, in place.
+
+        Returns None, or a message about what is not allowed; then the function is unchanged.
+        """
+        tiles = (attribute(self, "tiles_m", 2), attribute(self, "tiles_n", 2))
+        packs_a = bool(attribute(self, "pack_a", 1))
+        needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
+        if min(tiles) < 1 or needed > REGISTERS:
+            return f"found {tiles[0]} x {tiles[1]} tiles of sums, which need {needed} registers, allowed {REGISTERS}"
+        found = block_matmuls(function)
+        if isinstance(found, str):
+            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
+        for matmul in found:
+            why_not = _why_not(matmul, packs_a)
+            if why_not:
+                return why_not
+        for matmul in found:
+            with ir.InsertionPoint(matmul.op), matmul.op.location:
+                _AmxMatmul.of(matmul, *tiles, packs_a).build()
+            matmul.erase()
+        return None
+
+
+def _why_not(matmul: BlockMatmul, packs_a: bool) -> str:
+    """Returns why a matmul cannot be computed by tiles; "" where it can."""
+    if SUMS.get(matmul.element) != matmul.sum_element:
+        pairs = " or ".join(f"{element} into {total}" for element, total in SUMS.items())
+        return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed {pairs}"
+    depth = WORDS * WordSource(matmul.a, is_along_k=True).per_word
+    if packs_a or (matmul.layout != "tn" and matmul.m % WORDS == 0 and matmul.k % depth == 0):
+        return ""
+    return (
+        f"found pack_a = 0 for {matmul.m} rows and {matmul.k} of K, layout {matmul.layout}; "
+        f"allowed multiples of {WORDS} and {depth}, layout nn or nt"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _AmxMatmul:
+    """One matmul with its packed buffers; its methods create its code at the current insertion point."""
+
+    matmul: BlockMatmul
+    tiles_m: int
+    tiles_n: int
+    a: WordSource
+    packed_a: TileBuffer | None  # None: A is read where it lies
+    packed_b: TileBuffer
+    scratch: Value | None  # a row of tiles, for those at the edge of C; None: no tile is
+
+    @classmethod
+    def of(cls, matmul: BlockMatmul, tiles_m: int, tiles_n: int, packs_a: bool) -> "_AmxMatmul":
+        """Creates the buffers of a matmul, and the code that packs B."""
+        a = WordSource(matmul.a, matmul.layout != "tn")
+        b = WordSource(matmul.b, matmul.layout == "nt")
+        k_tiles, panels = -(-matmul.k // a.depth), -(-matmul.n // (WORDS * tiles_n))
+        packed_b = tile_buffer(b.element, panels, k_tiles, tiles_n, b.depth)
+        packed_a = tile_buffer(a.element, 1, k_tiles, tiles_m, a.depth) if packs_a else None
+        has_edge = matmul.m % WORDS or matmul.n % WORDS
+        total = ir.MemRefType(matmul.c.type).element_type
+        scratch = allocated(ir.MemRefType.get([WORDS, WORDS], total)) if has_edge else None
+        pack_b(b, packed_b, matmul.n, matmul.k)
+        return cls(matmul, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
+
+    def build(self) -> None:
+        """Creates the loops over strips of rows of A, and over panels of B."""
+        for begin, end, rows in steps(self.matmul.m, self.tiles_m * WORDS):
+
+            def strip(number: Value, rows: int = rows) -> tuple[()]:
+                self._strip(times(number, self.tiles_m * WORDS), rows)
+                return ()
+
+            loop(begin, end, strip)
+
+    def _strip(self, first: Value, rows: int) -> None:
+        if self.packed_a is not None:
+            pack_a(self.a, self.packed_a, first, rows, self.matmul.k)
+        for begin, end, columns in steps(self.matmul.n, self.tiles_n * WORDS):
+
+            def panel(number: Value, columns: int = columns) -> tuple[()]:
+                self._tiles(first, rows, number, columns)
+                return ()
+
+            loop(begin, end, panel)
+
+    def _tiles(self, first: Value, rows: int, panel: Value, columns: int) -> None:
+        """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""
+        column = times(panel, self.tiles_n * WORDS)
+        places = [
+            _Place(
+                plus(first, WORDS * i),
+                plus(column, WORDS * j),
+                min(rows - WORDS * i, WORDS),
+                min(columns - WORDS * j, WORDS),
+            )
+            for i in range(-(-rows // WORDS))
+            for j in range(-(-columns // WORDS))
+        ]
+        across = -(-columns // WORDS)
+
+        def multiply(k_tile: Value, *sums: Value) -> list[Value]:
+            of_a = [self._load_a(first, i, k_tile) for i in range(len(sums) // across)]
+            row = self.packed_b.row(panel, k_tile)
+            name, totals = MULTIPLY[self.matmul.element], list(sums)
+            for j in range(across):  # a tile of B is used up before the next is loaded
+                of_b = _tile_load(self._kind, self.packed_b.memory, plus(row, WORDS * j), index(0))
+                for number in range(j, len(sums), across):
+                    totals[number] = value(name, self._sum_kind, of_a[number // across], of_b, sums[number])
+            return totals
+
+        totals = loop(0, self.packed_b.k_tiles, multiply, [self._start(place) for place in places])
+        for place, total in zip(places, totals, strict=True):
+            if place.is_whole:
+                _tile_store(total, self.matmul.c, place.row, place.column)
+            else:
+                self._store_edge(place, total)
+
+    @property
+    def _kind(self) -> Type:
+        return ir.Type.parse(f"!x86.amx.tile<{WORDS}x{self.a.depth}x{self.matmul.element}>")
+
+    @property
+    def _sum_kind(self) -> Type:
+        return ir.Type.parse(f"!x86.amx.tile<{WORDS}x{WORDS}x{self.matmul.sum_element}>")
+
+    def _load_a(self, first: Value, tile: int, k_tile: Value) -> Value:
+        if self.packed_a is None:
+            row, column = plus(first, WORDS * tile), times(k_tile, self.a.depth)
+            return _tile_load(self._kind, self.a.buffer, row, column)
+        row = plus(self.packed_a.row(index(0), k_tile), WORDS * tile)
+        return _tile_load(self._kind, self.packed_a.memory, row, index(0))
+
+    def _start(self, place: "_Place") -> Value:
+        """Creates the tile that sums start from: C, or zero for the first block of K and at the edge."""
+        if self.matmul.fill is None and place.is_whole:
+            return _tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
+        return value("x86.amx.tile_zero", self._sum_kind)
+
+    def _store_edge(self, place: "_Place", total: Value) -> None:
+        """Creates the store of the part of a tile that lies in C, added to C after the first block of K."""
+        assert self.scratch is not None
+        _tile_store(total, self.scratch, index(0), index(0))
+        kind = ir.VectorType.get([WORDS], ir.MemRefType(self.scratch.type).element_type)
+        mask = constant_mask(place.columns, WORDS)
+
+        def store(row: Value) -> tuple[()]:
+            sums = value("vector.load", kind, self.scratch, row, index(0))
+            target = (self.matmul.c, value("arith.addi", ir.IndexType.get(), place.row, row), place.column)
+            if self.matmul.fill is None:
+                before = value("vector.maskedload", kind, *target, mask, zero(kind))
+                sums = value(ADD[self.matmul.sum_element], kind, sums, before)
+            create("vector.maskedstore", [], [*target, mask, sums])
+            return ()
+
+        loop(0, place.rows, store)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where a tile of C lies, and how much of it is in C."""
+
+    row: Value
+    column: Value
+    rows: int
+    columns: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.rows == self.columns == WORDS
+
+
+def _tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
+    segments = ir.DenseI32ArrayAttr.get([1, 2, 0])
+    return value("x86.amx.tile_load", kind, buffer, row, column, operandSegmentSizes=segments)
+
+
+def _tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
+    segments = ir.DenseI32ArrayAttr.get([1, 2, 1, 0])
+    create("x86.amx.tile_store", [], [buffer, row, column, tile], operandSegmentSizes=segments)

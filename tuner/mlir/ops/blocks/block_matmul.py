@@ -1,0 +1,120 @@
+"""One ``linalg.matmul`` of buffers: its sizes, how its operands are stored, and the fill before it."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.definitions import op_of
+from tuner.mlir.rewrite.walking import walk
+
+MATMUL, FILL = "linalg.matmul", "linalg.fill"
+OVER_MNK = {"nn": ("(d0, d2)", "(d2, d1)"), "nt": ("(d0, d2)", "(d1, d2)"), "tn": ("(d2, d0)", "(d2, d1)")}
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMatmul:
+    """A ``linalg.matmul`` of memrefs with static sizes: C += A B, or C = A B after a ``linalg.fill`` of C."""
+
+    op: Op
+    m: int
+    n: int
+    k: int
+    layout: str  # "nn", "nt" (B is stored as n x k) or "tn" (A is stored as k x m)
+    fill: Op | None  # the linalg.fill of C just before it; None: C is added to
+
+    @property
+    def a(self) -> Value:
+        """Returns the memref A."""
+        return self.op.operands[0]
+
+    @property
+    def b(self) -> Value:
+        """Returns the memref B."""
+        return self.op.operands[1]
+
+    @property
+    def c(self) -> Value:
+        """Returns the memref C."""
+        return self.op.operands[2]
+
+    @property
+    def element(self) -> str:
+        """Returns the element type of A and B as MLIR text: "bf16"."""
+        return str(ir.MemRefType(self.a.type).element_type)
+
+    @property
+    def sum_element(self) -> str:
+        """Returns the element type of C as MLIR text: "f32"."""
+        return str(ir.MemRefType(self.c.type).element_type)
+
+    def erase(self) -> None:
+        """Removes the matmul, and the fill before it, from the module."""
+        self.op.erase()
+        if self.fill is not None:
+            self.fill.erase()
+
+
+def block_matmuls(function: Op) -> list[BlockMatmul] | str:
+    """Returns the matmuls of buffers in a function; or the first thing found that is no such matmul, as text.
+
+    Allowed are ``linalg.matmul`` of three memrefs with static sizes, rows of adjacent elements, in layout nn,
+    nt or tn. A fill belongs to the first matmul after it in its block, if that adds to the same memref.
+    """
+    found: list[BlockMatmul] = []
+    for op in walk(function, MATMUL):
+        kinds = [each.type for each in op.operands]
+        layout = _layout_of(op)
+        if not all(_is_of_rows(kind) for kind in kinds) or not layout:
+            return f"a matmul of {' x '.join(map(str, kinds))}"
+        m, n = kinds[2].shape
+        k = kinds[0].shape[0 if layout == "tn" else 1]
+        found.append(BlockMatmul(op, m, n, k, layout, _fill_before(op)))
+    return found
+
+
+def _is_of_rows(kind: ir.Type) -> bool:
+    """Returns whether a type is a 2-D memref of static sizes whose rows have adjacent elements."""
+    if not isinstance(kind, ir.MemRefType) or kind.rank != 2 or not kind.has_static_shape:
+        return False
+    strides, _ = kind.get_strides_and_offset()
+    return bool(strides[-1] == 1)
+
+
+def _layout_of(op: Op) -> str:
+    """Returns the layout that the indexing maps of a matmul stand for; "" for other maps."""
+    if "indexing_maps" not in op.attributes:
+        return "nn"
+    texts = [
+        str(each).rstrip(">").rpartition("-> ")[2] for each in ir.ArrayAttr(op.attributes["indexing_maps"])
+    ]
+    pairs = [layout for layout, maps in OVER_MNK.items() if tuple(texts[:2]) == maps]
+    return pairs[0] if pairs and texts[2] == "(d0, d1)" else ""
+
+
+def _fill_before(matmul: Op) -> Op | None:
+    """Returns the fill of C before a matmul in its block, with no other op between them that uses C."""
+    total = matmul.operands[2]
+    users = [use.owner.operation for use in total.uses]
+    last: Op | None = None
+    for op in matmul.block:
+        each = op.operation
+        if each == matmul:
+            break
+        if each in users or any(user != matmul and _is_inside(user, each) for user in users):
+            last = each
+    is_fill = last is not None and last.name == FILL and last.operands[1] == total
+    return last if is_fill and _is_zero(last.operands[0]) else None
+
+
+def _is_zero(number: Value) -> bool:
+    constant = op_of(number, "arith.constant")
+    attribute = None if constant is None else constant.attributes["value"]
+    return isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) and attribute.value == 0
+
+
+def _is_inside(op: Op, outer: Op) -> bool:
+    parent = op.parent
+    while parent is not None:
+        if parent.operation == outer:
+            return True
+        parent = parent.operation.parent
+    return False

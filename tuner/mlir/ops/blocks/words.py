@@ -1,0 +1,101 @@
+"""Reads words of K from a matrix: pairs of bf16, or fours of i8, as AMX and VNNI multiply them.
+
+A word has 32 bits and holds elements of one row of A, or of one column of B, that follow each other along K.
+Where K is not the dimension that is adjacent in memory, words are made by interleaving rows.
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.rewrite.building import piece, plus, value, zero
+
+WORD_BYTES = 4
+WORDS = 16  # of one vector or tile row: 64 bytes
+
+
+@dataclass(frozen=True, eq=False)
+class WordSource:
+    """A matrix A or B as words of K: ``across`` counts rows of A or columns of B."""
+
+    buffer: Value  # 2-D memref, rows of adjacent elements
+    is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
+
+    @property
+    def element(self) -> Type:
+        """Returns the element type."""
+        return ir.MemRefType(self.buffer.type).element_type
+
+    @property
+    def per_word(self) -> int:
+        """Returns the number of elements of a word: 2 of bf16, 4 of i8."""
+        return {"bf16": 2, "i8": 4}[str(self.element)]
+
+    @property
+    def depth(self) -> int:
+        """Returns the number of elements of K of a vector of words along K: 32 of bf16, 64 of i8."""
+        return WORDS * self.per_word
+
+    @property
+    def vector(self) -> Type:
+        """Returns the type of a vector of 16 words: vector<32xbf16> or vector<64xi8>."""
+        return ir.VectorType.get([self.depth], self.element)
+
+    def along_k(self, across: Value, k: Value, depth: int) -> Value:
+        """Creates the vector of 16 words from ``k`` on, of one row or column; elements from ``depth`` on are 0.
+
+        Only for a matrix stored along K.
+        """
+        return self._read(across, k, depth, self.depth)
+
+    def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
+        """Creates the words that begin at ``k`` of ``total`` rows or columns, as vectors of 16 words.
+
+        Elements from ``depth`` on and words from ``width`` on are 0. Only for a matrix not stored along K.
+        """
+        kind = ir.VectorType.get([total], self.element)
+        rows = [
+            self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
+            for row in range(self.per_word)
+        ]
+        while len(rows) > 1:  # of four rows, 0 with 2 and 1 with 3 first
+            half = len(rows) // 2
+            rows = [_interleaved(rows[each], rows[each + half]) for each in range(half)]
+        return [piece(rows[0], self.depth * part, self.depth) for part in range(total // WORDS)]
+
+    def _read(self, row: Value, column: Value, count: int, total: int) -> Value:
+        """Creates the read of ``count`` adjacent elements as a vector of ``total``; the others are 0."""
+        kind = ir.VectorType.get([total], self.element)
+        if count >= total:
+            return value("vector.load", kind, self.buffer, row, column)
+        mask = constant_mask(count, total)
+        return value("vector.maskedload", kind, self.buffer, row, column, mask, zero(kind))
+
+
+def constant_mask(count: int, total: int) -> Value:
+    """Creates the mask vector<``total`` x i1> whose first ``count`` elements are true."""
+    kind = ir.VectorType.get([total], ir.IntegerType.get_signless(1))
+    return value("vector.constant_mask", kind, mask_dim_sizes=ir.DenseI64ArrayAttr.get([min(count, total)]))
+
+
+def transposed(rows: list[Value]) -> list[Value]:
+    """Creates the transpose of 16 vectors of 16 words: vector p of the result has word p of each vector."""
+    word = ir.IntegerType.get_signless(32)
+    line, square = (ir.VectorType.get(shape, word) for shape in ([WORDS], [WORDS, WORDS]))
+    kind = rows[0].type
+    words = zero(square)
+    for number, row in enumerate(rows):
+        words = value(
+            "vector.insert", square, value("vector.bitcast", line, row), words, static_position=_at(number)
+        )
+    turned = value("vector.transpose", square, words, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
+    lines = [value("vector.extract", line, turned, static_position=_at(number)) for number in range(WORDS)]
+    return [value("vector.bitcast", kind, each) for each in lines]
+
+
+def _interleaved(even: Value, odd: Value) -> Value:
+    kind = ir.VectorType(even.type)
+    return value("vector.interleave", ir.VectorType.get([2 * kind.shape[0]], kind.element_type), even, odd)
+
+
+def _at(position: int) -> ir.Attribute:
+    return ir.DenseI64ArrayAttr.get([position])
