@@ -53,7 +53,8 @@ INSIDE: Mapping[str, Table] = {
         "fingerprint": (),
         "op_place": (),
         "wheels": (),
-        "jit": ("bindings",),
+        "tile_permission": (),
+        "jit": ("bindings", "tile_permission"),
         "rewrite": ("bindings",),
         "ops": ("bindings", "rewrite"),
         "interpreter": ("bindings", "rewrite", "ops"),
@@ -219,10 +220,10 @@ NARROWER: Table = {
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_names"),
-        *("runtime/arrays", "runtime/loaded_code"),
+        *("mlir/tile_permission", "runtime/arrays", "runtime/loaded_code"),
     ),
     "runtime/arrays": ("core",),
-    "runtime/cpu": ("core", "payload", "mlir/jit"),
+    "runtime/cpu": ("core", "payload", "mlir/jit", "mlir/tile_permission"),
     "runtime/cuda": ("core",),  # it runs where there is no compiler
     "scripts/schedule": ("core", "mlir", "payload", "space"),
     "scripts": ("core", "payload", "space"),

@@ -11,7 +11,7 @@ from tuner.core.drift import drift
 from tuner.core.element_types import NUMBER_TYPES, STORED, number_type
 from tuner.core.errors import UsageError
 from tuner.core.gpu_conditions import Conditions, GpuState, Span
-from tuner.core.machine import Compiler, Machine, gpu_machine
+from tuner.core.machine import EXTENSIONS, Compiler, Machine, gpu_machine, named_in_full, processor_class
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import INPUT_DTYPES
 
@@ -30,8 +30,34 @@ def test_vectors_follow_from_the_instruction_set(isa: str, width: int, registers
 def test_constraints_see_numbers_only() -> None:
     limits = dict(MACHINE.limits())
     assert limits["has_bf16"] == 1
+    assert [name for name in limits if name.startswith("has_")] == [*EXTENSIONS]
+    assert dict(replace(MACHINE, has_amx_int8=True).limits())["has_amx_int8"] == 1
     assert limits["cores"] == 4
     assert {type(limit) for limit in limits.values()} == {int}
+
+
+def with_tiles(*words: str) -> Machine:
+    """Returns a machine that has bf16, VNNI and AMX, and ``words`` in its name."""
+    name = processor_class("Xeon, 2 sockets", "family 6 model 207", ("avx512", *words), (1 << 15, 1 << 21, 0))
+    return replace(MACHINE, name=name, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
+
+
+def test_a_machine_with_tiles_goes_by_the_name_without_them_too() -> None:
+    machine, before = with_tiles("bf16", "vnni", "amx_bf16", "amx_int8"), with_tiles("bf16", "vnni")
+    assert machine.is_named(machine.name)
+    assert machine.is_named(before.name)
+    assert not before.is_named(machine.name)
+    assert not machine.is_named(with_tiles("vnni").name)
+    assert not machine.is_named("Xeon avx512")
+
+
+def test_a_name_of_an_older_file_gets_the_words_that_it_lacks() -> None:
+    machine = with_tiles("bf16", "vnni", "amx_bf16", "amx_int8")
+    assert named_in_full(with_tiles("bf16", "vnni")) == machine
+    assert named_in_full(machine) == machine
+    assert named_in_full(MACHINE) == MACHINE
+    other = replace(machine, name="A100, of another tuner")
+    assert named_in_full(other) == other
 
 
 def test_constraints_see_the_limits_of_a_chip() -> None:

@@ -1,6 +1,6 @@
 """The machine that a time was measured on, and the compiler that generated the code."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Value
 from tuner.core.chips import MAX_THREADS_PER_BLOCK, REGISTERS, Chip, chip_of
@@ -8,7 +8,14 @@ from tuner.core.problem import Problem
 
 BF16_CAPABILITY = 80  # tensor cores of sm_80 and later multiply bf16
 # Field of Machine -> the word for it in the machine's name
-EXTENSIONS = {"has_bf16": "bf16", "has_vnni": "vnni"}
+EXTENSIONS = {
+    "has_bf16": "bf16",
+    "has_vnni": "vnni",
+    "has_amx_bf16": "amx_bf16",
+    "has_amx_int8": "amx_int8",
+}
+ADDED_LATER = ("amx_bf16", "amx_int8")  # words that names of the same machines did not have at first
+BEFORE_CACHES = ", caches "  # in a processor's name, after the words
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ class Machine:
     chip: str = ""  # "sm_90"; "" of a processor
     has_vnni: bool = False  # AVX512-VNNI or AVX-VNNI: dot products of four bytes
     has_amx_bf16: bool = False  # tiles of bf16, and the operating system lets processes use them
-    has_amx_int8: bool = False  # tiles of bytes, likewise; no code is generated for tiles yet, only rooflines
+    has_amx_int8: bool = False  # tiles of bytes, likewise
 
     @property
     def vector_bytes(self) -> int:
@@ -48,21 +55,30 @@ class Machine:
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
 
-        Of a processor these are vector registers, has_bf16 and has_vnni, cores and cache sizes; of a GPU the
-        limits of its chip and its number of multiprocessors. Unknown sizes and numbers are 0.
+        Of a processor these are vector registers, has_bf16, has_vnni, has_amx_bf16, has_amx_int8, cores and
+        cache sizes; of a GPU the limits of its chip and its number of multiprocessors. Unknown sizes and
+        numbers are 0.
         """
         if self.chip:
             return _chip_limits(chip_of(self.chip), self.physical_cores)
         return (
             ("vector_bytes", self.vector_bytes),
             ("vector_registers", self.vector_registers),
-            ("has_bf16", int(self.has_bf16)),
-            ("has_vnni", int(self.has_vnni)),
+            *((name, int(getattr(self, name))) for name in EXTENSIONS),
             ("cores", self.physical_cores),
             ("l1_bytes", self.l1_bytes),
             ("l2_bytes", self.l2_bytes),
             ("l3_bytes", self.l3_bytes),
         )
+
+    def is_named(self, name: str) -> bool:
+        """Returns whether a script or file that names the machine ``name`` is of this class of machine.
+
+        True for ``self.name``, and for the name that earlier versions gave a processor with AMX, which lacks
+        "amx_bf16 amx_int8". A machine of the same model to which the operating system refuses AMX has that
+        name too; a script that was timed there uses no AMX, so its times are comparable.
+        """
+        return name == self.name or name == _without_words(self.name, ADDED_LATER)
 
 
 def processor_class(
@@ -77,7 +93,25 @@ def processor_class(
     143, avx512 bf16 vnni, caches 48K/2M/105M)'.
     """
     caches = "/".join(_size_text(each) for each in cache_bytes)
-    return f"{processor} ({family}, {' '.join(extensions)}, caches {caches})"
+    return f"{processor} ({family}, {' '.join(extensions)}{BEFORE_CACHES}{caches})"
+
+
+def named_in_full(machine: Machine) -> Machine:
+    """Returns a machine whose name has the words of all its extensions, as read from an older file.
+
+    Names of earlier versions lack "amx_bf16" and "amx_int8". Other names, and those that tuner did not give,
+    stay as they are.
+    """
+    words = [EXTENSIONS[field] for field in EXTENSIONS if getattr(machine, field)]
+    bare, found, caches = _without_words(machine.name, ADDED_LATER).rpartition(BEFORE_CACHES)
+    added = "".join(f" {word}" for word in ADDED_LATER if word in words)
+    return replace(machine, name=f"{bare}{added}{found}{caches}") if found else machine
+
+
+def _without_words(name: str, words: tuple[str, ...]) -> str:
+    """Returns a machine's name without ``words`` in its list of extensions, which ends before the caches."""
+    before, found, caches = name.rpartition(BEFORE_CACHES)
+    return " ".join(word for word in before.split(" ") if word not in words) + found + caches
 
 
 def _size_text(size_bytes: int) -> str:

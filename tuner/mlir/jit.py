@@ -5,6 +5,7 @@ from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.tile_permission import request_for
 
 
 class JittedModule:
@@ -15,7 +16,11 @@ class JittedModule:
     """
 
     def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
-        """Compiles MLIR text in LLVM dialect with -O3, looks up ``entries``. Raises CandidateError(LOAD)."""
+        """Compiles MLIR text in LLVM dialect with -O3, and looks up ``entries``.
+
+        Requests the permission to use AMX tiles where the code uses them. Raises CandidateError(LOAD).
+        """
+        request_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         try:
             with jit_ir.Context(), jit_ir.Location.unknown():

@@ -6,7 +6,7 @@ from typing import Any
 from tuner.core.chips import chip_of
 from tuner.core.dataclass_json import decode, known_part, quoted
 from tuner.core.errors import Failure, Stage, UsageError
-from tuner.core.machine import Compiler, Machine
+from tuner.core.machine import Compiler, Machine, named_in_full
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
 from tuner.recorded.file import RecordedFile, printable
@@ -160,7 +160,8 @@ def _machine(machine: Machine) -> Machine:
     """Returns a machine with printable names. Raises UsageError for an unknown chip."""
     if machine.chip:
         chip_of(machine.chip)  # raises UsageError
-    return replace(machine, name=printable(machine.name), processor=printable(machine.processor))
+    machine = replace(machine, name=printable(machine.name), processor=printable(machine.processor))
+    return named_in_full(machine)
 
 
 def _compiler(metadata: dict[str, Any], own: TunerMetadata | None) -> Compiler:

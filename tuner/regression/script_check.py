@@ -111,7 +111,7 @@ def checked(
         if provenance.median_s is None:
             return ScriptCheck(CheckFinding.VERIFIED, "no time recorded", outcome.median_s)
         machine = composition.outcomes(provenance.target).machine(provenance.target)
-        if machine.name != provenance.machine:
+        if not machine.is_named(provenance.machine):
             reason = f"it was recorded on another machine, {provenance.machine}"
             return ScriptCheck(CheckFinding.CANNOT_TELL, reason, outcome.median_s)
         if provenance.unreliable:

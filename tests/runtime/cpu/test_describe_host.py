@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tuner.mlir.tile_permission import may_use_tiles
 from tuner.runtime.cpu import describe_host
-from tuner.runtime.cpu.tile_permission import may_use_tiles
 
 CPUINFO = """processor\t: 0
 vendor_id\t: AuthenticAMD
@@ -97,6 +97,11 @@ def test_dots_of_bytes_are_of_either_vnni(tree: Path, flags: str, expected: bool
         (f"fma avx2 {AVX512} avx512_vnni", "avx512 vnni"),
         (f"fma avx2 {AVX512}", "avx512"),
         ("fma avx2 avx_vnni", "avx2 vnni"),
+        (
+            f"fma avx2 {AVX512} avx512_bf16 avx512_vnni amx_tile amx_bf16 amx_int8",
+            "avx512 bf16 vnni amx_bf16 amx_int8",
+        ),
+        (f"fma avx2 {AVX512} amx_tile amx_int8", "avx512 amx_int8"),
     ],
 )
 def test_a_machine_is_named_with_all_that_code_is_generated_for(
@@ -129,6 +134,7 @@ def test_tiles_without_a_permission_do_not_count(tree: Path, monkeypatch: pytest
     machine = describe_host.describe_machine()
     assert not machine.has_amx_bf16
     assert not machine.has_amx_int8
+    assert "avx512 vnni, caches" in machine.name
 
 
 def test_the_permission_is_asked_of_this_system() -> None:
@@ -145,13 +151,13 @@ def test_every_limit_of_the_hardware_that_constraints_ask_is_reported_by_the_nam
         (tree / "cpu0" / "cache" / f"index{cache}" / "size").write_text(f"{size}\n")
         other = describe_host.describe_machine()
         seen[other.name] = other.limits()
-    for flags in (f"fma avx2 {AVX512}", "fma avx2"):
+    for flags in (f"fma avx2 {AVX512} amx_tile amx_bf16", f"fma avx2 {AVX512}", "fma avx2"):
         (tree / "cpuinfo").write_text(CPUINFO.format(core=0, flags=flags))
         other = describe_host.describe_machine()
         seen[other.name] = other.limits()
-    assert len(seen) == 6
+    assert len(seen) == 7
     limits = [tuple(pair for pair in each if pair[0] != "cores") for each in seen.values()]
-    assert len(set(limits)) == 6
+    assert len(set(limits)) == 7
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
     assert describe_host.describe_machine().name == [*seen][-1]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import jit_bindings
+from tuner.mlir.tile_permission import request_for
 from tuner.programs.run.host_assertions import HostAssertions, has_assertions
 
 
@@ -37,6 +38,7 @@ class HostCode:
             catches_assertions: whether code with assertions runs in a separate thread, see
                 ``host_assertions``.
         """
+        request_for(llvm_text)
         jit_ir, execution_engine = jit_bindings()
         is_caught = catches_assertions and has_assertions(llvm_text)
         self._assertions = HostAssertions() if is_caught else None

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
-from tuner.runtime.cpu.tile_permission import may_use_tiles
+from tuner.mlir.tile_permission import may_use_tiles
 
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSORS = Path("/sys/devices/system/cpu")
@@ -29,7 +29,12 @@ def describe_machine() -> Machine:
     processor = _field(cpuinfo, "model name") or "unknown processor"
     family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
     isa = "avx512" if flags >= AVX512 else "avx2" if flags >= AVX2 else "none"
-    has = {"has_bf16": bool(flags & BF16), "has_vnni": bool(flags & VNNI)}
+    has = {
+        "has_bf16": bool(flags & BF16),
+        "has_vnni": bool(flags & VNNI),
+        "has_amx_bf16": flags >= AMX_BF16 and may_use_tiles(),
+        "has_amx_int8": flags >= AMX_INT8 and may_use_tiles(),
+    }
     extensions = (isa, *(word for name, word in EXTENSIONS.items() if has[name]))
     caches = (_cache_bytes(1), _cache_bytes(2), _cache_bytes(3))
     logical = len(os.sched_getaffinity(0))
@@ -45,8 +50,8 @@ def describe_machine() -> Machine:
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         has_bf16=has["has_bf16"],
         has_vnni=has["has_vnni"],
-        has_amx_bf16=flags >= AMX_BF16 and may_use_tiles(),
-        has_amx_int8=flags >= AMX_INT8 and may_use_tiles(),
+        has_amx_bf16=has["has_amx_bf16"],
+        has_amx_int8=has["has_amx_int8"],
     )
 
 

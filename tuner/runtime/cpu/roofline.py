@@ -13,10 +13,10 @@ import numpy as np
 from tuner.core.element_types import number_type
 from tuner.core.machine import Machine, Roofline
 from tuner.mlir.jit import JittedModule, PackedArguments
+from tuner.mlir.tile_permission import may_use_tiles
 from tuner.runtime.cpu.describe_host import processors
 from tuner.runtime.cpu.guarded_arrays import placed_empty
 from tuner.runtime.cpu.thread_team import ThreadTeam
-from tuner.runtime.cpu.tile_permission import may_use_tiles
 from tuner.runtime.timing import sample
 
 # Independent sums: a latency of 4 or 5 cycles times two units needs 8 to 10, and AVX2 has 16 registers.
