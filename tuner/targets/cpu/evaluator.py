@@ -8,13 +8,16 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.instruction_sets import refusal
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, OffsetTime, Verdict
 from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, Partition
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import element_offsets
 from tuner.payload.reference import Array
 from tuner.runtime import timing
+from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
 from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
@@ -49,6 +52,13 @@ class LoadedKernel:
         return PartitionCalls(calls, operands, (arrays, packed, self.code))
 
 
+def _require_instructions(llvm_text: str) -> None:
+    needs = instructions_needed(llvm_text)
+    reason = refusal(describe_machine(), needs) if needs else ""
+    if reason:
+        raise CandidateError(Stage.LOAD, reason)
+
+
 def _arguments(
     problem: Problem, partition: Partition, operands: tuple[int, ...], items: list[int]
 ) -> PackedArguments:
@@ -76,13 +86,15 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         """Returns the kernel of an artifact, JIT-compiled for this processor.
 
-        Raises CandidateError(LOAD) where that fails, and for more thread partitions than threads.
+        Raises CandidateError(LOAD) where that fails, for more thread partitions than threads, and for code
+        with instructions that this processor does not have: to compile them would end the process.
         """
         partitions = artifact.partitions
         if len(partitions) > self._threads:
             raise CandidateError(
                 Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
             )
+        _require_instructions(artifact.host_code)
         return LoadedKernel(
             JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
             partitions,

@@ -1,0 +1,31 @@
+"""What a script needs is worked out from the ops that it calls."""
+
+import pytest
+
+from tuner.scripts.needed_instructions import instructions_needed
+
+AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
+PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
+
+
+@pytest.mark.parametrize(
+    ("line", "dtype", "needs"),
+    [
+        (AMX, "bf16", ("amx-bf16",)),
+        (AMX, "i8", ("amx-int8",)),
+        (f"    // {AMX}", "bf16", ()),
+        ('"tuner.vnni_block"(%block) : (!transform.any_op) -> ()', "i8", ("vnni",)),
+        ('"tuner.bf16_dot"(%f) : (!transform.any_op) -> ()', "bf16", ("avx512-bf16",)),
+        (PATTERN.format("amx"), "i8", ("amx-int8",)),
+        (PATTERN.format("packed_type"), "bf16", ("avx512-bf16",)),
+        (PATTERN.format("packed_type"), "f32", ()),
+        ("transform.structured.vectorize %tile vector_sizes [12, 32, 1] : !transform.any_op", "f32", ()),
+    ],
+)
+def test_ops_decide_what_a_script_needs(line: str, dtype: str, needs: tuple[str, ...]) -> None:
+    assert instructions_needed(f"module {{\n{line}\n}}\n", dtype) == needs
+
+
+def test_several_needs_are_sorted() -> None:
+    both = f'"tuner.vnni_block"(%a)\n{AMX}'
+    assert instructions_needed(both, "i8") == ("amx-int8", "vnni")

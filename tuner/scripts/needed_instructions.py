@@ -1,0 +1,28 @@
+"""Which instruction sets the code of a transform script needs: those of the ops that it calls.
+
+Vectors of any width need none, since LLVM compiles them for every processor.
+"""
+
+from tuner.core.instruction_sets import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI
+
+PRODUCTS = {"bf16": AMX_BF16, "i8": AMX_INT8}  # of tiles, by dtype of the operands
+# Transform op -> {dtype of the operands: instruction set}; "" is any dtype
+OPS = {
+    "tuner.amx_block": PRODUCTS,
+    "tuner.vnni_block": {"": VNNI},
+    "tuner.bf16_dot": {"": AVX512_BF16},
+    "transform.apply_patterns.x86.vector_contract_to_amx_dot_product": PRODUCTS,
+    "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
+}
+
+
+def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
+    """Returns the names of the instruction sets without which a script's code cannot run; () for none.
+
+    Args:
+        script: text of the script. Lines that begin with ``//`` do not count.
+        dtype: element type of the operands ("bf16"), which decides the kind of AMX products.
+    """
+    code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("//"))
+    found = (sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code)
+    return tuple(sorted({name for name in found if name}))
