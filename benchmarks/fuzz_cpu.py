@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
+from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind, emulated_machine
 from benchmarks.fuzzing.kernel_check import KernelCheck
 from tuner.core.errors import CandidateError, Failure
 from tuner.core.record import Verdict
@@ -39,10 +39,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--largest", type=int, default=130, help="largest size of a dimension")
     parser.add_argument("--strategy", help="only this one")
+    parser.add_argument("--emulated", action="store_true", help="AMX tiles and VNNI as vector code")
     asked = parser.parse_args()
     start = time.monotonic()
     outcomes = []
-    for outcome in fuzz(asked.points, asked.seed, asked.largest, asked.strategy):
+    for outcome in fuzz(asked.points, asked.seed, asked.largest, asked.strategy, asked.emulated):
         outcomes.append(outcome)
         if isinstance(outcome.result, Failure):
             print(
@@ -52,11 +53,11 @@ def main() -> int:
     return int(any(isinstance(outcome.result, Failure) for outcome in outcomes))
 
 
-def fuzz(count: int, seed: int, largest: int, strategy: str | None) -> Iterator[FuzzOutcome]:
+def fuzz(count: int, seed: int, largest: int, strategy: str | None, emulated: bool) -> Iterator[FuzzOutcome]:
     """Yields outcomes, of all kinds of problems round-robin."""
-    points = CpuPoints(describe_machine())
+    points = CpuPoints(emulated_machine() if emulated else describe_machine())
     rng = np.random.default_rng(seed)
-    checks = {threads: KernelCheck(threads) for threads in THREADS}
+    checks = {threads: KernelCheck(threads, emulates_tiles=emulated) for threads in THREADS}
     kinds = [
         kind for threads in THREADS for kind in points.kinds(threads) if strategy in (None, kind.strategy)
     ]

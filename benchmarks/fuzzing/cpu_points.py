@@ -11,6 +11,7 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import BATCH_MATMUL, EPILOGUES, LAYOUTS, Problem
 from tuner.core.target import Script
+from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
@@ -125,6 +126,12 @@ class CpuPoints:
 
     def _variables(self, problem: Problem, threads: int) -> tuple[tuple[str, Value], ...]:
         return (*problem.variables(), *self._machine.limits(), ("threads", threads))
+
+
+def emulated_machine() -> Machine:
+    """Returns this machine with the instruction sets that its vector code can stand for: AMX and VNNI."""
+    here = describe_machine()
+    return replace(here, isa="avx512", has_vnni=True, has_amx_bf16=True, has_amx_int8=True, has_bf16=False)
 
 
 def _shapes(rng: np.random.Generator, largest: int) -> Iterator[tuple[int, int, int]]:

@@ -16,6 +16,7 @@ bufferizes), GPU ops; both are errors.
 
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.bf16_as_integers import BF16, store_bf16_as_integers
+from tuner.mlir.rewrite.byte_dots import lower_byte_dots
 from tuner.mlir.cpu.pipeline import LOOPS_TO_LLVM, NO_BUILTINS, TO_LOOPS
 from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
 from tuner.mlir.lowering_stages import reached
@@ -35,9 +36,10 @@ def lower_to_llvm(module: ir.Module, *, emulates_tiles: bool = False) -> str:
     if emulates_tiles:
         tiles_as_vectors(module)
     for op in module.body.operations:
-        if op.operation.name == "func.func":
+        if op.operation.name == "func.func" and not op.is_external:
             op.attributes[EXPORTED] = ir.UnitAttr.get()
     run_passes(module, TO_LOOPS)
+    lower_byte_dots(module, emulates=emulates_tiles)
     reached("loops", module)
     run_passes(module, LOOPS_TO_LLVM)
     return jit_text(module)

@@ -32,6 +32,7 @@ from tuner.mlir.ops.swizzle_blocks import SwizzleBlocksOp
 from tuner.mlir.ops.unroll_inner_loops import UnrollInnerLoopsOp
 from tuner.mlir.ops.use_fp8 import UseFp8Op
 from tuner.mlir.ops.use_tf32 import UseTf32Op
+from tuner.mlir.ops.vnni_block import VnniBlockOp
 from tuner.mlir.ops.wgmma_pipeline import WgmmaPipelineOp
 
 # A new op is a new file and an entry here.
@@ -57,6 +58,7 @@ OPS = (
     SwizzleBlocksOp,
     UseFp8Op,
     UseTf32Op,
+    VnniBlockOp,
     WgmmaPipelineOp,
 )
 CONSUMING = (PrefetchFragmentsOp,)  # replace the payload ops of their handle

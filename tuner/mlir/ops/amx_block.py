@@ -26,10 +26,10 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.blocks.block_matmul import BlockMatmul, block_matmuls
-from tuner.mlir.ops.blocks.packing import TileBuffer, allocated, pack_a, pack_b, steps, tile_buffer
+from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b, steps
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import create, index, loop, plus, times, value, zero
+from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
 
 SUMS = {"bf16": "f32", "i8": "i32"}  # type of A and B -> type of C
 MULTIPLY = {"bf16": "x86.amx.tile_mulf", "i8": "x86.amx.tile_muli"}
@@ -42,8 +42,8 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
 
     Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and ``pack_a``
     (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of K and A
-    stored by rows). The handle (a func.func) stays valid. Silenceable failure: a matmul that is not of memrefs
-    of static sizes of bf16 into f32 or of i8 into i32, too many tiles, or an A that has to be packed.
+    stored by rows). The handle (a func.func) stays valid. Silenceable failure: a matmul that is not of
+    memrefs of static sizes of bf16 into f32 or of i8 into i32, too many tiles, or an A that has to be packed.
     """
 
     def change(self, function: Op) -> str | None:
@@ -55,7 +55,7 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         packs_a = bool(attribute(self, "pack_a", 1))
         needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
         if min(tiles) < 1 or needed > REGISTERS:
-            return f"found {tiles[0]} x {tiles[1]} tiles of sums, which need {needed} registers, allowed {REGISTERS}"
+            return f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
         found = block_matmuls(function)
         if isinstance(found, str):
             return f"found {found}, allowed memrefs of static sizes with adjacent elements"
@@ -85,6 +85,35 @@ def _why_not(matmul: BlockMatmul, packs_a: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class _Tiles:
+    """Packed tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 words."""
+
+    memory: Value  # memref<rows x elements of 16 words>
+    steps: int  # of K
+    across: int  # tiles of a panel
+
+    @classmethod
+    def of(cls, source: WordSource, panels: int, k_steps: int, across: int) -> "_Tiles":
+        """Creates the allocation of tiles of one matrix."""
+        shape = (panels * k_steps * across * WORDS, source.depth)
+        return cls(allocated(shape, source.element), k_steps, across)
+
+    def row(self, panel: Value, step: Value) -> Value:
+        """Creates the number of the first row of the tiles of a panel and a step of K."""
+        return times(total(times(panel, self.steps), step), self.across * WORDS)
+
+    def store_a(self, row: Value, step: Value, words: Value) -> None:
+        """Creates the store of words of a row of A, which has a single panel."""
+        at = total(self.row(index(0), step), row)
+        create("vector.store", [], [words, self.memory, at, index(0)])
+
+    def store_b(self, panel: Value, step: Value, word: Value, tile: Value, words: Value) -> None:
+        """Creates the store of one word of 16 columns of B: a row of a tile."""
+        at = total(total(self.row(panel, step), times(tile, WORDS)), word)
+        create("vector.store", [], [words, self.memory, at, index(0)])
+
+
+@dataclass(frozen=True, eq=False)
 class _AmxMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
@@ -92,22 +121,22 @@ class _AmxMatmul:
     tiles_m: int
     tiles_n: int
     a: WordSource
-    packed_a: TileBuffer | None  # None: A is read where it lies
-    packed_b: TileBuffer
-    scratch: Value | None  # a row of tiles, for those at the edge of C; None: no tile is
+    packed_a: _Tiles | None  # None: A is read where it lies
+    packed_b: _Tiles
+    scratch: Value | None  # a tile at the edge of C is stored here first; None: C has whole tiles only
 
     @classmethod
     def of(cls, matmul: BlockMatmul, tiles_m: int, tiles_n: int, packs_a: bool) -> "_AmxMatmul":
         """Creates the buffers of a matmul, and the code that packs B."""
         a = WordSource(matmul.a, matmul.layout != "tn")
         b = WordSource(matmul.b, matmul.layout == "nt")
-        k_tiles, panels = -(-matmul.k // a.depth), -(-matmul.n // (WORDS * tiles_n))
-        packed_b = tile_buffer(b.element, panels, k_tiles, tiles_n, b.depth)
-        packed_a = tile_buffer(a.element, 1, k_tiles, tiles_m, a.depth) if packs_a else None
+        k_steps, panels = -(-matmul.k // a.depth), -(-matmul.n // (WORDS * tiles_n))
+        packed_b = _Tiles.of(b, panels, k_steps, tiles_n)
+        packed_a = _Tiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % WORDS or matmul.n % WORDS
-        total = ir.MemRefType(matmul.c.type).element_type
-        scratch = allocated(ir.MemRefType.get([WORDS, WORDS], total)) if has_edge else None
-        pack_b(b, packed_b, matmul.n, matmul.k)
+        element = ir.MemRefType(matmul.c.type).element_type
+        scratch = allocated((WORDS, WORDS), element) if has_edge else None
+        pack_b(b, matmul.n, matmul.k, tiles_n, packed_b.store_b)
         return cls(matmul, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
 
     def build(self) -> None:
@@ -122,7 +151,7 @@ class _AmxMatmul:
 
     def _strip(self, first: Value, rows: int) -> None:
         if self.packed_a is not None:
-            pack_a(self.a, self.packed_a, first, rows, self.matmul.k)
+            pack_a(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
         for begin, end, columns in steps(self.matmul.n, self.tiles_n * WORDS):
 
             def panel(number: Value, columns: int = columns) -> tuple[()]:
@@ -146,9 +175,9 @@ class _AmxMatmul:
         ]
         across = -(-columns // WORDS)
 
-        def multiply(k_tile: Value, *sums: Value) -> list[Value]:
-            of_a = [self._load_a(first, i, k_tile) for i in range(len(sums) // across)]
-            row = self.packed_b.row(panel, k_tile)
+        def multiply(step: Value, *sums: Value) -> list[Value]:
+            of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
+            row = self.packed_b.row(panel, step)
             name, totals = MULTIPLY[self.matmul.element], list(sums)
             for j in range(across):  # a tile of B is used up before the next is loaded
                 of_b = _tile_load(self._kind, self.packed_b.memory, plus(row, WORDS * j), index(0))
@@ -156,12 +185,12 @@ class _AmxMatmul:
                     totals[number] = value(name, self._sum_kind, of_a[number // across], of_b, sums[number])
             return totals
 
-        totals = loop(0, self.packed_b.k_tiles, multiply, [self._start(place) for place in places])
-        for place, total in zip(places, totals, strict=True):
+        totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
+        for place, tile in zip(places, totals, strict=True):
             if place.is_whole:
-                _tile_store(total, self.matmul.c, place.row, place.column)
+                _tile_store(tile, self.matmul.c, place.row, place.column)
             else:
-                self._store_edge(place, total)
+                self._store_edge(place, tile)
 
     @property
     def _kind(self) -> Type:
@@ -171,11 +200,11 @@ class _AmxMatmul:
     def _sum_kind(self) -> Type:
         return ir.Type.parse(f"!x86.amx.tile<{WORDS}x{WORDS}x{self.matmul.sum_element}>")
 
-    def _load_a(self, first: Value, tile: int, k_tile: Value) -> Value:
+    def _load_a(self, first: Value, tile: int, step: Value) -> Value:
         if self.packed_a is None:
-            row, column = plus(first, WORDS * tile), times(k_tile, self.a.depth)
+            row, column = plus(first, WORDS * tile), times(step, self.a.depth)
             return _tile_load(self._kind, self.a.buffer, row, column)
-        row = plus(self.packed_a.row(index(0), k_tile), WORDS * tile)
+        row = plus(self.packed_a.row(index(0), step), WORDS * tile)
         return _tile_load(self._kind, self.packed_a.memory, row, index(0))
 
     def _start(self, place: "_Place") -> Value:
@@ -184,16 +213,16 @@ class _AmxMatmul:
             return _tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
         return value("x86.amx.tile_zero", self._sum_kind)
 
-    def _store_edge(self, place: "_Place", total: Value) -> None:
+    def _store_edge(self, place: "_Place", tile: Value) -> None:
         """Creates the store of the part of a tile that lies in C, added to C after the first block of K."""
         assert self.scratch is not None
-        _tile_store(total, self.scratch, index(0), index(0))
+        _tile_store(tile, self.scratch, index(0), index(0))
         kind = ir.VectorType.get([WORDS], ir.MemRefType(self.scratch.type).element_type)
         mask = constant_mask(place.columns, WORDS)
 
         def store(row: Value) -> tuple[()]:
             sums = value("vector.load", kind, self.scratch, row, index(0))
-            target = (self.matmul.c, value("arith.addi", ir.IndexType.get(), place.row, row), place.column)
+            target = (self.matmul.c, total(place.row, row), place.column)
             if self.matmul.fill is None:
                 before = value("vector.maskedload", kind, *target, mask, zero(kind))
                 sums = value(ADD[self.matmul.sum_element], kind, sums, before)

@@ -132,6 +132,11 @@ def loop(
     return list(op.results)
 
 
+def total(left: Value, right: Value) -> Value:
+    """Creates the sum of two values of type index."""
+    return value("arith.addi", ir.IndexType.get(), left, right)
+
+
 def times(number: Value, factor: int) -> Value:
     """Creates ``number * factor`` of type index; returns ``number`` if the factor is 1."""
     if factor == 1:

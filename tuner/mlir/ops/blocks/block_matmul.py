@@ -101,8 +101,9 @@ def _fill_before(matmul: Op) -> Op | None:
             break
         if each in users or any(user != matmul and _is_inside(user, each) for user in users):
             last = each
-    is_fill = last is not None and last.name == FILL and last.operands[1] == total
-    return last if is_fill and _is_zero(last.operands[0]) else None
+    if last is None or last.name != FILL or last.operands[1] != total:
+        return None
+    return last if _is_zero(last.operands[0]) else None
 
 
 def _is_zero(number: Value) -> bool:

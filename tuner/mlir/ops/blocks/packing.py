@@ -1,49 +1,32 @@
-"""Packs words of a matrix to tiles of 16 rows of 64 bytes, each tile contiguous in memory, as AMX loads them.
+"""Packs the words of a matrix: creates the loops that read it, and hands each vector of words to be stored.
 
-A tile of A has a row per row of A, a tile of B a row per word of K; elements behind the last of K are 0. Rows
-and columns behind the last of the matrix are not written, or are 0: nobody may store what is computed from
-them.
+B is packed to panels of columns, with a vector for each word of K; A is packed by strips of rows, with a
+vector for each row and 16 words of K. Elements behind the last of K are 0. So are columns behind the last of
+B; rows behind the last of A are left out.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.ops.blocks.words import WORDS, WordSource, transposed
-from tuner.mlir.rewrite.building import create, index, loop, plus, times, value, zero
+from tuner.mlir.ops.blocks.words import WordSource, transposed
+from tuner.mlir.rewrite.building import index, loop, plus, times, total, value, zero
+
+# Creates the store of a vector of words of B: panel, step of K, word in the step, vector of the panel, words
+StoreOfB = Callable[[Value, Value, Value, Value, Value], None]
+# Creates the store of words of a row of A: row in the strip, step of K, words
+StoreOfA = Callable[[Value, Value, Value], None]
+Step = tuple[int, int, int]  # first, end, size
 
 
-@dataclass(frozen=True, eq=False)
-class TileBuffer:
-    """Packed tiles: for each panel and tile of K, ``tiles`` tiles of 16 rows of 16 words."""
-
-    memory: Value  # memref<rows x elements of 16 words>
-    k_tiles: int  # tiles along K
-    tiles: int  # of a panel
-
-    def row(self, panel: Value, k_tile: Value) -> Value:
-        """Creates the number of the first row of a panel's tiles for one tile of K."""
-        return times(_sum(times(panel, self.k_tiles), k_tile), self.tiles * WORDS)
-
-    def store(self, row: Value, words: Value) -> None:
-        """Creates the store of one tile row, a vector of 16 words."""
-        create("vector.store", [], [words, self.memory, row, index(0)])
-
-
-def tile_buffer(element: Type, panels: int, k_tiles: int, tiles: int, depth: int) -> TileBuffer:
-    """Creates the allocation of packed tiles, aligned to cache lines; ``depth``: elements of a tile row."""
-    kind = ir.MemRefType.get([panels * k_tiles * tiles * WORDS, depth], element)
-    return TileBuffer(allocated(kind), k_tiles, tiles)
-
-
-def allocated(kind: Type) -> Value:
+def allocated(shape: Sequence[int], element: Type) -> Value:
     """Creates the allocation of a memref at a multiple of 64 bytes; bufferization's passes free it."""
     align = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 64)
     segments = ir.DenseI32ArrayAttr.get([0, 0])
+    kind = ir.MemRefType.get(list(shape), element)
     return value("memref.alloc", kind, alignment=align, operandSegmentSizes=segments)
 
 
-def steps(extent: int, step: int) -> Iterator[tuple[int, int, int]]:
+def steps(extent: int, step: int) -> Iterator[Step]:
     """Yields (first, end, size): the whole steps of an extent, then the rest of it as one step, if any."""
     whole = extent // step
     if whole:
@@ -52,51 +35,49 @@ def steps(extent: int, step: int) -> Iterator[tuple[int, int, int]]:
         yield whole, whole + 1, extent % step
 
 
-def pack_b(source: WordSource, target: TileBuffer, n: int, k: int) -> None:
-    """Creates the code that packs B, ``k`` x ``n``, to panels of ``target.tiles`` * 16 columns.
+def pack_b(source: WordSource, n: int, k: int, vectors: int, store: StoreOfB) -> None:
+    """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of words each.
 
     B is read in the order in which it is stored.
     """
     if source.is_along_k:
-        _over(steps(n, WORDS), steps(k, source.depth), lambda *at: _turn_b(source, target, *at))
+        _over(
+            steps(n, source.words),
+            steps(k, source.depth),
+            lambda vector, columns, step, depth: _turn_b(
+                source, vectors, vector, columns, step, depth, store
+            ),
+        )
     else:
-        width = target.tiles * WORDS
         _over(
             steps(k, source.depth),
-            steps(n, width),
-            lambda k_tile, depth, panel, columns: _interleave_b(
-                source, target, panel, columns, k_tile, depth
+            steps(n, vectors * source.words),
+            lambda step, depth, panel, columns: _interleave_b(
+                source, vectors, panel, columns, step, depth, store
             ),
         )
 
 
-def pack_a(source: WordSource, target: TileBuffer, first: Value, rows: int, k: int) -> None:
-    """Creates the code that packs ``rows`` rows of A, from row ``first`` on, to one panel."""
-    if not source.is_along_k:
+def pack_a(source: WordSource, first: Value, rows: int, k: int, store: StoreOfA) -> None:
+    """Creates the code that packs ``rows`` rows of A, from row ``first`` on."""
+    if source.is_along_k:
+
+        def copy(row: Value, _size: int, step: Value, depth: int) -> None:
+            words = source.along_k(total(first, row), times(step, source.depth), depth)
+            store(row, step, words)
+
+        _over([(0, rows, 1)], steps(k, source.depth), copy)
+    else:
         _over(
-            steps(rows, WORDS),
+            steps(rows, source.words),
             steps(k, source.depth),
-            lambda tile, count, k_tile, depth: _turn_a(source, target, first, tile, count, k_tile, depth),
+            lambda part, count, step, depth: _turn_a(source, first, part, count, step, depth, store),
         )
-        return
-
-    def copy_row(row: Value) -> tuple[()]:
-        for begin, end, depth in steps(k, source.depth):
-
-            def copy(k_tile: Value, depth: int = depth) -> tuple[()]:
-                words = source.along_k(_sum(first, row), times(k_tile, source.depth), depth)
-                target.store(_sum(target.row(index(0), k_tile), row), words)
-                return ()
-
-            loop(begin, end, copy)
-        return ()
-
-    loop(0, rows, copy_row)
 
 
 def _over(
-    outer: Iterator[tuple[int, int, int]],
-    inner: Iterator[tuple[int, int, int]],
+    outer: Iterator[Step] | Sequence[Step],
+    inner: Iterator[Step],
     body: Callable[[Value, int, Value, int], None],
 ) -> None:
     """Creates the loops over two lists of steps; ``body`` gets (number, size) of the outer and inner step."""
@@ -117,70 +98,60 @@ def _over(
 
 
 def _interleave_b(
-    source: WordSource, target: TileBuffer, panel: Value, columns: int, k_tile: Value, depth: int
+    source: WordSource, vectors: int, panel: Value, columns: int, step: Value, depth: int, store: StoreOfB
 ) -> None:
-    """Packs one tile of K of a panel of a B that is stored by rows of K: each word row by interleaving."""
-    base = target.row(panel, k_tile)
-    across = times(panel, target.tiles * WORDS)
-    k = times(k_tile, source.depth)
+    """Packs a step of K of one panel of a B that is stored by rows of K, each word by interleaving rows."""
+    width = vectors * source.words
+    across, k = times(panel, width), times(step, source.depth)
 
-    def pack_row(word: Value, count: int) -> tuple[()]:
-        first = _sum(k, times(word, source.per_word))
-        vectors = source.side_by_side(first, across, count, columns, target.tiles * WORDS)
-        for tile, vector in enumerate(vectors):
-            target.store(plus(_sum(base, word), tile * WORDS), vector)
+    def pack(word: Value, count: int) -> tuple[()]:
+        first = total(k, times(word, source.per_word))
+        for place, words in enumerate(source.side_by_side(first, across, count, columns, width)):
+            store(panel, step, word, index(place), words)
+        return ()
+
+    def clear(word: Value) -> tuple[()]:
+        for place in range(vectors):
+            store(panel, step, word, index(place), zero(source.vector))
         return ()
 
     whole, rest = divmod(depth, source.per_word)
     if whole:
-        loop(0, whole, lambda word: pack_row(word, source.per_word))
+        loop(0, whole, lambda word: pack(word, source.per_word))
     if rest:
-        pack_row(index(whole), rest)
-    empty = whole + bool(rest)
-    if empty < WORDS:
-
-        def clear(row: Value) -> tuple[()]:
-            for tile in range(target.tiles):
-                target.store(plus(_sum(base, row), tile * WORDS), zero(source.vector))
-            return ()
-
-        loop(empty, WORDS, clear)
+        pack(index(whole), rest)
+    if whole + bool(rest) < source.words:
+        loop(whole + bool(rest), source.words, clear)
 
 
 def _turn_b(
-    source: WordSource, target: TileBuffer, tile: Value, columns: int, k_tile: Value, depth: int
+    source: WordSource, vectors: int, vector: Value, columns: int, step: Value, depth: int, store: StoreOfB
 ) -> None:
-    """Packs one tile of a B that is stored by columns: a transpose of 16 x 16 words."""
-    k = times(k_tile, source.depth)
-    across = times(tile, WORDS)
+    """Packs a step of K of one vector of columns of a B that is stored by columns: a transpose of words."""
+    k, across = times(step, source.depth), times(vector, source.words)
     lines = [
         source.along_k(plus(across, column), k, depth) if column < columns else zero(source.vector)
-        for column in range(WORDS)
+        for column in range(source.words)
     ]
     kind = ir.IndexType.get()
-    panel, place = (value(f"arith.{name}", kind, tile, index(target.tiles)) for name in ("divui", "remui"))
-    base = _sum(target.row(panel, k_tile), times(place, WORDS))
+    panel, place = (value(f"arith.{name}", kind, vector, index(vectors)) for name in ("divui", "remui"))
     for number, line in enumerate(transposed(lines)):
-        target.store(plus(base, number), line)
+        store(panel, step, index(number), place, line)
 
 
 def _turn_a(
-    source: WordSource, target: TileBuffer, first: Value, tile: Value, rows: int, k_tile: Value, depth: int
+    source: WordSource, first: Value, part: Value, rows: int, step: Value, depth: int, store: StoreOfA
 ) -> None:
-    """Packs one tile of an A that is stored by columns: interleaving, and a transpose of 16 x 16 words."""
-    across = _sum(first, times(tile, WORDS))
-    k = times(k_tile, source.depth)
+    """Packs a step of K of some rows of an A that is stored by columns: interleaving, then a transpose."""
+    k, begin = times(step, source.depth), times(part, source.words)
+    across = total(first, begin)
     lines = []
-    for word in range(WORDS):
+    for word in range(source.words):
         left = min(depth - word * source.per_word, source.per_word)
         if left > 0:
-            lines += source.side_by_side(plus(k, word * source.per_word), across, left, rows, WORDS)
+            place = plus(k, word * source.per_word)
+            lines += source.side_by_side(place, across, left, rows, source.words)
         else:
             lines.append(zero(source.vector))
-    base = _sum(target.row(index(0), k_tile), times(tile, WORDS))
     for number, line in enumerate(transposed(lines)[:rows]):
-        target.store(plus(base, number), line)
-
-
-def _sum(left: Value, right: Value) -> Value:
-    return value("arith.addi", ir.IndexType.get(), left, right)
+        store(plus(begin, number), step, line)

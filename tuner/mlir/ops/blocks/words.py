@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.rewrite.building import piece, plus, value, zero
 
-WORD_BYTES = 4
-WORDS = 16  # of one vector or tile row: 64 bytes
+WORD_BITS = 32
+WORDS = 16  # of a vector of 64 bytes, and of a tile row
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +19,7 @@ class WordSource:
 
     buffer: Value  # 2-D memref, rows of adjacent elements
     is_along_k: bool  # K is the dimension of adjacent elements: A of layout nn and nt, B of nt
+    words: int = WORDS  # of one vector
 
     @property
     def element(self) -> Type:
@@ -32,23 +33,23 @@ class WordSource:
 
     @property
     def depth(self) -> int:
-        """Returns the number of elements of K of a vector of words along K: 32 of bf16, 64 of i8."""
-        return WORDS * self.per_word
+        """Returns the number of elements of a vector of words: of 16 words 32 bf16, or 64 i8."""
+        return self.words * self.per_word
 
     @property
     def vector(self) -> Type:
-        """Returns the type of a vector of 16 words: vector<32xbf16> or vector<64xi8>."""
+        """Returns the type of a vector of words: of 16 words vector<32xbf16> or vector<64xi8>."""
         return ir.VectorType.get([self.depth], self.element)
 
     def along_k(self, across: Value, k: Value, depth: int) -> Value:
-        """Creates the vector of 16 words from ``k`` on, of one row or column; elements from ``depth`` on are 0.
+        """Creates the vector of words from ``k`` on, of one row of A or column of B.
 
-        Only for a matrix stored along K.
+        Elements from ``depth`` on are 0. Only for a matrix stored along K.
         """
         return self._read(across, k, depth, self.depth)
 
     def side_by_side(self, k: Value, across: Value, depth: int, width: int, total: int) -> list[Value]:
-        """Creates the words that begin at ``k`` of ``total`` rows or columns, as vectors of 16 words.
+        """Creates the words that begin at ``k`` of ``total`` rows or columns, as vectors of words.
 
         Elements from ``depth`` on and words from ``width`` on are 0. Only for a matrix not stored along K.
         """
@@ -60,7 +61,7 @@ class WordSource:
         while len(rows) > 1:  # of four rows, 0 with 2 and 1 with 3 first
             half = len(rows) // 2
             rows = [_interleaved(rows[each], rows[each + half]) for each in range(half)]
-        return [piece(rows[0], self.depth * part, self.depth) for part in range(total // WORDS)]
+        return [piece(rows[0], self.depth * part, self.depth) for part in range(total // self.words)]
 
     def _read(self, row: Value, column: Value, count: int, total: int) -> Value:
         """Creates the read of ``count`` adjacent elements as a vector of ``total``; the others are 0."""
@@ -78,17 +79,15 @@ def constant_mask(count: int, total: int) -> Value:
 
 
 def transposed(rows: list[Value]) -> list[Value]:
-    """Creates the transpose of 16 vectors of 16 words: vector p of the result has word p of each vector."""
-    word = ir.IntegerType.get_signless(32)
-    line, square = (ir.VectorType.get(shape, word) for shape in ([WORDS], [WORDS, WORDS]))
-    kind = rows[0].type
+    """Creates the transpose of a square of words: vector p of the result has word p of each vector."""
+    word, count, kind = ir.IntegerType.get_signless(WORD_BITS), len(rows), rows[0].type
+    line, square = (ir.VectorType.get(shape, word) for shape in ([count], [count, count]))
     words = zero(square)
     for number, row in enumerate(rows):
-        words = value(
-            "vector.insert", square, value("vector.bitcast", line, row), words, static_position=_at(number)
-        )
+        line_of_words = value("vector.bitcast", line, row)
+        words = value("vector.insert", square, line_of_words, words, static_position=_at(number))
     turned = value("vector.transpose", square, words, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
-    lines = [value("vector.extract", line, turned, static_position=_at(number)) for number in range(WORDS)]
+    lines = [value("vector.extract", line, turned, static_position=_at(number)) for number in range(count)]
     return [value("vector.bitcast", kind, each) for each in lines]
 
 

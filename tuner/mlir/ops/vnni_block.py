@@ -1,0 +1,220 @@
+"""``tuner.vnni_block``: matmuls of buffers of i8 into i32 become dot products of four bytes (vpdpbusd).
+
+Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, each one block of the schedule.
+Each is replaced by loops: B is packed to panels of ``tile_n`` columns, then each strip of ``tile_m`` rows
+of A is packed and multiplied by one panel after the other, with the sums in vector registers. A
+``linalg.fill`` of zero of the same C goes with it: C is then stored and not added to. Any size.
+
+The instruction multiplies unsigned by signed bytes. So A is packed with its sign bits flipped, which adds 128
+to each element, and sums start from -128 times the sum of their column of B: the result is exact, and sums
+wrap around like those of i32. The dot product is a call that the lowering replaces by the instruction, since
+deallocation of buffers takes no op of unknown effects.
+
+    linalg.fill ins(%zero : i32) outs(%c : memref<1x16xi32>)
+    linalg.matmul ins(%a, %b : memref<1x64xi8>, memref<64x16xi8>) outs(%c : memref<1x16xi32>)
+  becomes, after the loops that pack %a and %b, with tile_m = 1 and tile_n = 16
+    %start = vector.load %corrections[%panel, %c0] : memref<1x16xi32>, vector<16xi32>
+    %total = scf.for %word = %c0 to %c16 step %c1 iter_args(%sums = %start) -> (vector<16xi32>) {
+      %words = vector.load %packed_b[%row, %c0] : memref<16x64xi8>, vector<64xi8>
+      %word_of_a = memref.load %packed_a[%c0, %word] : memref<1x32xi32>
+      %bytes = vector.bitcast %broadcast_of_a : vector<16xi32> to vector<64xi8>
+      %next = func.call @vpdpbusd_512(%sums, %bytes, %words) : ...
+      scf.yield %next : vector<16xi32>
+    }
+    vector.store %total, %c[%i, %j] : memref<1x16xi32>, vector<16xi32>
+
+Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
+"""
+
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.rewrite.byte_dots import byte_dot, declare_byte_dot
+from tuner.mlir.ops.blocks.block_matmul import BlockMatmul, block_matmuls
+from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b, steps
+from tuner.mlir.ops.blocks.words import WORD_BITS, WORDS, WordSource, constant_mask
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
+from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
+
+SIGN = -128  # of a signed byte: the bit that is flipped
+
+
+class VnniBlockOp(InPlaceOp, name="vnni_block"):
+    """The transform op ``tuner.vnni_block``: each ``linalg.matmul`` of buffers becomes dot products of bytes.
+
+    Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
+    and ``lanes``, sums of a register (default 16; 8 for registers of 256 bits). The handle (a func.func)
+    stays valid. Silenceable failure: a matmul that is not of memrefs of static sizes of i8 into i32, and a
+    tile_n that is no multiple of ``lanes``.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Replaces each ``linalg.matmul`` of one function by packing and dot products, in place.
+
+        Returns None, or a message about what is not allowed; then the function is unchanged.
+        """
+        tile_m, tile_n = attribute(self, "tile_m", 6), attribute(self, "tile_n", 64)
+        lanes = attribute(self, "lanes", WORDS)
+        if tile_m < 1 or lanes < 1 or tile_n < 1 or tile_n % lanes:
+            return f"found {tile_m} x {tile_n} sums in registers of {lanes}, allowed whole registers"
+        found = block_matmuls(function)
+        if isinstance(found, str):
+            return f"found {found}, allowed memrefs of static sizes with adjacent elements"
+        for matmul in found:
+            if (matmul.element, matmul.sum_element) != ("i8", "i32"):
+                return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed i8 into i32"
+        if found:
+            declare_byte_dot(function.parent, lanes)
+        for matmul in found:
+            with ir.InsertionPoint(matmul.op), matmul.op.location:
+                _VnniMatmul.of(matmul, tile_m, tile_n // lanes, lanes).build()
+            matmul.erase()
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _VnniMatmul:
+    """One matmul with its packed buffers; its methods create its code at the current insertion point."""
+
+    matmul: BlockMatmul
+    tile_m: int
+    vectors: int  # of a row of sums, and of a packed panel of B
+    a: WordSource
+    b: WordSource
+    packed_a: Value  # memref<tile_m x words of K, and one vector of space, x i32>
+    packed_b: Value  # memref<rows of vectors x bytes>
+    corrections: Value  # memref<panels * vectors x lanes x i32>: -128 times the sum of each column
+
+    @classmethod
+    def of(cls, matmul: BlockMatmul, tile_m: int, vectors: int, lanes: int) -> "_VnniMatmul":
+        """Creates the buffers of a matmul."""
+        a = WordSource(matmul.a, matmul.layout != "tn", lanes)
+        b = WordSource(matmul.b, matmul.layout == "nt", lanes)
+        word = ir.IntegerType.get_signless(WORD_BITS)
+        panels, k_words = -(-matmul.n // (vectors * lanes)), -(-matmul.k // a.depth) * lanes
+        return cls(
+            matmul,
+            tile_m,
+            vectors,
+            a,
+            b,
+            # rows a power of two apart would lie in the same sets of the cache
+            packed_a=allocated((tile_m, k_words + lanes), word),
+            packed_b=allocated((panels * k_words * vectors, b.depth), b.element),
+            corrections=allocated((panels * vectors, lanes), word),
+        )
+
+    @property
+    def _lanes(self) -> int:
+        return self.a.words
+
+    @property
+    def _sums(self) -> Type:
+        return ir.VectorType.get([self._lanes], ir.IntegerType.get_signless(WORD_BITS))
+
+    @property
+    def _words(self) -> int:
+        """Returns the words of K that are multiplied; more are packed where K is no multiple of a vector."""
+        return -(-self.matmul.k // self.a.per_word)
+
+    def build(self) -> None:
+        """Creates the code: packing of B, then loops over strips of rows of A and over panels of B."""
+        pack_b(self.b, self.matmul.n, self.matmul.k, self.vectors, self._store_b)
+        loop(0, -(-self.matmul.n // (self.vectors * self._lanes)), self._correct)
+        for begin, end, rows in steps(self.matmul.m, self.tile_m):
+
+            def strip(number: Value, rows: int = rows) -> tuple[()]:
+                first = times(number, self.tile_m)
+                pack_a(self.a, first, rows, self.matmul.k, self._store_a)
+                self._strip(first, rows)
+                return ()
+
+            loop(begin, end, strip)
+
+    def _store_a(self, row: Value, step: Value, words: Value) -> None:
+        flipped = value("arith.xori", self.a.vector, words, _splat(self.a.vector, SIGN))
+        words = value("vector.bitcast", self._sums, flipped)
+        create("vector.store", [], [words, self.packed_a, row, times(step, self._lanes)])
+
+    def _row_of_b(self, panel: Value, word: Value) -> Value:
+        k_words = -(-self.matmul.k // self.a.depth) * self._lanes
+        return times(total(times(panel, k_words), word), self.vectors)
+
+    def _store_b(self, panel: Value, step: Value, word: Value, vector: Value, words: Value) -> None:
+        row = total(self._row_of_b(panel, total(times(step, self._lanes), word)), vector)
+        create("vector.store", [], [words, self.packed_b, row, index(0)])
+
+    def _load_b(self, panel: Value, word: Value, vectors: int) -> list[Value]:
+        row = self._row_of_b(panel, word)
+        return [
+            value("vector.load", self.b.vector, self.packed_b, plus(row, each), index(0))
+            for each in range(vectors)
+        ]
+
+    def _correct(self, panel: Value) -> tuple[()]:
+        """Creates the sums of the columns of a panel, times -128."""
+        ones = _splat(self.b.vector, 1)
+
+        def add(word: Value, *sums: Value) -> list[Value]:
+            of_b = self._load_b(panel, word, self.vectors)
+            return [byte_dot(before, ones, each) for before, each in zip(sums, of_b, strict=True)]
+
+        sums = loop(0, self._words, add, [zero(self._sums)] * self.vectors)
+        row = times(panel, self.vectors)
+        for number, each in enumerate(sums):
+            start = value("arith.muli", self._sums, each, _splat(self._sums, SIGN))
+            create("vector.store", [], [start, self.corrections, plus(row, number), index(0)])
+        return ()
+
+    def _strip(self, first: Value, rows: int) -> None:
+        width = self.vectors * self._lanes
+        for begin, end, columns in steps(self.matmul.n, width):
+
+            def panel(number: Value, columns: int = columns) -> tuple[()]:
+                self._tile(first, rows, number, columns)
+                return ()
+
+            loop(begin, end, panel)
+
+    def _tile(self, first: Value, rows: int, panel: Value, columns: int) -> None:
+        """Creates the sums of ``rows`` x ``columns`` of C in registers, and their stores."""
+        vectors = -(-columns // self._lanes)
+        row_of_starts = times(panel, self.vectors)
+        starts = [
+            value("vector.load", self._sums, self.corrections, plus(row_of_starts, each), index(0))
+            for each in range(vectors)
+        ]
+
+        def multiply(word: Value, *sums: Value) -> list[Value]:
+            of_b = self._load_b(panel, word, vectors)
+            element = ir.IntegerType.get_signless(WORD_BITS)
+            after = []
+            for row in range(rows):
+                of_a = value("memref.load", element, self.packed_a, index(row), word)
+                words = value("vector.broadcast", self._sums, of_a)
+                bytes_of_a = value("vector.bitcast", self.b.vector, words)
+                for number, each in enumerate(of_b):
+                    after.append(byte_dot(sums[row * vectors + number], bytes_of_a, each))
+            return after
+
+        sums = loop(0, self._words, multiply, starts * rows)
+        column = times(panel, self.vectors * self._lanes)
+        for number, each in enumerate(sums):
+            row, vector = divmod(number, vectors)
+            width = min(columns - vector * self._lanes, self._lanes)
+            self._store_c(each, plus(first, row), plus(column, vector * self._lanes), width)
+
+    def _store_c(self, sums: Value, row: Value, column: Value, width: int) -> None:
+        """Creates the store of a vector of sums to C, added to C after the first block of K."""
+        target = (self.matmul.c, row, column)
+        mask = constant_mask(width, self._lanes)
+        if self.matmul.fill is None:
+            before = value("vector.maskedload", self._sums, *target, mask, zero(self._sums))
+            sums = value("arith.addi", self._sums, sums, before)
+        create("vector.maskedstore", [], [*target, mask, sums])
+
+
+def _splat(kind: Type, number: int) -> Value:
+    """Creates the constant vector of type ``kind`` whose elements are all ``number``."""
+    one = ir.IntegerAttr.get(ir.VectorType(kind).element_type, number)
+    return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one))
