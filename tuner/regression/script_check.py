@@ -26,6 +26,7 @@ from tuner.regression.gate import SESSION_EFFORT
 from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated
 from tuner.scripts.header import ScriptProvenance
 from tuner.tuning.composition import Composition
+from tuner.tuning.needs_check import require_offered
 from tuner.tuning.remeasurement import noise_of
 
 SESSIONS_LIMIT = 15  # quiet sessions: half of the gate's, since a user waits
@@ -96,8 +97,9 @@ def checked(
 
     ``provenance`` is what the script's header records. The result is VERIFIED where the target times nothing
     or the header has no time, and CANNOT_TELL where the time is of another machine or unreliable. Raises
-    UsageError for too little memory.
+    UsageError for too little memory, and for a script that needs instructions which this machine lacks.
     """
+    require_offered(composition, provenance.target, provenance.needs, "the script")
     case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
         current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)

@@ -14,6 +14,7 @@ from tuner.core.moments import utc_text
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.runs import Run, StoredTrial
 from tuner.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
+from tuner.scripts.needed_instructions import instructions_needed
 from tuner.scripts.portability import custom_ops
 from tuner.tuning.composition import Composition
 
@@ -97,6 +98,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         target=record.target,
         threads=trial.threads,
         machine=trial.machine.name,
+        needs=instructions_needed(trial.script_text, record.problem.dtype),
         strategy=record.candidate.strategy,
         knobs=record.candidate.choices,
         median_s=None if time is None else time.median_s,
