@@ -163,10 +163,16 @@ def verified_lines(
     """
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
+    here = ": their code cannot run on this processor, nothing of them was verified"
+    is_here = run.settings.target.is_on_cpu
+    why = (
+        "code for another processor is not timed" if is_here else f"target {run.settings.target} has no clock"
+    )
     return [
         f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
+        *[f"compiled  {counts.compiled} only{here}"] * bool(counts.compiled),
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
-        f"times     none: target {run.settings.target} has no clock, nothing is ranked",
+        f"times     none: {why}, nothing is ranked",
         *order_lines(promising),
         f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}",
         f"next      tuner history --run {run.id} --status verified{database_text}",
@@ -216,10 +222,10 @@ def counts_text(counts: Counts) -> str:
 
 
 def measured_text(counts: Counts) -> str:
-    """Returns how many trials were measured, and how many were verified without a time: '3 measured'."""
-    if not counts.verified:
-        return f"{counts.measured} measured"
-    return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
+    """Returns how many trials were measured, verified without a time, and compiled only: '3 measured'."""
+    found = {"measured": counts.measured, "verified": counts.verified, "compiled only": counts.compiled}
+    shown = [f"{count} {what}" for what, count in found.items() if count]
+    return ", ".join(shown) or "0 measured"
 
 
 def _next_text(best: StoredTrial) -> str:

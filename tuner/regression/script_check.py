@@ -41,6 +41,7 @@ class CheckFinding(enum.Enum):
 
     NOT_SLOWER = "not slower"
     VERIFIED = "verified"  # correct; the target times nothing, or the script has no recorded time
+    COMPILED = "compiled only"  # for another processor, whose code cannot run here
     SLOWER = "slower"
     FAILED = "failed"  # does not compile, is wrong, or fails while it is timed
     CANNOT_TELL = "cannot tell"  # correct; neither a slowdown nor its absence is shown
@@ -109,6 +110,8 @@ def checked(
                 CheckFinding.FAILED, f"failed at stage {outcome.stage.value}: {outcome.reason}"
             )
         if isinstance(outcome, Verdict):
+            if current.record.is_compiled_only:
+                return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
             return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
         if provenance.median_s is None:
             return ScriptCheck(CheckFinding.VERIFIED, "no time recorded", outcome.median_s)

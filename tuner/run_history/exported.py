@@ -11,6 +11,7 @@ from tuner.analysis.selected_result import timed
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.moments import utc_text
+from tuner.core.record import Record, Verdict
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.runs import Run, StoredTrial
 from tuner.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
@@ -112,7 +113,15 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         round=_recorded_round(run, trial),
         no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
         sensitive=sensitivity_text(time, record.problem),
+        unverified=_why_unverified(record),
     )
+
+
+def _why_unverified(record: Record) -> str:
+    """Returns why nothing of a trial was verified; "" for one that was."""
+    if record.is_compiled_only and isinstance(record.outcome, Verdict):
+        return "; ".join(record.outcome.notes) or "nothing was verified"
+    return ""
 
 
 def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:

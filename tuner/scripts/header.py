@@ -48,6 +48,7 @@ class ScriptProvenance:
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
     no_ratio: str = ""  # why the time must not be compared with the baseline's; "" where it may
     sensitive: str = ""  # at which other alignment of operands it is slower; "" where it is not, or not timed
+    unverified: str = ""  # why nothing was verified, only compiled; "" where the result was right
     trial: Annotated[int, whole(0)]
     run: Annotated[int, whole(0)]
     mlir: str  # version string
@@ -150,6 +151,8 @@ def _operands_lines(provenance: ScriptProvenance) -> list[str]:
 
 
 def _time_text(provenance: ScriptProvenance) -> str:
+    if provenance.unverified:
+        return f"none: {provenance.unverified}"
     if provenance.median_s is None or provenance.interval_s is None:
         return "none: verified, not timed"
     low, high = provenance.interval_s

@@ -44,7 +44,7 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     slowdown and --max-slowdown (below --max-slowdown itself if that is less), or there is no time to compare;
     with 1 where it is wrong, fails, or is slower: the whole interval lies above the tolerated slowdown and
     above the noise; with 3 where it is correct and neither is shown: on a busy or another machine, or for
-    want of a reliable recorded time.
+    want of a reliable recorded time; also where it is for another processor and cannot run here.
 
     Example: tuner check best.mlir --max-slowdown 10%
     """
@@ -60,7 +60,7 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
     print_found(as_json, check_document(found, provenance.median_s), *lines)
     if found.hint:
         print(error_lines("", found.hint), file=sys.stderr)
-    is_undecided = found.finding is CheckFinding.CANNOT_TELL
+    is_undecided = found.finding in (CheckFinding.CANNOT_TELL, CheckFinding.COMPILED)
     context.exit(DONE if found.finding.passes else UNDECIDED if is_undecided else FAILED)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from tuner.core.described_processors import PROCESSORS
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
@@ -16,6 +17,7 @@ from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
+from tuner.tuning.parts.described_cpu import described_cpu
 from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
@@ -131,4 +133,6 @@ KIND = TargetKind(
     require_types=_require_types,
     programs=ProgramSupport(),
     sources=CPU_SOURCES,
+    described=described_cpu(_source, _assembly, _require_types),
+    details=tuple(PROCESSORS),
 )
