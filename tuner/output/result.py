@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 TIED_SHOWN = 8  # trials
+USUAL_SOURCES = ("measured", "measured by FMA")  # of a roofline's flop/s, that need no mention
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
@@ -241,7 +242,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     problem = run.settings.problem
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
-    source = "" if roofline.flop_source == "measured" else f", {roofline.flop_source}"
+    source = "" if roofline.flop_source in USUAL_SOURCES else f", {roofline.flop_source}"
     limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     if distrust(run, best):

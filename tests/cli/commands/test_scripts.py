@@ -122,7 +122,7 @@ def test_bytes_that_are_no_text_are_refused(tuner: Tuner, tmp_path: Path) -> Non
     assert f"{path}: not MLIR text: byte 0 is not UTF-8" in tuner("check", str(path)).err
 
 
-NEEDS_VNNI = '"tuner.vnni_block"(%block) : (!transform.any_op) -> ()\n'
+NEEDS_VNNI = '"tuner.vnni_block"(%block) {lanes = 8 : i64} : (!transform.any_op) -> ()\n'
 
 
 def test_a_script_that_needs_more_than_this_machine_has_is_refused_in_one_line(

@@ -24,8 +24,8 @@ class DescribedCompiler(AbstractCompiler):
     """A compiler of scripts for a processor of ``tuner.core.described_processors``.
 
     LLVM makes object code for that processor, so that its errors are failures of the candidate. The artifact
-    has code that this processor can run, with AMX tiles as vectors where it has none; or, where it cannot,
-    the code for the other processor.
+    has code that this processor can run, with vectors in place of AMX tiles and VNNI dot products that it
+    does not have; or, where even that cannot run, the code for the other processor.
     """
 
     def __init__(self, processor: str) -> None:

@@ -15,8 +15,8 @@ from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
 VERIFIED = (
-    "verified is the code as compiled for this processor, with AMX tiles as vectors if it has none; "
-    "the code for the other one did not run"
+    "verified is the code as compiled for this processor, with vectors in place of AMX tiles and VNNI dot "
+    "products that it does not have; the code for the other one did not run"
 )
 NO_CLOCK = "code for another processor is not timed"
 

@@ -5,8 +5,10 @@ from functools import partial
 
 from tuner.core.described_processors import PROCESSORS
 from tuner.core.errors import UsageError
+from tuner.core.instruction_sets import instruction_sets_of
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.peak_instructions import peak_text
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target import Script
@@ -33,10 +35,18 @@ def host_machine() -> Machine:
 
 
 def _status() -> TargetStatus:
+    from tuner.runtime.cpu.describe_host import has_refused_tiles
+
     machine = host_machine()
     if machine.isa == "none":
         return TargetStatus("cpu", False, f"{machine.processor} has neither AVX-512 nor AVX2 with FMA")
-    return TargetStatus("cpu", True, f"{machine.name}, {machine.physical_cores} cores")
+    facts = (
+        f"{machine.name}, {machine.physical_cores} cores",
+        f"has {', '.join(instruction_sets_of(machine))}",
+        *["has AMX, but the operating system refuses it"] * has_refused_tiles(),
+        f"peaks: {peak_text(machine)}",
+    )
+    return TargetStatus("cpu", True, "; ".join(facts))
 
 
 def _compiler(_target: TargetName) -> Compiler:
