@@ -149,9 +149,9 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
     """Returns the SELECT of the latest trial of the same code whose outcome can be reused.
 
     Problem, target, threads, class of machine and compiler have to equal those of ``key``; a hash of None
-    matches every trial. Reusable are complete measurements with a plausible time, verifications, and failures
-    that would repeat, but no outcomes that are stale or were reused themselves. Columns as of
-    ``trial_select``.
+    matches every trial. Reusable are complete measurements with a plausible time, verifications of an element
+    or more, and failures that would repeat, but no outcomes that are stale or were reused themselves. Columns
+    as of ``trial_select``.
     """
     return (
         trial_select()
@@ -167,7 +167,7 @@ def recalled(key: ReuseKey, script_sha256: str | None, artifact_sha256: str | No
             TrialRow.stale.is_(None),
             or_(
                 and_(TrialRow.status == "measured", First.is_complete, First.median_s >= LEAST_S),
-                TrialRow.status == "verified",
+                and_(TrialRow.status == "verified", TrialRow.elements > 0),
                 TrialRow.stage.in_([stage.value for stage in REPEATABLE]),
             ),
         )
@@ -185,8 +185,12 @@ def _of_code(script_sha256: str | None, artifact_sha256: str | None) -> Iterator
 
 def count_select(run_id: int) -> "AnySelect":
     """Returns the SELECT of the numbers of a run's trials: all, measured, verified, failed, reused."""
-    measured, verified, failed = (sa.func.count().filter(TrialRow.status == status) for status in STATUSES)
-    counts = select(sa.func.count(), measured, verified, failed, sa.func.count(TrialRow.reused_from_id))
+    is_compiled = and_(TrialRow.status == "verified", TrialRow.elements == 0)
+    measured, verified, failed = (
+        sa.func.count().filter(TrialRow.status == status, sa.not_(is_compiled)) for status in STATUSES
+    )
+    reused, compiled = sa.func.count(TrialRow.reused_from_id), sa.func.count().filter(is_compiled)
+    counts = select(sa.func.count(), measured, verified, failed, reused, compiled)
     return counts.select_from(TrialRow).where(TrialRow.run_id == run_id)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tuner.mlir.fingerprint import (
     CPU_SOURCES,
+    DESCRIBED_CPU_SOURCES,
     GPU_SOURCES,
     PACKAGE,
     SIMULATOR_SOURCES,
@@ -18,10 +19,16 @@ from tuner.mlir.fingerprint import (
     sources_sha256,
 )
 
-ALL = {"cpu": CPU_SOURCES, "gpu": GPU_SOURCES, "simulator": SIMULATOR_SOURCES}
+ALL = {
+    "cpu": CPU_SOURCES,
+    "described": DESCRIBED_CPU_SOURCES,
+    "gpu": GPU_SOURCES,
+    "simulator": SIMULATOR_SOURCES,
+}
 # Where each begins: what a target calls to compile, or to judge.
 ENTRIES = {
     "cpu": ("targets/cpu/compiler.py", "mlir/jit.py"),
+    "described": ("targets/cpu/described_compiler.py",),
     "gpu": ("targets/gpu/compiler.py",),
     "simulator": ("targets/gpu/simulator.py",),
 }
@@ -32,6 +39,7 @@ MAKES_NO_CODE = {
     "core/pass_seconds.py",
     "mlir/fingerprint.py",
     "mlir/lowering_stages.py",
+    "mlir/tile_permission.py",  # to run code
     "mlir/wheels.py",  # whose versions the fingerprint names
     "targets/gpu/cuda_tools.py",  # finds ptxas, whose version the fingerprint names
     "targets/gpu/ptxas_defects.py",  # notes beside the code

@@ -40,7 +40,14 @@ def test_tune_has_the_keys_of_the_contract() -> None:
     document = tuned()
     assert document.keys() >= {"run", "problem", "target", "counts", "best", "seconds"}
     assert document["problem"].keys() >= {"op", "shape", "dtype", "layout"}
-    assert document["counts"] == {"proposed": 5, "measured": 3, "verified": 1, "failed": 1, "reused": 2}
+    assert document["counts"] == {
+        "proposed": 5,
+        "measured": 3,
+        "verified": 1,
+        "failed": 1,
+        "reused": 2,
+        "compiled": 0,
+    }
     assert document["best"].keys() == {
         *("trial", "strategy", "knobs", "median_s", "interval_s", "gflop_per_s", "baseline"),
         *("cold_median_s", "conditions", "unreliable", "custom_ops", "offsets", "sensitive"),

@@ -104,6 +104,28 @@ def test_a_script_with_custom_ops_names_them_and_tuner_apply() -> None:
     assert "mlir-opt" not in text
 
 
+def test_a_script_says_which_instruction_sets_it_needs() -> None:
+    text = exported(replace(PROVENANCE, needs=("amx-bf16", "vnni")))
+    assert "// needs     amx-bf16, vnni\n" in text
+    assert read_provenance(text, "best.mlir").needs == ("amx-bf16", "vnni")
+    assert "needs  " not in exported()
+
+
+@pytest.mark.parametrize(("dtype", "needs"), [("bf16", ("amx-bf16",)), ("i8", ("amx-int8",)), ("f32", ())])
+def test_what_a_script_of_an_older_header_needs_is_worked_out_from_its_ops(
+    dtype: str, needs: tuple[str, ...]
+) -> None:
+    text = exported(replace(PROVENANCE, problem=Matmul(512, 256, 128, dtype))).replace('"needs": [], ', "")
+    text += '"tuner.amx_block"(%block) : (!transform.any_op) -> ()\n'
+    assert '"needs"' not in text
+    assert read_provenance(text, "best.mlir").needs == needs
+
+
+def test_a_header_cannot_hide_what_its_script_needs() -> None:
+    text = exported(replace(PROVENANCE, needs=("vnni",))) + '"tuner.bf16_dot"(%f) : (!any) -> ()\n'
+    assert read_provenance(text, "best.mlir").needs == ("avx512-bf16", "vnni")
+
+
 def test_provenance_reads_back() -> None:
     assert read_provenance(exported(), "best.mlir") == PROVENANCE
 

@@ -5,6 +5,7 @@ import pytest
 from tuner.scripts.needed_instructions import instructions_needed
 
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
+VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
 
 
@@ -14,7 +15,10 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (AMX, "bf16", ("amx-bf16",)),
         (AMX, "i8", ("amx-int8",)),
         (f"    // {AMX}", "bf16", ()),
-        ('"tuner.vnni_block"(%block) : (!transform.any_op) -> ()', "i8", ("vnni",)),
+        ('"tuner.vnni_block"(%block) : (!transform.any_op) -> ()', "i8", ("avx512", "vnni")),
+        (VNNI.format(16), "i8", ("avx512", "vnni")),
+        (VNNI.format(8), "i8", ("vnni",)),
+        (f"{VNNI.format(8)}\n{VNNI.format(16)}", "i8", ("avx512", "vnni")),
         ('"tuner.bf16_dot"(%f) : (!transform.any_op) -> ()', "bf16", ("avx512-bf16",)),
         (PATTERN.format("amx"), "i8", ("amx-int8",)),
         (PATTERN.format("packed_type"), "bf16", ("avx512-bf16",)),
@@ -27,5 +31,4 @@ def test_ops_decide_what_a_script_needs(line: str, dtype: str, needs: tuple[str,
 
 
 def test_several_needs_are_sorted() -> None:
-    both = f'"tuner.vnni_block"(%a)\n{AMX}'
-    assert instructions_needed(both, "i8") == ("amx-int8", "vnni")
+    assert instructions_needed(f"{VNNI.format(8)}\n{AMX}", "i8") == ("amx-int8", "vnni")

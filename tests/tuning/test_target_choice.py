@@ -40,7 +40,7 @@ def test_a_word_names_a_kind_and_its_chip(options: tuple[str, ...], target: Targ
             "^chip 'sm_80' cannot be combined with target 'cuda:sm_90'; name ",
         ),
         (("cpu", "sm_80"), "^chip 'sm_80' cannot be combined with target cpu, only with cuda, simulator$"),
-        (("cpu:avx2",), "^chip 'avx2' cannot be combined with target cpu, only with cuda, simulator$"),
+        (("cpu:avx2",), "^cpu: found 'avx2', allowed haswell, .*, znver5$"),
         (("replay", "sm_90"), "^chip 'sm_90' cannot be combined with target replay, only with cuda"),
         (("teapot",), "^target: found 'teapot', allowed auto, cpu, cuda, simulator, replay$"),
     ],

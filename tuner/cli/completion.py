@@ -71,6 +71,12 @@ def _chips(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     return ((name, "") for name in CHIPS)
 
 
+def _cpus(_context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
+    from tuner.core.described_processors import PROCESSORS
+
+    return ((name, each.product) for name, each in PROCESSORS.items())
+
+
 def _targets(context: click.Context, _start: str) -> Iterable[tuple[str, str]]:
     from tuner.core.target_name import REPLAY
     from tuner.tuning.parts.kinds import KINDS
@@ -131,6 +137,7 @@ OFFERS: Mapping[str, Offers] = {  # by name of the option or argument
     "cache": _these(CACHES),
     "sampler": _these((*SAMPLERS, *(f"{OPTUNA}{name}" for name in OPTUNA_NAMES))),
     "chip": _chips,
+    **dict.fromkeys(("cpu",), _cpus),  # the option: another machine's processor
     "target": _targets,
     **dict.fromkeys(("strategy", "strategies"), _strategies),
     **dict.fromkeys(("run", "run_id", "resume"), _runs),

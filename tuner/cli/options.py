@@ -21,6 +21,7 @@ from tuner.core.problem import (
     narrow_output,
     parse_sizes,
 )
+from tuner.core.target_name import CPU, TargetName
 
 if TYPE_CHECKING:
     from tuner.core.candidate import Candidate
@@ -147,8 +148,23 @@ def open_existing_store(database: str | None) -> "Store":
 
 
 def target_options(function: Callable[P, R]) -> Callable[P, R]:
-    """Adds --target and --chip to a click command."""
+    """Adds --target, --chip and --cpu to a click command, whose parameter ``target`` has --cpu too."""
+
+    @functools.wraps(function)
+    def command(*arguments: P.args, **options: P.kwargs) -> R:
+        cpu = options.pop("cpu")
+        if cpu:
+            options["target"] = _target_of_cpu(str(cpu), str(options["target"]))
+        return function(*arguments, **options)
+
+    made: Callable[P, R] = command
     for option in (
+        click.option(
+            "--cpu",
+            default="",
+            metavar="NAME",
+            help="Another x86 processor, as --target cpu:NAME: sapphirerapids, znver4, ...",
+        ),
         click.option(
             "--chip", default="", metavar="CHIP", help="Of a GPU target: sm_90 (default), sm_80, ..."
         ),
@@ -159,8 +175,18 @@ def target_options(function: Callable[P, R]) -> Callable[P, R]:
             help="auto, one of 'tuner targets', or replay:FILE.",
         ),
     ):
-        function = option(function)
-    return function
+        made = option(made)
+    return made
+
+
+def _target_of_cpu(cpu: str, target: str) -> str:
+    """Returns the target of --cpu. Raises UsageError where --target names another."""
+    from tuner.tuning.target_choice import AUTO
+
+    found, given = TargetName(CPU, cpu), TargetName.parse(target)
+    if target != AUTO and not (given.is_on_cpu and given.detail in ("", cpu)):
+        raise UsageError(f"--cpu {cpu} cannot be combined with --target {target}", f"--target {found}")
+    return found.text
 
 
 def popped_problem(context: click.Context, options: dict[str, Any], sizes: str) -> Problem:

@@ -16,7 +16,7 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
     from tuner.regression.script_check import CheckFinding
 
     match check.finding:
-        case CheckFinding.FAILED:
+        case CheckFinding.FAILED | CheckFinding.COMPILED:
             return [check.reason]
         case CheckFinding.VERIFIED:
             time = "" if check.median_s is None else f"{seconds_text(check.median_s)}, "
@@ -37,7 +37,7 @@ def check_document(check: "ScriptCheck", recorded_s: float | None) -> dict[str, 
 
     slowdown = check.slowdown
     return {
-        "correct": check.finding is not CheckFinding.FAILED,
+        "correct": check.finding not in (CheckFinding.FAILED, CheckFinding.COMPILED),
         "median_s": check.median_s,
         "recorded_s": recorded_s,
         "ratio": None if slowdown is None else 1 + slowdown.median,

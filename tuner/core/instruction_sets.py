@@ -9,8 +9,9 @@ from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
 
 AMX_BF16, AMX_INT8, AVX512_BF16, VNNI = "amx-bf16", "amx-int8", "avx512-bf16", "vnni"
+AVX2, AVX512 = "avx2", "avx512"  # also the names of a processor's isa
 FIELDS = {"has_bf16": AVX512_BF16, "has_vnni": VNNI, "has_amx_bf16": AMX_BF16, "has_amx_int8": AMX_INT8}
-WITHIN = {"avx512": ("avx2", "avx512"), "avx2": ("avx2",)}  # of each isa of a processor
+WITHIN = {AVX512: (AVX2, AVX512), AVX2: (AVX2,)}  # of each isa of a processor
 SEE_TARGETS = "tuner targets shows what this machine has"
 
 

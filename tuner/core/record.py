@@ -16,7 +16,7 @@ class Verdict:
     """The result of verifying a kernel: its output is compared with a float64 reference by element."""
 
     max_error: float  # largest |result - reference| / tolerance of that element; correct when <= 1
-    elements: int  # number of compared elements
+    elements: int  # number of compared elements; 0: nothing was verified, the notes say why
     notes: tuple[str, ...] = ()  # further observations, one line each: blocks left out, bank conflicts
 
 
@@ -71,6 +71,11 @@ class Record:
         if isinstance(self.outcome, Measurement):
             return "measured"
         return "verified" if isinstance(self.outcome, Verdict) else "failed"
+
+    @property
+    def is_compiled_only(self) -> bool:
+        """Returns whether the candidate was compiled for another processor and nothing of it was verified."""
+        return isinstance(self.outcome, Verdict) and self.outcome.elements == 0
 
     @property
     def median_s(self) -> float | None:

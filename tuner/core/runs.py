@@ -305,6 +305,7 @@ class Counts:
     verified: int = 0
     failed: int = 0
     reused: int = 0
+    compiled: int = 0  # for another processor, whose code cannot run here: nothing was verified
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
     outcomes = replace(
         fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
     )
-    return replace(kind, status=lambda: fleet_status(kind, fleet), outcomes=outcomes)
+    described = None if kind.described is None else fleet_kind(kind.described, fleet)
+    return replace(kind, status=lambda: fleet_status(kind, fleet), outcomes=outcomes, described=described)
 
 
 def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:

@@ -26,6 +26,14 @@ SHARED_SOURCES: Sources = (
     "payload",  # also has the reference that a result is compared with
 )
 CPU_SOURCES: Sources = (*SHARED_SOURCES, "mlir/cpu", "mlir/jit.py", "targets/cpu/compiler.py")
+DESCRIBED_CPU_SOURCES: Sources = (
+    *CPU_SOURCES,
+    "core/described_processors.py",
+    "core/instruction_sets.py",
+    "runtime/cpu/describe_host.py",  # whether code is adapted to what the processor here can run
+    "targets/cpu/described_compiler.py",
+    "targets/cpu/object_code.py",
+)
 GPU_SOURCES: Sources = (
     *SHARED_SOURCES,
     "core/chips.py",  # PTX versions, limits

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tuner.tuning.tuned_run import TunedRun
 
 TIED_SHOWN = 8  # trials
+USUAL_SOURCES = ("measured", "measured by FMA")  # of a roofline's flop/s, that need no mention
 
 
 def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str = "") -> list[str]:
@@ -163,10 +164,16 @@ def verified_lines(
     """
     run, counts = tuned.run, tuned.counts
     exported = f"--trial {promising[0].id} -o verified.mlir" if promising else "--trial ID -o verified.mlir"
+    here = ": their code cannot run on this processor, nothing of them was verified"
+    is_here = run.settings.target.is_on_cpu
+    why = (
+        "code for another processor is not timed" if is_here else f"target {run.settings.target} has no clock"
+    )
     return [
         f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
+        *[f"compiled  {counts.compiled} only{here}"] * bool(counts.compiled),
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
-        f"times     none: target {run.settings.target} has no clock, nothing is ranked",
+        f"times     none: {why}, nothing is ranked",
         *order_lines(promising),
         f"trials    {counts_text(tuned.counts)} in {tuned.seconds:.0f} s{idle_text(run)}",
         f"next      tuner history --run {run.id} --status verified{database_text}",
@@ -216,10 +223,10 @@ def counts_text(counts: Counts) -> str:
 
 
 def measured_text(counts: Counts) -> str:
-    """Returns how many trials were measured, and how many were verified without a time: '3 measured'."""
-    if not counts.verified:
-        return f"{counts.measured} measured"
-    return f"{counts.measured} measured, " * bool(counts.measured) + f"{counts.verified} verified"
+    """Returns how many trials were measured, verified without a time, and compiled only: '3 measured'."""
+    found = {"measured": counts.measured, "verified": counts.verified, "compiled only": counts.compiled}
+    shown = [f"{count} {what}" for what, count in found.items() if count]
+    return ", ".join(shown) or "0 measured"
 
 
 def _next_text(best: StoredTrial) -> str:
@@ -235,7 +242,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     problem = run.settings.problem
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
-    source = "" if roofline.flop_source == "measured" else f", {roofline.flop_source}"
+    source = "" if roofline.flop_source in USUAL_SOURCES else f", {roofline.flop_source}"
     limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     if distrust(run, best):

@@ -222,7 +222,7 @@ def _status_text(trial: StoredTrial) -> str:
     if trial.stale:
         return "stale"
     is_reused = record.reused_from is not None and record.status == "measured"
-    phrase = "reused" if is_reused else record.status
+    phrase = "reused" if is_reused else "compiled only" if record.is_compiled_only else record.status
     if trial.early_stopped is not None:
         return f"{phrase}, early-stopped"
     return phrase + (", unreliable" if trial.unreliable else "")
@@ -242,9 +242,8 @@ def _outcome_lines(trial: StoredTrial) -> list[str]:
     if isinstance(outcome, Failure):
         lines.append(f"failure   stage {outcome.stage.value}: {outcome.reason}")
     if verdict is not None:
-        lines.append(
-            f"verified  {verdict.elements} elements, largest error {verdict.max_error:.3g} of the tolerance"
-        )
+        error = f", largest error {verdict.max_error:.3g} of the tolerance" * bool(verdict.elements)
+        lines.append(f"verified  {verdict.elements} elements{error}")
         lines += [f"note      {note}" for note in verdict.notes]
     if isinstance(outcome, Measurement):
         lines.append(f"time      {_measurement_text(outcome)}")

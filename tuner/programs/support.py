@@ -22,7 +22,8 @@ def program_support(target: TargetName, composition: Composition) -> ProgramSupp
 
     Raises UsageError for a target that runs single operations only.
     """
-    kind = composition.kinds.get(target.kind)
+    known = composition.kinds.get(target.kind)
+    kind = None if known is None else composition.kind(target)
     if kind is None or kind.programs is None:
         allowed = kinds_with(lambda _programs: True, composition)
         raise UsageError(f"target: found {target.text}, allowed for programs: {allowed}")

@@ -21,9 +21,11 @@ from tuner.core.errors import Failure, UsageError
 from tuner.core.record import Measurement, Record
 from tuner.core.runs import RunSettings, StoredTrial
 from tuner.core.target import Effort, Script
+from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.regression.gate_file import GateEntry
 from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated, known_code
 from tuner.tuning.composition import Composition
+from tuner.tuning.needs_check import require_offered
 from tuner.tuning.outcome_source import Bind
 
 if TYPE_CHECKING:
@@ -104,10 +106,12 @@ def check_entry(
     """Checks one entry of a gate file: compiles its candidate again and times it against the recorded code.
 
     Equal code is not timed; changed code is verified first and then timed interleaved with the recorded code.
-    Raises UsageError for too little memory.
+    Code that needs instructions which this machine lacks is FAILED. Raises UsageError for too little memory.
     """
     case = EvaluationCase(entry.problem, entry.target, entry.threads, seed)
     try:
+        needs = instructions_needed(entry.artifact.host_code)
+        require_offered(composition, entry.target, needs, "its recorded code")
         bind = _bind(composition, case, entry.strategy)
     except UsageError as error:
         return GateResult(entry, GateStatus.FAILED, str(error))

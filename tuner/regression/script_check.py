@@ -26,6 +26,7 @@ from tuner.regression.gate import SESSION_EFFORT
 from tuner.regression.reevaluation import EvaluationCase, bench_of, evaluated
 from tuner.scripts.header import ScriptProvenance
 from tuner.tuning.composition import Composition
+from tuner.tuning.needs_check import require_offered
 from tuner.tuning.remeasurement import noise_of
 
 SESSIONS_LIMIT = 15  # quiet sessions: half of the gate's, since a user waits
@@ -40,6 +41,7 @@ class CheckFinding(enum.Enum):
 
     NOT_SLOWER = "not slower"
     VERIFIED = "verified"  # correct; the target times nothing, or the script has no recorded time
+    COMPILED = "compiled only"  # for another processor, whose code cannot run here
     SLOWER = "slower"
     FAILED = "failed"  # does not compile, is wrong, or fails while it is timed
     CANNOT_TELL = "cannot tell"  # correct; neither a slowdown nor its absence is shown
@@ -96,8 +98,9 @@ def checked(
 
     ``provenance`` is what the script's header records. The result is VERIFIED where the target times nothing
     or the header has no time, and CANNOT_TELL where the time is of another machine or unreliable. Raises
-    UsageError for too little memory.
+    UsageError for too little memory, and for a script that needs instructions which this machine lacks.
     """
+    require_offered(composition, provenance.target, provenance.needs, "the script")
     case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
     with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
         current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
@@ -107,6 +110,8 @@ def checked(
                 CheckFinding.FAILED, f"failed at stage {outcome.stage.value}: {outcome.reason}"
             )
         if isinstance(outcome, Verdict):
+            if current.record.is_compiled_only:
+                return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
             return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
         if provenance.median_s is None:
             return ScriptCheck(CheckFinding.VERIFIED, "no time recorded", outcome.median_s)

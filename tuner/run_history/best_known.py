@@ -86,8 +86,9 @@ def best_trials_here(store: "Store", composition: Composition, query: TrialQuery
 
     def is_of_here(group: BestGroup) -> bool:
         target = TargetName.parse(group.target)
-        kind = composition.kinds.get(target.kind)
-        return kind is not None and kind.outcomes.machine(target).name == group.machine
+        if composition.kinds.get(target.kind) is None:
+            return False
+        return composition.outcomes(target).machine(target).name == group.machine
 
     found = best_results(store, query, is_of_here)
     return tuple(sorted((each.best for each in found.values()), key=lambda trial: (trial.created, trial.id)))

@@ -11,9 +11,11 @@ from tuner.analysis.selected_result import timed
 from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.moments import utc_text
+from tuner.core.record import Record, Verdict
 from tuner.core.recorded_round import RecordedRound
 from tuner.core.runs import Run, StoredTrial
 from tuner.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
+from tuner.scripts.needed_instructions import instructions_needed
 from tuner.scripts.portability import custom_ops
 from tuner.tuning.composition import Composition
 
@@ -97,6 +99,7 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         target=record.target,
         threads=trial.threads,
         machine=trial.machine.name,
+        needs=instructions_needed(trial.script_text, record.problem.dtype),
         strategy=record.candidate.strategy,
         knobs=record.candidate.choices,
         median_s=None if time is None else time.median_s,
@@ -110,7 +113,15 @@ def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         round=_recorded_round(run, trial),
         no_ratio=compared.reason if isinstance(compared, NotComparable) else "",
         sensitive=sensitivity_text(time, record.problem),
+        unverified=_why_unverified(record),
     )
+
+
+def _why_unverified(record: Record) -> str:
+    """Returns why nothing of a trial was verified; "" for one that was."""
+    if record.is_compiled_only and isinstance(record.outcome, Verdict):
+        return "; ".join(record.outcome.notes) or "nothing was verified"
+    return ""
 
 
 def _recorded_round(run: Run, trial: StoredTrial) -> RecordedRound | None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from tuner.core.candidate import Value
@@ -13,6 +13,7 @@ from tuner.core.printable import printable
 from tuner.core.problem import WARM, Problem
 from tuner.core.recorded_round import RecordedRound, Seconds
 from tuner.core.target_name import TargetName
+from tuner.scripts.needed_instructions import instructions_needed
 
 THREADS_LIMIT = 4096  # more than any machine of today has
 MARK = "// tuner: "  # the one line of the header that programs read
@@ -37,6 +38,7 @@ class ScriptProvenance:
     target: TargetName = field(metadata=TARGET)
     threads: Annotated[int, whole(0, THREADS_LIMIT)]
     machine: str  # Machine.name
+    needs: tuple[str, ...] = ()  # instruction sets without which the code cannot run: "amx-bf16"
     strategy: str
     knobs: tuple[tuple[str, Value], ...] = field(metadata=KNOBS)
     median_s: Seconds | None  # None: verified, on a target that times nothing
@@ -46,6 +48,7 @@ class ScriptProvenance:
     round: RecordedRound | None = None  # None: exported by an older tuner, or timed alone
     no_ratio: str = ""  # why the time must not be compared with the baseline's; "" where it may
     sensitive: str = ""  # at which other alignment of operands it is slower; "" where it is not, or not timed
+    unverified: str = ""  # why nothing was verified, only compiled; "" where the result was right
     trial: Annotated[int, whole(0)]
     run: Annotated[int, whole(0)]
     mlir: str  # version string
@@ -90,6 +93,7 @@ def script_with_header(
 def read_provenance(text: str, name: str) -> ScriptProvenance:
     """Returns the origin and time from the header of an exported script; ``name`` is its name for messages.
 
+    What its code needs is worked out from the ops of the script as well, as older headers do not have it.
     Raises UsageError, which names what is missing or wrong.
     """
     lines = [line for line in text.splitlines() if line.startswith(MARK)]
@@ -100,7 +104,9 @@ def read_provenance(text: str, name: str) -> ScriptProvenance:
         )
     place = f"{name}: its line {MARK.strip()!r} is damaged"
     found = known_part(ScriptProvenance, parsed(lines[0].removeprefix(MARK), place), place)
-    return decode(ScriptProvenance, with_alignment(found), f"{place}: ")
+    provenance = decode(ScriptProvenance, with_alignment(found), f"{place}: ")
+    needs = {*provenance.needs, *instructions_needed(text, provenance.problem.dtype)}
+    return replace(provenance, needs=tuple(sorted(needs)))
 
 
 def without_header(text: str) -> str:
@@ -119,6 +125,7 @@ def _header_lines(provenance: ScriptProvenance) -> list[str]:
         f"target    {provenance.target}, {provenance.threads} thread{'s' * (provenance.threads != 1)}",
         *_operands_lines(provenance),
         f"machine   {provenance.machine}",
+        *[f"needs     {', '.join(provenance.needs)}"] * bool(provenance.needs),
         f"strategy  {provenance.strategy}",
         f"knobs     {', '.join(f'{name}={value}' for name, value in provenance.knobs)}",
         f"time      {_time_text(provenance)}",
@@ -144,6 +151,8 @@ def _operands_lines(provenance: ScriptProvenance) -> list[str]:
 
 
 def _time_text(provenance: ScriptProvenance) -> str:
+    if provenance.unverified:
+        return f"none: {provenance.unverified}"
     if provenance.median_s is None or provenance.interval_s is None:
         return "none: verified, not timed"
     low, high = provenance.interval_s

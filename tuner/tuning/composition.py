@@ -59,12 +59,13 @@ class Composition:
     def kind(self, target: TargetName) -> TargetKind:
         """Returns the kind of a target, such as the kind ``cuda`` of ``cuda:sm_90``.
 
+        Of a target whose detail is another machine's processor it is that kind's ``described``.
         Raises UsageError for a replay, which has no kind, and for an unknown kind.
         """
         kind = self.kinds.get(target.kind)
         if kind is None:
             raise UsageError(f"target {target.text!r}: not known here")
-        return kind
+        return kind.described if kind.described is not None and target.detail else kind
 
     def outcomes(self, target: TargetName) -> OutcomeSource:
         """Returns the functions that compile, verify and time candidates for a target of a machine.

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.core.errors import REPEATABLE, Failure
-from tuner.core.record import Measurement, Record
+from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import ReuseKey, Run, TrialQuery
 
 
@@ -100,8 +100,11 @@ def is_reusable(record: Record) -> bool:
     """Returns whether equal code can reuse the outcome, whatever the machine's condition was.
 
     True for a complete measurement, a verdict, and a failure at stage BIND, COMPILE, RESOURCES or VERIFY;
-    False for an early-stopped timing and for other failures, which the machine may have caused.
+    False for an early-stopped timing, for a verdict of 0 elements, which another machine may improve on, and
+    for other failures, which the machine may have caused.
     """
+    if isinstance(record.outcome, Verdict):
+        return record.outcome.elements > 0
     if isinstance(record.outcome, Failure):
         return record.outcome.stage in REPEATABLE
     return not is_early_stopped(record)

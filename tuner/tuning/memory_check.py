@@ -40,10 +40,14 @@ def require_threads(threads: int, machine: Machine, processors: Processors) -> N
     """Raises UsageError for more threads of a kernel than processors: spinning threads block other threads.
 
     Allowed are the processors that this process may use, according to ``processors``, and at most those of
-    ``machine``. A GPU, and a machine with an unknown number of processors (0), have no limit of threads.
+    ``machine``, which may be another one whose code is verified here. A GPU, and a machine with an unknown
+    number of processors (0), have no limit of threads.
     """
     most = 0 if machine.chip else machine.logical_cores  # 0: of a GPU, or unknown
     if most and threads > processors.usable and processors.limit:
         raise UsageError(f"threads: found {threads}, allowed up to {processors.usable}: {processors.limit}")
     if threads > most > 0:
         raise UsageError(f"threads: found {threads}, allowed up to {most}, the processors of {machine.name}")
+    if most and threads > processors.usable:
+        allowed = f"{processors.usable}, the processors of this machine, which verifies"
+        raise UsageError(f"threads: found {threads}, allowed up to {allowed}")

@@ -40,9 +40,10 @@ def with_outcome(counts: Counts, record: Record) -> Counts:
     return Counts(
         counts.proposed,
         counts.measured + (record.status == "measured"),
-        counts.verified + (record.status == "verified"),
+        counts.verified + (record.status == "verified" and not record.is_compiled_only),
         counts.failed + (record.status == "failed"),
         counts.reused + (record.reused_from is not None),
+        counts.compiled + record.is_compiled_only,
     )
 
 

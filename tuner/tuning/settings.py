@@ -7,6 +7,7 @@ from tuner.core.runs import RunSettings, TaskQuery
 from tuner.core.target_name import TargetName
 from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
+from tuner.tuning.needs_check import require_scripts_offered
 from tuner.tuning.run_request import TIMED_SAMPLER, RunRequest
 from tuner.tuning.target_choice import require_runs_here, resolve_target
 
@@ -16,10 +17,12 @@ UNTIMED_SAMPLERS = ("random", "exhaustive")  # which need no times; the first is
 def run_settings(request: RunRequest, composition: Composition) -> RunSettings:
     """Returns the complete settings of a requested run on this machine.
 
-    Raises UsageError for an invalid request, and where candidates of the target cannot run here.
+    Raises UsageError for an invalid request, where candidates of the target cannot run here, and for a user's
+    script with instructions that the target's machine does not have.
     """
     settings = planned_settings(request, composition)
     require_runs_here(settings.target, composition, tune_command(TaskQuery.of(settings.problem)))
+    require_scripts_offered(composition, settings)
     return settings
 
 

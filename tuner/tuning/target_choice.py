@@ -41,10 +41,11 @@ def require_runs_here(target: TargetName, composition: Composition, command: str
 
 
 def named_target(text: str, composition: Composition, chip: str = "") -> TargetName:
-    """Returns the target that ``text`` names: ``kind``, ``kind:chip`` or ``replay:recording``.
+    """Returns the target of ``text``: ``kind``, ``kind:chip``, ``cpu:processor`` or ``replay:recording``.
 
     ``chip``: given separately, "" if not; a kind of GPU without a chip gets its default chip. Raises
-    UsageError for an unknown kind or chip, for two different chips, and for a chip of a kind that has none.
+    UsageError for an unknown kind, chip or processor, for two different chips, and for a chip of a kind that
+    has none.
     Does not check whether the target works here.
     """
     name, colon, detail = text.partition(":")
@@ -56,6 +57,10 @@ def named_target(text: str, composition: Composition, chip: str = "") -> TargetN
     kind = composition.kinds.get(name)
     if kind is None and not chip:
         return TargetName(name, detail)  # of a recording
+    if kind is not None and colon and kind.details and not chip:
+        if detail not in kind.details:
+            raise unknown_value(name, detail, kind.details)
+        return TargetName(name, detail)
     if kind is not None and kind.default_chip:
         return TargetName(name, chip_of(detail if colon else chip or kind.default_chip).name)
     if chip or colon:

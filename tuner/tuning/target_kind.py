@@ -91,3 +91,5 @@ class TargetKind:
     default_chip: str = ""  # of a kind whose targets are chips
     programs: ProgramSupport | None = None  # None: single operations only
     sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
+    described: "TargetKind | None" = None  # of targets whose detail is another machine's processor
+    details: tuple[str, ...] = ()  # the processors that ``described`` takes: "znver4"

@@ -37,7 +37,7 @@ class TunedRun:
     @property
     def has_worked(self) -> bool:
         """True if any candidate of the run was correct: timed, or verified on a target that times nothing."""
-        return self.selected is not None or self.counts.verified > 0
+        return self.selected is not None or self.counts.verified + self.counts.compiled > 0
 
     @property
     def lost(self) -> str:

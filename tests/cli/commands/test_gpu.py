@@ -34,7 +34,14 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuner:
     phrase = ("--dtype", "f16", "--target", "simulator", "--chip", "sm_90", "--trials", "2", "--workers", "1")
     done = tuner("tune", "matmul", "64x48x32", *phrase, "--json")
     assert done.code == 0, done.err
-    assert done.json["counts"] == {"proposed": 2, "measured": 0, "verified": 2, "failed": 0, "reused": 0}
+    assert done.json["counts"] == {
+        "proposed": 2,
+        "measured": 0,
+        "verified": 2,
+        "failed": 0,
+        "reused": 0,
+        "compiled": 0,
+    }
     return tuner
 
 

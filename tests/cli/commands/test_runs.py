@@ -39,7 +39,14 @@ def test_the_best_of_a_run_is_its_answer(several: Tuner) -> None:
     shown = several("show", "run:1", "--json").json
     assert listed[1]["best"] == shown["best"]
     assert listed[2]["best"] is None
-    assert listed[2]["counts"] == {"proposed": 2, "measured": 0, "verified": 0, "failed": 2, "reused": 0}
+    assert listed[2]["counts"] == {
+        "proposed": 2,
+        "measured": 0,
+        "verified": 0,
+        "failed": 2,
+        "reused": 0,
+        "compiled": 0,
+    }
 
 
 @pytest.mark.parametrize(

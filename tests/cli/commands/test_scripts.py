@@ -122,6 +122,39 @@ def test_bytes_that_are_no_text_are_refused(tuner: Tuner, tmp_path: Path) -> Non
     assert f"{path}: not MLIR text: byte 0 is not UTF-8" in tuner("check", str(path)).err
 
 
+NEEDS_VNNI = '"tuner.vnni_block"(%block) {lanes = 8 : i64} : (!transform.any_op) -> ()\n'
+
+
+def test_a_script_that_needs_more_than_this_machine_has_is_refused_in_one_line(
+    tuned: Tuner, script: Path, tmp_path: Path
+) -> None:
+    script.write_text(script.read_text() + NEEDS_VNNI)
+    payload = tmp_path / "p.mlir"
+    payload.write_text("payload\n")
+    for words, what in (
+        (("check", str(script)), "the script"),
+        (("apply", str(script), str(payload)), script.name),
+    ):
+        done = tuned(*words)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == (
+            f"error: {what}: needs vnni, which none does not offer\n"
+            "hint: tuner targets shows what this machine has\n"
+        )
+
+
+def test_apply_takes_a_script_for_a_processor_that_has_what_it_needs(tuner: Tuner, tmp_path: Path) -> None:
+    script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
+    script.write_text(NEEDS_VNNI)
+    payload.write_text("payload\n")
+    assert tuner("apply", str(script), str(payload), "--cpu", "znver4").out == "// applied\npayload\n"
+    refused = tuner("apply", str(script), str(payload), "--cpu", "znver3")
+    assert refused.err.startswith("error: s.mlir: needs vnni, which znver3, as EPYC 7763 does not offer\n")
+    unknown = tuner("apply", str(script), str(payload), "--cpu", "zen4")
+    assert (unknown.code, unknown.err.count("\n")) == (2, 1)
+    assert unknown.err.startswith("error: cpu: found 'zen4', allowed haswell, skylake-avx512, ")
+
+
 def test_apply_prints_the_payload(tuner: Tuner, tmp_path: Path) -> None:
     script, payload = tmp_path / "s.mlir", tmp_path / "p.mlir"
     script.write_text("script\n")

@@ -46,7 +46,14 @@ def test_a_run_without_times_reports_what_was_verified_and_what_to_do(whole_run:
 def test_json_has_no_best(untimed: Tuner) -> None:
     document = untimed(*WORDS, "--trials", "20", "--json").json
     assert (document["best"], document["target"]) == (None, "simulator:sm_90")
-    assert document["counts"] == {"proposed": 20, "measured": 0, "verified": 18, "failed": 2, "reused": 9}
+    assert document["counts"] == {
+        "proposed": 20,
+        "measured": 0,
+        "verified": 18,
+        "failed": 2,
+        "reused": 9,
+        "compiled": 0,
+    }
 
 
 def test_a_run_in_which_nothing_is_right_fails(untimed: Tuner) -> None:

@@ -183,7 +183,9 @@ def targets(context: click.Context, as_json: bool) -> None:
 
     Example: tuner targets
     """
-    known = composition_of(context).targets()
+    composition = composition_of(context)
+    described = (kind.described for kind in composition.kinds.values())
+    known = (*composition.targets(), *(kind.status() for kind in described if kind is not None))
     document = [
         {"name": status.name, "available": status.is_available, "reason": status.reason} for status in known
     ]

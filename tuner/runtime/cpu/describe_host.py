@@ -13,8 +13,9 @@ AVX512 = {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
 AVX2 = {"avx2", "fma"}
 BF16 = {"avx512_bf16"}
 VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
-AMX_BF16 = {"amx_tile", "amx_bf16"}
-AMX_INT8 = {"amx_tile", "amx_int8"}
+AMX_TILE = "amx_tile"
+AMX_BF16 = {AMX_TILE, "amx_bf16"}
+AMX_INT8 = {AMX_TILE, "amx_int8"}
 
 
 def describe_machine() -> Machine:
@@ -53,6 +54,11 @@ def describe_machine() -> Machine:
         has_amx_bf16=has["has_amx_bf16"],
         has_amx_int8=has["has_amx_int8"],
     )
+
+
+def has_refused_tiles() -> bool:
+    """Returns whether the processor has AMX and the operating system refuses it to this process."""
+    return AMX_TILE in _flags(_cpuinfo()) and not may_use_tiles()
 
 
 def load_average() -> float:

@@ -4,14 +4,16 @@ The limits are times of compiled loops: multiply_add.mlir in registers and strea
 team runs these loops like kernels.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import final
 
 import numpy as np
 
 from tuner.core.element_types import number_type
+from tuner.core.instruction_sets import AMX_BF16, AMX_INT8, AVX512_BF16, VNNI
 from tuner.core.machine import Machine, Roofline
+from tuner.core.peak_instructions import peak_set, peak_source
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.mlir.tile_permission import may_use_tiles
 from tuner.runtime.cpu.describe_host import processors
@@ -77,10 +79,12 @@ def measure_roofline(dtype: str, threads: int, machine: Machine) -> Roofline:
 
     Each is the highest of several samples. Pins the calling thread to a processor.
     """
+    machine = _without_refused_tiles(machine)
     team = ThreadTeam(threads)
     team.pin(processors(threads))
+    source = f"measured by {peak_source(dtype, machine)}"
     try:
-        return Roofline(flop_per_s(team, dtype, machine), _bytes_per_s(team, machine))
+        return Roofline(flop_per_s(team, dtype, machine), _bytes_per_s(team, machine), source)
     finally:
         team.close()
 
@@ -92,6 +96,12 @@ def flop_per_s(team: ThreadTeam, dtype: str, machine: Machine, samples: int = SA
     return loops.flop / best_s
 
 
+def _without_refused_tiles(machine: Machine) -> Machine:
+    """Returns the machine without AMX where the operating system refuses tiles to this process."""
+    has_tiles = (machine.has_amx_bf16 or machine.has_amx_int8) and not may_use_tiles()
+    return replace(machine, has_amx_bf16=False, has_amx_int8=False) if has_tiles else machine
+
+
 def multiply_add_loop(dtype: str, machine: Machine) -> MultiplyAddLoop:
     """Returns the loop of the machine's fastest instructions for products of ``dtype``.
 
@@ -99,8 +109,8 @@ def multiply_add_loop(dtype: str, machine: Machine) -> MultiplyAddLoop:
     multiply-adds of f32) or i8 (AMX tiles, else VNNI, else products of 16-bit integers). Raises KeyError for
     another one, and for i8 on a machine without VNNI and AVX2.
     """
-    has_tiles = {"bf16": machine.has_amx_bf16, "i8": machine.has_amx_int8}.get(dtype, False)
-    if has_tiles and may_use_tiles():
+    machine = _without_refused_tiles(machine)
+    if peak_set(dtype, machine) in (AMX_BF16, AMX_INT8):
         text = loop_text("multiply_add_amx").replace("INTRINSIC", TILE_DOTS[dtype])
         flop = TILE_SUMS * 2 * 16 * 16 * TILE_DEPTH[dtype]
         return MultiplyAddLoop(text, flop, TILE_ITERATIONS, (1 + TILE_SUMS) * TILE_BYTES)
@@ -111,10 +121,10 @@ def multiply_add_loop(dtype: str, machine: Machine) -> MultiplyAddLoop:
 def _vector_loop(dtype: str, machine: Machine) -> tuple[str, int]:
     """Returns LLVM dialect of the loop in vector registers, and the flop of one of its instructions."""
     if dtype == "i8":
-        return i8_loop(machine, is_in_fours=machine.has_vnni)
+        return i8_loop(machine, is_in_fours=peak_set(dtype, machine) == VNNI)
     element = {"f64": "f64", "f32": "f32", "bf16": "f32"}[dtype]
     lanes = machine.vector_bytes // number_type(element).bytes
-    if dtype == "bf16" and machine.has_bf16:
+    if peak_set(dtype, machine) == AVX512_BF16:
         return loop_text("multiply_add_bf16"), 4 * lanes  # two multiply-adds in each lane
     return f"!vector = vector<{lanes}x{element}>\n{loop_text('multiply_add')}", 2 * lanes
 

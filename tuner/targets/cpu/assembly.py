@@ -6,8 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import jit_bindings
+from tuner.targets.cpu.object_code import write_object
 
 TIMEOUT_S = 60.0
 OPTIONS = ("-d", "--no-show-raw-insn")
@@ -16,16 +15,17 @@ FUNCTION = re.compile(r"^[0-9a-f]+ (<.*>:)$", re.MULTILINE)
 
 
 def assembly(llvm_text: str) -> str:
-    """Returns the assembly of LLVM-dialect text compiled for this machine's processor; "" without objdump.
+    """Returns the assembly of LLVM-dialect text; "" without objdump.
 
-    In the form of ``instructions``. Raises CandidateError(LOAD) for text that LLVM does not compile.
+    Compiled for the processor that the attributes of its functions name, else for this machine's. In the form
+    of ``instructions``. Raises CandidateError(LOAD) for text that LLVM does not compile.
     """
     objdump = shutil.which("objdump") or shutil.which("llvm-objdump")
     if objdump is None:
         return ""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "code.o"
-        _compile(llvm_text, file)
+        write_object(llvm_text, file)
         command = [objdump, *OPTIONS, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     return instructions(done.stdout)
@@ -42,15 +42,3 @@ def instructions(listing: str) -> str:
         for found in pattern.finditer(listing)
     )
     return "".join(f"{line}\n" for _, line in sorted(lines))
-
-
-def _compile(llvm_text: str, file: Path) -> None:
-    jit_ir, execution_engine = jit_bindings()
-    try:
-        with jit_ir.Context(), jit_ir.Location.unknown():
-            module = jit_ir.Module.parse(llvm_text)
-            engine = execution_engine.ExecutionEngine(module, opt_level=3, enable_object_dump=True)
-            engine.initialize()
-            engine.dump_to_object_file(str(file))
-    except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
-        raise CandidateError(Stage.LOAD, " ".join(str(error).split())[:300]) from error

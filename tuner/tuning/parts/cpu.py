@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
+from tuner.core.described_processors import PROCESSORS
 from tuner.core.errors import UsageError
+from tuner.core.instruction_sets import instruction_sets_of
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.peak_instructions import peak_text
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline, StoredTrial
 from tuner.core.target import Script
@@ -16,6 +19,7 @@ from tuner.tuning.parts import strategy_space
 from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
+from tuner.tuning.parts.described_cpu import described_cpu
 from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
@@ -31,10 +35,18 @@ def host_machine() -> Machine:
 
 
 def _status() -> TargetStatus:
+    from tuner.runtime.cpu.describe_host import has_refused_tiles
+
     machine = host_machine()
     if machine.isa == "none":
         return TargetStatus("cpu", False, f"{machine.processor} has neither AVX-512 nor AVX2 with FMA")
-    return TargetStatus("cpu", True, f"{machine.name}, {machine.physical_cores} cores")
+    facts = (
+        f"{machine.name}, {machine.physical_cores} cores",
+        f"has {', '.join(instruction_sets_of(machine))}",
+        *["has AMX, but the operating system refuses it"] * has_refused_tiles(),
+        f"peaks: {peak_text(machine)}",
+    )
+    return TargetStatus("cpu", True, "; ".join(facts))
 
 
 def _compiler(_target: TargetName) -> Compiler:
@@ -129,4 +141,6 @@ KIND = TargetKind(
     require_types=_require_types,
     programs=ProgramSupport(),
     sources=CPU_SOURCES,
+    described=described_cpu(_source, _assembly, _require_types),
+    details=tuple(PROCESSORS),
 )

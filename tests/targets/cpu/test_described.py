@@ -1,0 +1,166 @@
+"""Code for the processors of other machines: its instructions, and what of it is verified here."""
+
+import functools
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.described_processors import PROCESSORS
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Matmul, Problem
+from tuner.core.target import Artifact, Effort, Script
+from tuner.mlir.cpu.needed_instructions import instructions_needed
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.chosen import spaces
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
+from tuner.targets.cpu import described_compiler, described_evaluator, evaluator
+from tuner.targets.cpu.assembly import assembly
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.described_compiler import DescribedCompiler
+from tuner.targets.cpu.described_evaluator import CompiledOnly, DescribedEvaluator
+from tuner.tuning.parts import strategy_space
+
+pytestmark = pytest.mark.mlir
+
+PLAIN = replace(
+    describe_machine(), has_bf16=False, has_vnni=False, has_amx_bf16=False, has_amx_int8=False
+)  # this processor's vectors, and nothing else
+NEEDS_OBJDUMP = pytest.mark.skipif(
+    not (shutil.which("objdump") or shutil.which("llvm-objdump")), reason="needs objdump (binutils)"
+)
+INSTRUCTIONS = re.compile(r"\b(?:tdpbf16ps|tdpbssd|tileloadd|vpdpbusd|vdpbf16ps)\b|[xyz]mm")
+
+
+@functools.cache
+def bound(strategy: str, processor: str, problem: Problem) -> Script:
+    """Returns the script of a feasible configuration of a strategy on a described processor."""
+    machine = PROCESSORS[processor].machine
+    variables, chosen = variables_of(problem, machine, 1), (ChosenStrategy(strategy),)
+    found = spaces(chosen, load_space_file(default_space_file()), problem, machine.isa, variables)
+    candidate = FeasibleSet.of(found).candidate(0)
+    return strategy_space.bind(chosen, problem, 1, machine)(candidate)
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """Pretends that this processor has vectors alone."""
+    for module in (described_compiler, described_evaluator, evaluator):
+        monkeypatch.setattr(module, "describe_machine", lambda: PLAIN)
+    return PLAIN
+
+
+def sources(processor: str, dtype: str, strategy: str) -> tuple[DescribedCompiler, Problem, Script]:
+    problem = Matmul(33, 70, 40, dtype)
+    return DescribedCompiler(processor), problem, bound(strategy, processor, problem)
+
+
+@NEEDS_OBJDUMP
+@pytest.mark.parametrize(
+    ("processor", "dtype", "strategy", "has", "has_not"),
+    [
+        ("haswell", "f32", "matmul_cpu_packed", {"ymm"}, {"zmm"}),
+        ("znver3", "i8", "matmul_cpu_direct", {"ymm"}, {"zmm", "vpdpbusd"}),
+        ("skylake-avx512", "f32", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
+        ("skylake-avx512", "i8", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
+        ("cascadelake", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
+        ("icelake-server", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
+        ("znver4", "bf16", "matmul_cpu_bf16", {"zmm", "vdpbf16ps"}, {"tdpbf16ps"}),
+        ("znver5", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
+        ("sapphirerapids", "bf16", "matmul_cpu_amx", {"zmm", "tdpbf16ps", "tileloadd"}, {"tdpbssd"}),
+        ("sapphirerapids", "i8", "matmul_cpu_amx", {"tdpbssd", "tileloadd"}, {"tdpbf16ps"}),
+        ("graniterapids", "bf16", "matmul_cpu_amx", {"zmm", "tdpbf16ps", "tileloadd"}, set()),
+    ],
+)
+def test_object_code_has_the_instructions_of_the_processor(
+    processor: str, dtype: str, strategy: str, has: set[str], has_not: set[str]
+) -> None:
+    compiler, problem, script = sources(processor, dtype, strategy)
+    code = compiler.code_of(CpuCompiler().compile(problem, script))
+    body = assembly(code).split("<_mlir_")[0]  # the wrappers are for the processor that is here
+    found = set(INSTRUCTIONS.findall(body))
+    assert (found >= has, found & has_not) == (True, set()), found
+
+
+def test_each_function_is_compiled_for_the_processor() -> None:
+    problem = Problem("batch_matmul", (16, 16, 16), "f32", batch=3)
+    script = bound("matmul_cpu_direct", "znver4", problem)
+    code = DescribedCompiler("znver4").code_of(CpuCompiler().compile(problem, script))
+    heads = [line for line in code.splitlines() if re.match(r" *llvm\.func .*\{$", line)]
+    assert len(heads) == 2
+    assert all('["target-cpu", "znver4"], ["target-features", "+avx2,+fma,' in head for head in heads)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "strategy", "needs"),
+    [
+        ("f32", "matmul_cpu_packed", ()),
+        ("bf16", "matmul_cpu_amx", ("amx-bf16",)),
+        ("i8", "matmul_cpu_amx", ("amx-int8",)),
+        ("i8", "matmul_cpu_vnni", ("vnni", "avx512")),
+    ],
+)
+def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
+    plain: Machine, dtype: str, strategy: str, needs: tuple[str, ...]
+) -> None:
+    compiler, problem, script = sources("sapphirerapids", dtype, strategy)
+    assert instructions_needed(CpuCompiler().compile(problem, script).host_code) == needs
+    artifact, here = compiler.compile(problem, script), DescribedEvaluator(1)
+    assert instructions_needed(artifact.host_code) == ()
+    verdict = here.verify(problem, here.load(problem, artifact), np.random.default_rng(0))
+    assert (verdict.elements, verdict.max_error <= 1) == (33 * 70, True)
+    assert verdict.notes[-1].startswith(
+        "verified is the code as compiled for this processor, with vectors in"
+    )
+
+
+def test_what_cannot_run_here_is_compiled_only(plain: Machine) -> None:
+    compiler, problem, script = sources("znver4", "bf16", "matmul_cpu_bf16")
+    artifact, here = compiler.compile(problem, script), DescribedEvaluator(1)
+    loaded = here.load(problem, artifact)
+    assert isinstance(loaded, CompiledOnly)
+    verdict = here.verify(problem, loaded, np.random.default_rng(0))
+    assert (verdict.elements, verdict.notes) == (
+        0,
+        (f"compiled only, nothing was verified: {plain.processor} has no avx512-bf16",),
+    )
+
+
+def test_outcomes_of_equal_code_are_shared_whatever_processor_verifies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
+    artifacts: list[Artifact] = []
+    for machine in (PLAIN, PROCESSORS["sapphirerapids"].machine):
+        monkeypatch.setattr(described_compiler, "describe_machine", lambda machine=machine: machine)
+        artifacts.append(DescribedCompiler("sapphirerapids").compile(problem, script))
+    assert artifacts[0].host_code != artifacts[1].host_code
+    assert artifacts[0].sha256 == artifacts[1].sha256
+    other = DescribedCompiler("graniterapids").compile(problem, script)
+    assert other.sha256 != artifacts[0].sha256
+
+
+def test_a_script_that_the_processor_cannot_run_fails_before_code_is_generated() -> None:
+    _, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
+    with pytest.raises(
+        CandidateError, match=r"^needs amx-bf16, which haswell, as Xeon E5-2680 v3 does not offer$"
+    ) as caught:
+        DescribedCompiler("haswell").compile(problem, script)
+    assert caught.value.stage is Stage.COMPILE
+
+
+def test_nothing_is_timed() -> None:
+    here, problem = DescribedEvaluator(1), Matmul(8, 8, 8)
+    assert not here.is_timed
+    for work in (
+        lambda: here.measure(problem, None, Effort(), np.random.default_rng(0)),
+        lambda: here.measure_together(problem, (), Effort(), np.random.default_rng(0)),
+    ):
+        with pytest.raises(CandidateError, match="code for another processor is not timed"):
+            work()

@@ -1,0 +1,23 @@
+"""The object code of CPU kernels, as the JIT makes it, in a file."""
+
+from pathlib import Path
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.mlir.bindings import jit_bindings
+
+
+def write_object(llvm_text: str, file: Path, stage: Stage = Stage.LOAD) -> None:
+    """Writes the object code that LLVM compiles from LLVM-dialect text, with -O3; nothing of it runs.
+
+    A function is compiled for the processor that its attribute "target-cpu" names, else for this one. Raises
+    CandidateError of ``stage`` for text that LLVM does not compile.
+    """
+    jit_ir, execution_engine = jit_bindings()
+    try:
+        with jit_ir.Context(), jit_ir.Location.unknown():
+            module = jit_ir.Module.parse(llvm_text)
+            engine = execution_engine.ExecutionEngine(module, opt_level=3, enable_object_dump=True)
+            engine.initialize()
+            engine.dump_to_object_file(str(file))
+    except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
+        raise CandidateError(stage, " ".join(str(error).split())[:300]) from error
