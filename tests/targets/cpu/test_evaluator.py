@@ -24,7 +24,7 @@ from tuner.runtime.cpu.describe_host import describe_machine, processors
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.interleaved_baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
-from tuner.targets.cpu.openblas import OpenBlasMatmul
+from tuner.targets.cpu.library_matmul import CompiledLibraryMatmul
 from tuner.tuning.remeasurement import noise_of
 
 pytestmark = pytest.mark.mlir
@@ -177,13 +177,13 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    compute = OpenBlasMatmul.repeat
+    compute = CompiledLibraryMatmul.repeat
 
-    def repeat(library: OpenBlasMatmul, times: int) -> None:
+    def repeat(library: CompiledLibraryMatmul, times: int) -> None:
         calls.append(times)
         compute(library, times)
 
-    monkeypatch.setattr(OpenBlasMatmul, "repeat", repeat)
+    monkeypatch.setattr(CompiledLibraryMatmul, "repeat", repeat)
     service = InterleavedBaselineService(Matmul(16, 16, 16), 1, 0)
     calls.clear()
     service.sample(5)
