@@ -9,7 +9,14 @@ import numpy as np
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError
 from tuner.core.machine import Machine
-from tuner.core.problem import BATCH_MATMUL, EPILOGUES, LAYOUTS, Problem
+from tuner.core.problem import (
+    BATCH_MATMUL,
+    EPILOGUES,
+    LAYOUTS,
+    NARROW_OUTPUTS,
+    Problem,
+    natural_output,
+)
 from tuner.core.target import Script
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.strategy import Binder, load_strategy
@@ -49,6 +56,11 @@ class KernelKind:
     layout: str
     epilogue: str
     threads: int
+    output: str = ""  # type of C where it is narrower than that of the sums
+
+    def problem(self, sizes: tuple[int, int, int]) -> Problem:
+        """Returns the problem of this kind at one size."""
+        return Problem("matmul", sizes, self.dtype, self.layout, self.epilogue, self.output)
 
 
 @dataclass(frozen=True)
@@ -75,11 +87,12 @@ class CpuPoints:
     def kinds(self, threads: int) -> tuple[KernelKind, ...]:
         """Returns every strategy x dtype x layout x epilogue that the space file allows on this machine."""
         return tuple(
-            KernelKind(entry.name, dtype, layout, epilogue, threads)
+            KernelKind(entry.name, dtype, layout, epilogue, threads, output)
             for entry in self._file.strategies
             if self._machine.isa in entry.isas
             for dtype in entry.dtypes
-            if self._has_what_it_needs(entry, dtype)
+            for output in ("", *NARROW_OUTPUTS.get(dtype, ()))
+            if self._has_what_it_needs(entry, dtype, output)
             for layout in LAYOUTS
             for epilogue in EPILOGUES
             if layout in entry.layouts and epilogue in entry.epilogues
@@ -88,7 +101,7 @@ class CpuPoints:
     def draw(self, kind: KernelKind, rng: np.random.Generator, largest: int = 130) -> CpuPoint:
         """Returns a random feasible candidate on a random shape that has one."""
         for sizes in _shapes(rng, largest):
-            problem = Problem("matmul", sizes, kind.dtype, kind.layout, kind.epilogue)
+            problem = kind.problem(sizes)
             if rng.random() < BATCH_SHARE:
                 problem = replace(problem, operation=BATCH_MATMUL, batch=int(rng.integers(1, BATCH_LIMIT)))
             with contextlib.suppress(LookupError):
@@ -110,9 +123,10 @@ class CpuPoints:
         """Returns the point's script. Raises CandidateError."""
         return self.binder(point.problem, point.threads, point.candidate.strategy).bind(point.candidate)
 
-    def _has_what_it_needs(self, entry: StrategyEntry, dtype: str) -> bool:
-        """Returns False where a constraint on machine and dtype alone excludes the strategy."""
-        limits = {**dict(self._machine.limits()), "dtype": dtype}
+    def _has_what_it_needs(self, entry: StrategyEntry, dtype: str, output: str) -> bool:
+        """Returns False where a constraint on machine and element types alone excludes the strategy."""
+        types = {"dtype": dtype, "output": output or natural_output(dtype)}
+        limits: dict[str, Value] = {**dict(self._machine.limits()), **types}
         return all(each.evaluate(limits) for each in entry.constraints if each.names <= limits.keys())
 
     def _feasible(self, kind: KernelKind, problem: Problem) -> FeasibleSet | None:

@@ -20,6 +20,7 @@ from tests.mlir.gpu import (
 )
 from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
 from tests.mlir.ops import (
+    test_amx_block,
     test_bf16_dot,
     test_bound_loads,
     test_bypass_l1,
@@ -40,6 +41,7 @@ from tests.mlir.ops import (
     test_unroll_inner_loops,
     test_use_fp8,
     test_use_tf32,
+    test_vnni_block,
     test_wgmma_pipeline,
 )
 from tests.mlir.ops.conftest import SCRIPT
@@ -49,6 +51,7 @@ from tuner.mlir import interpreter
 from tuner.mlir.cpu import lowering as cpu_lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.cpu.bf16_as_integers import store_bf16_as_integers
+from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
 from tuner.mlir.gpu import dynamic_shared_globals, inline_device_functions, launch_memory, lowering
 from tuner.mlir.gpu.composed_ops import expand_composed_ops
 from tuner.mlir.gpu.copies_in_kernels import expand_copies
@@ -65,6 +68,7 @@ from tuner.mlir.gpu.reductions import expand_reductions
 from tuner.mlir.gpu.warp_ids import expand_warp_ids
 from tuner.mlir.ops import OPS
 from tuner.mlir.rewrite import memory_spaces
+from tuner.mlir.rewrite.byte_dots import lower_byte_dots
 
 pytestmark = pytest.mark.mlir
 
@@ -73,6 +77,17 @@ SQRT = """gpu.module @m {
     %y = llvm.intr.sqrt(%x) : (f32) -> f32
     llvm.return %y : f32
   }
+}"""
+TILE = """func.func @f(%m: memref<64x32xbf16>, %i: index, %j: index) {
+  %a = x86.amx.tile_load %m[%i, %j] : memref<64x32xbf16> into !x86.amx.tile<16x32xbf16>
+  x86.amx.tile_store %m[%j, %i], %a : memref<64x32xbf16>, !x86.amx.tile<16x32xbf16>
+  return
+}"""
+DOT = """func.func private @vpdpbusd_512(vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+func.func @f(%s: vector<16xi32>, %u: vector<64xi8>, %v: vector<64xi8>) -> vector<16xi32> {
+  %r = func.call @vpdpbusd_512(%s, %u, %v)
+    : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+  return %r : vector<16xi32>
 }"""
 RSQRT = """gpu.module @m {
   gpu.func @k(%p: memref<4xf16>, %i: index) kernel {
@@ -95,6 +110,7 @@ OF_OPS = {
         test_bound_loads.LINE.format(0),
         test_bound_loads.payload("{tuner.bounds = array<i64: 50, 64>}"),
     ),
+    "amx_block": (test_amx_block.line(1, 1), test_amx_block.payload(32, 32, 64, "bf16")),
     "bypass_l1": (test_bypass_l1.LINE, test_bypass_l1.payload("f16", 8)),
     "count_stages": (test_count_stages.LINE, test_count_stages.payload()),
     "element_types": (test_element_types.LINE.format("bf16", "f16"), test_element_types.PAYLOAD),
@@ -113,6 +129,7 @@ OF_OPS = {
     "unroll_inner_loops": (test_unroll_inner_loops.LINE, test_unroll_inner_loops.PIPELINE),
     "use_fp8": (test_use_fp8.LINE.format("e4m3"), test_use_fp8.payload()),
     "use_tf32": (test_use_tf32.LINE, test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8")),
+    "vnni_block": (test_vnni_block.line(1, 16), test_vnni_block.payload(1, 16, 64, "i8")),
     "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
 }
 # Pass -> the module that it changes, or that it returns as a text.
@@ -138,6 +155,7 @@ OF_PASSES: dict[Callable[..., Any], str] = {
     memory_spaces.name_memory_spaces: test_memory_spaces.MODULE,
     cpu_lowering.lower_to_llvm: test_cpu_lowering.STORE,
     store_bf16_as_integers: BF16,
+    tiles_as_vectors: TILE,
     with_batch_loops: test_batch_loops.ADD_ONE,
 }
 ARGUMENTS: dict[Callable[..., Any], tuple[Any, ...]] = {
@@ -176,6 +194,13 @@ def test_the_ir_of_a_pass_is_real(change: Callable[..., Any]) -> None:
         return change(str(module) if change is with_batch_loops else module, *given)
 
     assert shown_but_not_there(change, apply, OF_PASSES[change]) == []
+
+
+def test_the_ir_of_a_dot_product_is_real() -> None:
+    def lower(module: Any) -> None:
+        lower_byte_dots(module, emulates=False)
+
+    assert shown_but_not_there(lower_byte_dots, lower, DOT) == []
 
 
 def test_ir_that_no_module_has_is_found() -> None:

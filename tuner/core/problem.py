@@ -165,6 +165,11 @@ class Problem:
         return number_type(self.result_dtype).bytes
 
     @property
+    def sum_bytes(self) -> int:
+        """Returns the bytes of one sum, an element of C before it is rounded to a narrower output type."""
+        return number_type(self.accumulator).bytes
+
+    @property
     def bytes(self) -> int:
         """Returns the total bytes of A, B, C and, if there is one, the bias: the least memory traffic."""
         m, n, k = self.sizes
@@ -203,6 +208,7 @@ class Problem:
             ("batch", self.batch),
             ("input_bytes", self.input_bytes),
             ("output_bytes", self.output_bytes),
+            ("sum_bytes", self.sum_bytes),
             ("dtype", self.dtype),
             ("output", self.result_dtype),
             ("layout", self.layout),

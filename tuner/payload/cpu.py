@@ -13,6 +13,7 @@ PARTITIONS_COMMENT = (
 )
 PARTITIONS_LIMIT = 1024  # of a script; threads of the largest machines
 ENTRY = "matmul"  # of the whole problem; functions of partitions append _<rows>x<columns>
+LINE_END = "\n"
 MAPS = {  # layout -> indexing maps of A and B over (m, n, k)
     "nn": ("(m, k)", "(k, n)"),
     "nt": ("(m, k)", "(n, k)"),
@@ -155,7 +156,7 @@ def _overlap(one: Partition, other: Partition) -> bool:
 
 def _function(problem: Problem, panel: Partition) -> str:
     m, n, k = problem.sizes
-    source, result = problem.stored_dtype, problem.accumulator
+    source, sums, result = problem.stored_dtype, problem.accumulator, problem.result_dtype
     a_rows, a_columns, a_stride = (k, panel.m, m) if problem.layout == "tn" else (panel.m, k, k)
     b_rows, b_columns, b_stride = (panel.n, k, k) if problem.layout == "nt" else (k, panel.n, n)
     a = _Buffer("a", a_rows, a_columns, a_stride, source)
@@ -163,14 +164,18 @@ def _function(problem: Problem, panel: Partition) -> str:
     c = _Buffer("c", panel.m, panel.n, n, result)
     has_bias = problem.epilogue == "bias_relu"
     bias = f", %bias: memref<{panel.n}x{result}>" if has_bias else ""
-    last = "%result" if has_bias else "%product"
+    is_rounded = result != sums
+    last = "%result" if has_bias or is_rounded else "%product"
+    start, total = ("%Sums", f"tensor<{panel.m}x{panel.n}x{sums}>") if is_rounded else ("%C", c.tensor)
+    epilogue = _rounding_epilogue(problem, panel, c) if is_rounded else _epilogue(panel.n, result, c)
     return f"""  func.func @{panel.entry}(%a: {a.memref}, %b: {b.memref}{bias}, %c: {c.memref}) {{
-    %zero = arith.constant {zero(result)}
+    %zero = arith.constant {zero(sums)}
 {a.as_tensor}{b.as_tensor}{c.as_writable_tensor}\
-    %cleared = linalg.fill ins(%zero : {result}) outs(%C : {c.tensor}) -> {c.tensor}
+{f"    %Sums = tensor.empty() : {total}{LINE_END}" if is_rounded else ""}\
+    %cleared = linalg.fill ins(%zero : {sums}) outs({start} : {total}) -> {total}
     %product = linalg.matmul{_maps(problem.layout)}
-      ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {c.tensor}) -> {c.tensor}
-{_epilogue(panel.n, result, c) if has_bias else ""}\
+      ins(%A, %B : {a.tensor}, {b.tensor}) outs(%cleared : {total}) -> {total}
+{epilogue if has_bias or is_rounded else ""}\
     bufferization.materialize_in_destination {last} in restrict writable %c
       : ({c.tensor}, {c.memref}) -> ()
     return
@@ -213,6 +218,31 @@ def _maps(layout: str) -> str:
     a, b = MAPS[layout]
     maps = ", ".join(f"affine_map<(m, n, k) -> {results}>" for results in (a, b, "(m, n)"))
     return f" indexing_maps = [{maps}]"
+
+
+def _rounding_epilogue(problem: Problem, panel: Partition, c: _Buffer) -> str:
+    """Returns the linalg.generic that makes C of sums in a wider type: bias, relu, one rounding."""
+    sums, result, has_bias = problem.accumulator, problem.result_dtype, problem.epilogue == "bias_relu"
+    of_bias = f"tensor<{panel.n}x{result}>"
+    identity = "affine_map<(m, n) -> (m, n)>"
+    maps = [identity, *(["affine_map<(m, n) -> (n)>"] * has_bias), identity]
+    names = "%product, %Bias" if has_bias else "%product"
+    kinds = ", ".join([f"tensor<{panel.m}x{panel.n}x{sums}>", *([of_bias] * has_bias)])
+    read = f"    %Bias = bufferization.to_tensor %bias restrict : memref<{panel.n}x{result}> to {of_bias}\n"
+    add = f"""      %wide = arith.extf %shift : {result} to {sums}
+      %shifted = {scalar_op("add", sums)} %sum, %wide : {sums}
+      %positive = {scalar_op("max", sums)} %shifted, %zero : {sums}
+"""
+    return f"""{read if has_bias else ""}\
+    %result = linalg.generic {{indexing_maps = [{", ".join(maps)}],
+      iterator_types = ["parallel", "parallel"]}}
+      ins({names} : {kinds}) outs(%C : {c.tensor}) {{
+    ^bb0(%sum: {sums}, {f"%shift: {result}, " if has_bias else ""}%before: {result}):
+{add if has_bias else ""}\
+      %rounded = arith.truncf {"%positive" if has_bias else "%sum"} : {sums} to {result}
+      linalg.yield %rounded : {result}
+    }} -> {c.tensor}
+"""
 
 
 def _epilogue(n: int, dtype: str, c: _Buffer) -> str:

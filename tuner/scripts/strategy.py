@@ -135,13 +135,14 @@ def _multiple(knobs: dict[str, Value]) -> int:
 
 
 def _element_names(problem: Problem, variables: dict[str, Value]) -> dict[str, Value]:
-    """Returns template variables of the element types: names, zeros, elements of C per vector register."""
+    """Returns template variables of the element types: names, zeros, sums per vector register, epilogue."""
     return {
         "dtype": problem.dtype,
         "accumulator": problem.accumulator,
         "zero_in": zero(problem.stored_dtype),
         "zero_out": zero(problem.accumulator),
-        "lanes": int(variables.get("vector_bytes", 16)) // problem.output_bytes,
+        "lanes": int(variables.get("vector_bytes", 16)) // problem.sum_bytes,
+        "has_epilogue": problem.epilogue != "none" or problem.result_dtype != problem.accumulator,
     }
 
 

@@ -62,7 +62,7 @@ def test_the_thinnest_shapes_are_right_or_not_allowed(
     for number, sizes in enumerate(THIN):
         if epilogues[number % len(epilogues)] != kind.epilogue:
             continue  # each shape with one of the epilogues
-        problem = Problem("matmul", sizes, kind.dtype, kind.layout, kind.epilogue)
+        problem = kind.problem(sizes)
         try:
             candidate = POINTS.draw_again(kind, problem, rng_of(kind, number))
         except LookupError:

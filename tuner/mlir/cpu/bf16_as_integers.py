@@ -15,6 +15,8 @@ AVX512-BF16, whose operands are bf16 and which need a processor with AVX512-BF16
       %wide = llvm.bitcast %high : i32 to f32
 """
 
+import struct
+
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.definitions import attributes_of
@@ -24,6 +26,7 @@ BF16, STORED, WIDE, WORD = "bf16", "i16", "f32", "i32"
 CONSTANT, EXTEND, ROUND = "llvm.mlir.constant", "llvm.fpext", "llvm.fptrunc"
 ARITHMETIC = tuple(f"llvm.{name}" for name in ("fadd", "fsub", "fmul", "fdiv", "frem", "fneg", "fcmp"))
 COMPUTING = (EXTEND, ROUND, *ARITHMETIC, "llvm.fptosi", "llvm.fptoui", "llvm.sitofp", "llvm.uitofp")
+ARRAY = "!llvm.array<"
 INTRINSIC = "llvm.intr."
 MOVING = (
     "masked.",
@@ -69,14 +72,29 @@ def _is_computing_intrinsic(op: Op) -> bool:
 
 
 def _reinterpret(constant: Op) -> None:
-    """Replaces uses of a constant by its bits; the constant itself keeps its type."""
+    """Replaces uses of a constant by its bits; the constant itself keeps its type, unless it is an array."""
     number = constant.results[0]
+    if str(number.type).startswith(ARRAY):
+        number.replace_all_uses_with(_integer_array(constant))
+        return
     uses = [(use.owner, use.operand_number) for use in number.uses]
     with ir.InsertionPoint.after(constant), constant.location:
         bits = value("llvm.bitcast", _with(number.type, STORED), number)
         again = value("llvm.bitcast", number.type, bits)
     for owner, position in uses:
         owner.operation.operands[position] = again
+
+
+def _integer_array(constant: Op) -> Value:
+    """Creates the i16 array with the bits of a constant array of vectors, all elements of which are equal."""
+    numbers = ir.DenseElementsAttr(constant.attributes["value"])
+    (word,) = struct.unpack("<i", struct.pack("<f", numbers.get_splat_value().value))
+    bits = word >> MANTISSA_BITS
+    kind = ir.IntegerType.get_signless(16)
+    shape = ir.VectorType.get(ir.ShapedType(numbers.type).shape, kind)
+    splat = ir.DenseElementsAttr.get_splat(shape, ir.IntegerAttr.get(kind, bits))
+    with ir.InsertionPoint(constant), constant.location:
+        return value(CONSTANT, _with(constant.results[0].type, STORED), value=splat)
 
 
 def _compute_in_f32(op: Op) -> None:

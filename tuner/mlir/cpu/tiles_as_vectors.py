@@ -1,8 +1,8 @@
 """Replaces AMX tiles by vectors, so that code with tiles runs on a processor that has none.
 
 Takes functions on buffers whose tiles have 16 rows of 64 bytes, as scripts leave them. Gives the same
-functions with a tile as a 2-D vector, and a product of tiles as loops over rows: slow, meant for verification.
-Sums are made in the order of the processor's manual, of bf16 even and odd elements of K apart. Unlike AMX,
+functions with a tile as a 2-D vector, and a product of tiles as loops over rows: slow, meant to verify. Sums
+are made in the order of the processor's manual, of bf16 even and odd elements of K apart. Unlike AMX,
 subnormal numbers are kept. Source: Intel 64 and IA-32 architectures software developer's manual, volume 2,
 TDPBF16PS and TDPBSSD.
 

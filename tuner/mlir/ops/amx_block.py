@@ -25,7 +25,7 @@ Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (block
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.ops.blocks.block_matmul import BlockMatmul, block_matmuls
+from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b, steps
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
@@ -56,7 +56,7 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
         if min(tiles) < 1 or needed > REGISTERS:
             return f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
-        found = block_matmuls(function)
+        found = buffer_matmuls(function)
         if isinstance(found, str):
             return f"found {found}, allowed memrefs of static sizes with adjacent elements"
         for matmul in found:
@@ -70,7 +70,7 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         return None
 
 
-def _why_not(matmul: BlockMatmul, packs_a: bool) -> str:
+def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
     """Returns why a matmul cannot be computed by tiles; "" where it can."""
     if SUMS.get(matmul.element) != matmul.sum_element:
         pairs = " or ".join(f"{element} into {total}" for element, total in SUMS.items())
@@ -117,7 +117,7 @@ class _Tiles:
 class _AmxMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
-    matmul: BlockMatmul
+    matmul: BufferMatmul
     tiles_m: int
     tiles_n: int
     a: WordSource
@@ -126,7 +126,7 @@ class _AmxMatmul:
     scratch: Value | None  # a tile at the edge of C is stored here first; None: C has whole tiles only
 
     @classmethod
-    def of(cls, matmul: BlockMatmul, tiles_m: int, tiles_n: int, packs_a: bool) -> "_AmxMatmul":
+    def of(cls, matmul: BufferMatmul, tiles_m: int, tiles_n: int, packs_a: bool) -> "_AmxMatmul":
         """Creates the buffers of a matmul, and the code that packs B."""
         a = WordSource(matmul.a, matmul.layout != "tn")
         b = WordSource(matmul.b, matmul.layout == "nt")

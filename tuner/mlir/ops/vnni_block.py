@@ -17,11 +17,12 @@ deallocation of buffers takes no op of unknown effects.
     %total = scf.for %word = %c0 to %c16 step %c1 iter_args(%sums = %start) -> (vector<16xi32>) {
       %words = vector.load %packed_b[%row, %c0] : memref<16x64xi8>, vector<64xi8>
       %word_of_a = memref.load %packed_a[%c0, %word] : memref<1x32xi32>
+      %broadcast_of_a = vector.broadcast %word_of_a : i32 to vector<16xi32>
       %bytes = vector.bitcast %broadcast_of_a : vector<16xi32> to vector<64xi8>
       %next = func.call @vpdpbusd_512(%sums, %bytes, %words) : ...
       scf.yield %next : vector<16xi32>
     }
-    vector.store %total, %c[%i, %j] : memref<1x16xi32>, vector<16xi32>
+    vector.maskedstore %c[%i, %j], %all, %total : memref<1x16xi32>, vector<16xi1>, vector<16xi32>
 
 Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512 VNNI.
 """
@@ -29,12 +30,12 @@ Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.rewrite.byte_dots import byte_dot, declare_byte_dot
-from tuner.mlir.ops.blocks.block_matmul import BlockMatmul, block_matmuls
+from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b, steps
 from tuner.mlir.ops.blocks.words import WORD_BITS, WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
+from tuner.mlir.rewrite.byte_dots import byte_dot, declare_byte_dot
 
 SIGN = -128  # of a signed byte: the bit that is flipped
 
@@ -57,7 +58,7 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         lanes = attribute(self, "lanes", WORDS)
         if tile_m < 1 or lanes < 1 or tile_n < 1 or tile_n % lanes:
             return f"found {tile_m} x {tile_n} sums in registers of {lanes}, allowed whole registers"
-        found = block_matmuls(function)
+        found = buffer_matmuls(function)
         if isinstance(found, str):
             return f"found {found}, allowed memrefs of static sizes with adjacent elements"
         for matmul in found:
@@ -76,7 +77,7 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
 class _VnniMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
-    matmul: BlockMatmul
+    matmul: BufferMatmul
     tile_m: int
     vectors: int  # of a row of sums, and of a packed panel of B
     a: WordSource
@@ -86,7 +87,7 @@ class _VnniMatmul:
     corrections: Value  # memref<panels * vectors x lanes x i32>: -128 times the sum of each column
 
     @classmethod
-    def of(cls, matmul: BlockMatmul, tile_m: int, vectors: int, lanes: int) -> "_VnniMatmul":
+    def of(cls, matmul: BufferMatmul, tile_m: int, vectors: int, lanes: int) -> "_VnniMatmul":
         """Creates the buffers of a matmul."""
         a = WordSource(matmul.a, matmul.layout != "tn", lanes)
         b = WordSource(matmul.b, matmul.layout == "nt", lanes)

@@ -4,8 +4,7 @@ A transform op leaves a ``func.call`` of ``@vpdpbusd_512``, which has no memory 
 to know. The lowering makes of each call the instruction vpdpbusd (AVX512-VNNI, AVX-VNNI), or vector code for
 a processor without it. Sums wrap around, as those of i32 do.
 
-    %next = func.call @vpdpbusd_512(%sums, %u, %s)
-      : (vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>
+    %next = call @vpdpbusd_512(%sums, %u, %s) : (vector<16xi32>, ...
   becomes
     %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"(%sums, %u, %s) : ...
 """

@@ -118,8 +118,6 @@ def _assembly(code: str, _program: KernelProgram | None) -> str:
 def _require_types(problem: Problem, _target: TargetName) -> None:
     if problem.dtype not in DTYPES:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
-    if problem.output:
-        raise UsageError(f"output: found {problem.output!r}, allowed {problem.accumulator} {GPUS_TAKE_IT}")
 
 
 KIND = TargetKind(

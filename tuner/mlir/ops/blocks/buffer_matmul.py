@@ -11,7 +11,7 @@ OVER_MNK = {"nn": ("(d0, d2)", "(d2, d1)"), "nt": ("(d0, d2)", "(d1, d2)"), "tn"
 
 
 @dataclass(frozen=True, eq=False)
-class BlockMatmul:
+class BufferMatmul:
     """A ``linalg.matmul`` of memrefs with static sizes: C += A B, or C = A B after a ``linalg.fill`` of C."""
 
     op: Op
@@ -53,13 +53,13 @@ class BlockMatmul:
             self.fill.erase()
 
 
-def block_matmuls(function: Op) -> list[BlockMatmul] | str:
+def buffer_matmuls(function: Op) -> list[BufferMatmul] | str:
     """Returns the matmuls of buffers in a function; or the first thing found that is no such matmul, as text.
 
     Allowed are ``linalg.matmul`` of three memrefs with static sizes, rows of adjacent elements, in layout nn,
     nt or tn. A fill belongs to the first matmul after it in its block, if that adds to the same memref.
     """
-    found: list[BlockMatmul] = []
+    found: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
         kinds = [each.type for each in op.operands]
         layout = _layout_of(op)
@@ -67,7 +67,7 @@ def block_matmuls(function: Op) -> list[BlockMatmul] | str:
             return f"a matmul of {' x '.join(map(str, kinds))}"
         m, n = kinds[2].shape
         k = kinds[0].shape[0 if layout == "tn" else 1]
-        found.append(BlockMatmul(op, m, n, k, layout, _fill_before(op)))
+        found.append(BufferMatmul(op, m, n, k, layout, _fill_before(op)))
     return found
 
 

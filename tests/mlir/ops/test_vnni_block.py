@@ -1,0 +1,93 @@
+"""``tuner.vnni_block``: the code it makes of a matmul of bytes, that it is exact, and what it refuses."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.mlir.ops.block_runs import payload, run
+from tests.mlir.ops.conftest import Apply
+from tuner.core.errors import CandidateError, Stage
+from tuner.runtime.cpu.describe_host import describe_machine
+
+pytestmark = pytest.mark.mlir
+
+Array = Any
+HERE = describe_machine()
+
+
+def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16) -> str:
+    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64"
+    return f'"tuner.vnni_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+
+
+def drawn(shape: tuple[int, int]) -> Array:
+    """All bytes, the least and the greatest often: their products do not fit a sum of 16 bits."""
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(-128, 128, shape)
+    return np.where(rng.random(shape) < 0.3, rng.choice([-128, 127], shape), numbers).astype(np.int8)
+
+
+def expected(a: Array, b: Array, layout: str) -> Array:
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    product: Array = (a.T if layout == "tn" else a) @ (b.T if layout == "nt" else b)
+    return product
+
+
+def test_a_matmul_becomes_packing_and_dot_products(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(line(2, 16), payload(2, 16, 64, "i8"))
+    assert "linalg." not in text
+    assert "@vpdpbusd_512(vector<16xi32>, vector<64xi8>, vector<64xi8>) -> vector<16xi32>" in text
+    golden("vnni_block.mlir", text)
+
+
+@pytest.mark.parametrize("emulates", [True, False], ids=["emulated", "vnni"])
+@pytest.mark.parametrize(
+    ("sizes", "layout", "knobs"),
+    [
+        ((12, 64, 64), "nn", (6, 64)),
+        ((17, 49, 35), "nn", (4, 32)),
+        ((17, 49, 35), "nt", (6, 32)),
+        ((17, 49, 35), "tn", (6, 16)),
+        ((1, 3, 1), "nt", (1, 16)),
+        ((33, 65, 131), "tn", (2, 64)),
+        ((17, 49, 35), "nt", (4, 16, 8)),  # registers of 256 bits
+    ],
+    ids=str,
+)
+def test_dot_products_give_the_product(
+    sizes: tuple[int, int, int], layout: str, knobs: tuple[int, ...], emulates: bool, apply: Apply
+) -> None:
+    if not emulates and not HERE.has_vnni:
+        pytest.skip("this processor has no VNNI")
+    m, n, k = sizes
+    a, b = drawn((k, m) if layout == "tn" else (m, k)), drawn((n, k) if layout == "nt" else (k, n))
+    c = np.full((m, n), 7, np.int32)
+    run(apply, line(*knobs), payload(m, n, k, "i8", layout), (a, b, c), emulates=emulates)
+    assert np.array_equal(c, expected(a, b, layout))
+
+
+def test_without_a_fill_c_is_added_to(apply: Apply) -> None:
+    a, b, c = drawn((7, 40)), drawn((40, 17)), np.full((7, 17), 7, np.int32)
+    run(apply, line(), payload(7, 17, 40, "i8", fill=""), (a, b, c), emulates=True)
+    assert np.array_equal(c, 7 + expected(a, b, "nn"))
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "reason"),
+    [
+        (line(6, 24), payload(32, 64, 64, "i8"), "found 6 x 24 sums in registers of 16, allowed whole"),
+        (line(0, 16), payload(32, 64, 64, "i8"), "found 0 x 16 sums"),
+        (line(), payload(32, 64, 64, "bf16"), "found a matmul of bf16 into f32, allowed i8 into i32"),
+        (
+            line(),
+            payload(32, 64, 64, "i8").replace("64x64xi8", "64x?xi8"),
+            r"found a matmul of memref<32x64xi8> x memref<64x\?xi8> x memref<32x64xi32>, allowed memrefs",
+        ),
+    ],
+)
+def test_what_it_refuses_is_named(script: str, text: str, reason: str, apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=rf"^tuner\.vnni_block at script:.*{reason}") as caught:
+        apply(script, text)
+    assert caught.value.stage == Stage.COMPILE
