@@ -34,6 +34,7 @@ from tuner.core.target import (
     AbstractEvaluator,
     Artifact,
     Effort,
+    LoadedLibrary,
     Script,
 )
 from tuner.core.target_name import TargetName
@@ -151,8 +152,8 @@ class FakeTarget(AbstractCompiler, AbstractEvaluator, AbstractBaselineSource):
         is_complete = effort.stop_above_s is None or call_s <= effort.stop_above_s
         return Measurement((call_s,) * effort.min_samples, 1, call_s, (call_s, call_s), is_complete)
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        return "FakeBLAS 1.0", Loaded((("x", BASELINE_X),))
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        return (LoadedLibrary("fake", "FakeBLAS 1.0", Loaded((("x", BASELINE_X),))),)
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator

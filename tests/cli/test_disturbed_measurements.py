@@ -27,7 +27,7 @@ from tuner.core.machine import Roofline
 from tuner.core.problem import Matmul, Problem
 from tuner.core.record import Measurement
 from tuner.core.runs import Baseline
-from tuner.core.target import AbstractBaselineSource, Effort
+from tuner.core.target import AbstractBaselineSource, Effort, LoadedLibrary
 from tuner.db import store as db_store
 from tuner.programs.gain import TimedPair
 from tuner.programs.request import ProgramRequest
@@ -103,8 +103,8 @@ class DisturbedTarget(ForwardingTarget, AbstractBaselineSource):
         self._disturbance = disturbance
         self._trials = self._samples = 0
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        return FakeTarget().load_baseline(problem, rng)
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        return FakeTarget().load_baselines(problem, rng)
 
     def measure(
         self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator

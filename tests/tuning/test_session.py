@@ -8,7 +8,7 @@ from tests.tuning import fakes
 from tuner.core.bench import AbstractBench
 from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
-from tuner.core.target import AbstractBaselineSource, Artifact, Script
+from tuner.core.target import AbstractBaselineSource, Artifact, LoadedLibrary, Script
 from tuner.db.store import Store
 from tuner.tuning.events import BaselineMeasured, Event
 from tuner.tuning.interruption import Interruption
@@ -35,8 +35,9 @@ def slow_bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
 class LibraryTarget(FakeTarget, AbstractBaselineSource):
     """Its baseline is as fast as x = 5, in turns with the finalists."""
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        return "FakeBLAS 1.0", self.load(problem, self.compile(problem, bind(candidate(5))))
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        work = self.load(problem, self.compile(problem, bind(candidate(5))))
+        return (LoadedLibrary("fake", "FakeBLAS 1.0", work),)
 
 
 def test_the_baseline_library_that_took_turns_with_the_top_trials_is_kept(store: Store) -> None:

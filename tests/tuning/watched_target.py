@@ -11,7 +11,7 @@ from tuner.core.bench import AbstractBench
 from tuner.core.host_conditions import HostConditions
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.target import AbstractBaselineSource, Effort
+from tuner.core.target import AbstractBaselineSource, Effort, LoadedLibrary
 from tuner.tuning.composition import Composition
 from tuner.tuning.outcome_source import BenchSettings
 from tuner.workers.in_flight import BenchOrder
@@ -41,9 +41,9 @@ class WatchedTarget(FakeTarget, AbstractBaselineSource):
         self.day = day
         self.sessions = 0
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
         code = self.compile(problem, bind(candidate(LIBRARY_X)))
-        return self.day.library_name, (self.load(problem, code),)
+        return (LoadedLibrary("fake", self.day.library_name, (self.load(problem, code),)),)
 
     def measure_together(
         self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator

@@ -6,7 +6,7 @@ from tuner.core.bench import FinalTimes
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
-from tuner.core.target import AbstractBaselineSource, Artifact, Effort
+from tuner.core.target import AbstractBaselineSource, Artifact, Effort, LoadedLibrary
 from tuner.workers.group_timing import Group
 from tuner.workers.services import EvaluationService, time_together
 
@@ -58,10 +58,10 @@ class LibraryTarget(FakeTarget, AbstractBaselineSource):
     def __init__(self, refusal: Exception | None = None) -> None:
         self._refusal = refusal
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
         if self._refusal is not None:
             raise self._refusal
-        return "FakeBLAS 1.0", self.load(problem, artifact_of(5))
+        return (LoadedLibrary("fake", "FakeBLAS 1.0", self.load(problem, artifact_of(5))),)
 
 
 def together(refusal: Exception | None, *, has_baseline: bool = True) -> FinalTimes:
@@ -98,6 +98,66 @@ def test_without_a_baseline_library_that_works_the_others_are_timed(refusal: Exc
 def test_a_baseline_library_that_takes_its_process_with_it_ends_the_remeasurement() -> None:
     with pytest.raises(CandidateError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         together(CandidateError(Stage.RUN, "CUDA_ERROR_ILLEGAL_ADDRESS"))
+
+
+class SeveralLibraries(FakeTarget, AbstractBaselineSource):
+    """Has libraries that take as long as some x; one of them fails to load, others end while timed."""
+
+    baseline_threads = 1
+
+    def __init__(self, ending: tuple[str, ...] = ()) -> None:
+        self._ending = ending
+        self.sessions: list[int] = []  # programs timed together
+
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        return (LoadedLibrary("missing", "", failure="no such library"), *(map(self._library, "abc")))
+
+    def _library(self, name: str) -> LoadedLibrary:
+        work = self.load(PROBLEM, artifact_of({"a": 5, "b": 6, "c": 4}[name]))
+        return LoadedLibrary(name, f"lib{name} 1.0", work, has_ended=lambda: name in self._ending)
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        self.sessions.append(len(loaded))
+        if len(self.sessions) == 1 and self._ending:
+            raise CandidateError(Stage.RUN, "baseline: its process has ended")
+        return super().measure_together(problem, loaded, effort, rng)
+
+
+def with_several(target: SeveralLibraries) -> FinalTimes:
+    group = Group((artifact_of(2),), has_baseline=True)
+    return time_together(target, PROBLEM, group, Effort(), np.random.default_rng(0))
+
+
+def test_the_fastest_of_several_libraries_is_the_baseline_and_all_are_listed() -> None:
+    found = with_several(SeveralLibraries())
+    assert [median_of(time) for time in found.times] == [time_of(2)]
+    assert found.baseline is not None
+    assert (found.baseline.name, found.baseline.measurement.median_s) == ("libb 1.0", time_of(6))
+    assert [(each.library, each.median_s, each.failure) for each in found.baseline.libraries] == [
+        ("b", time_of(6), ""),
+        ("a", time_of(5), ""),
+        ("c", time_of(4), ""),
+        ("missing", None, "no such library"),
+    ]
+
+
+def test_a_library_whose_process_ends_fails_alone_and_the_others_are_timed_anew() -> None:
+    target = SeveralLibraries(ending=("b",))
+    found = with_several(target)
+    assert target.sessions == [4, 3]  # the kernel with three libraries, then with two
+    assert [median_of(time) for time in found.times] == [time_of(2)]
+    assert found.baseline is not None
+    assert found.baseline.name == "liba 1.0"
+    failed = {each.library: each.failure for each in found.baseline.libraries if each.failure}
+    assert failed == {"missing": "no such library", "b": "baseline: its process has ended"}
+
+
+def test_kernels_are_timed_where_every_library_has_ended() -> None:
+    found = with_several(SeveralLibraries(ending=("a", "b", "c")))
+    assert [median_of(time) for time in found.times] == [time_of(2)]
+    assert found.baseline is None
 
 
 def test_nothing_is_announced_when_nothing_loads() -> None:

@@ -162,7 +162,7 @@ class Roofline:
 
     flop_per_s: float  # multiply-adds in registers, two each
     bytes_per_s: float  # reading memory in order; of a GPU: copying within it
-    # "measured", of a processor with by what: "measured by AMX"; or the document that states it, and its clock
+    # "measured", of a processor "measured by AMX" or the like; or the document that states it, and its clock
     flop_source: str = "measured"
 
     def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:

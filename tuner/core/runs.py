@@ -59,6 +59,17 @@ class RunSettings:
 
 
 @dataclass(frozen=True)
+class LibraryTime:
+    """The time of one of the libraries that a baseline was chosen from, or why it has no time."""
+
+    library: str  # "openblas", "mkl"
+    name: str  # with version and kernel; "": it failed before they were known
+    median_s: float | None = None  # seconds per call; None: it failed
+    interval_s: tuple[float, float] | None = None  # 95 % bootstrap interval of the median
+    failure: str = ""  # one line; "": it was timed
+
+
+@dataclass(frozen=True)
 class Baseline:
     """The time of the baseline library for a problem: timed alone, or interleaved with the top trials."""
 
@@ -66,6 +77,8 @@ class Baseline:
     threads: int  # 0: on a GPU
     measurement: Measurement
     is_interleaved: bool = False  # timed sample by sample with the top candidates, not in a process alone
+    # All that were timed to choose the fastest, that one first, failed ones last; (): there was no choice
+    libraries: tuple[LibraryTime, ...] = ()
 
 
 @dataclass(frozen=True)

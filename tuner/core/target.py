@@ -2,6 +2,7 @@
 
 import abc
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,25 +149,41 @@ class AbstractEvaluator(abc.ABC):
     ) -> tuple[Measurement, ...]:
         """Times several loaded artifacts interleaved, sample by sample, in shuffled order.
 
-        Returns one measurement for each of ``loaded``, in the same order; one of them may be the result of
-        ``load_baseline``. Raises CandidateError as ``measure`` does, and of stage RUN where the baseline
+        Returns one measurement for each of ``loaded``, in the same order; some of them may be works of
+        ``load_baselines``. Raises CandidateError as ``measure`` does, and of stage RUN where a library
         fails.
         """
 
 
-class AbstractBaselineSource(abc.ABC):
-    """An evaluator that can time a baseline library, such as cuBLAS, interleaved with candidates.
+def never() -> bool:
+    """Returns False: the default of ``LoadedLibrary.has_ended``, of a library in the evaluator's process."""
+    return False
 
-    ``load_baseline`` is called in the evaluator's process, after the top trials are loaded and before they
+
+@dataclass(frozen=True, eq=False)
+class LoadedLibrary:
+    """A baseline library with its verified matmul of a problem, or the reason why it has none."""
+
+    library: str  # "openblas", "mkl", "cublas"
+    name: str  # with version and kernel; "" where it failed before they were known
+    work: object = None  # as ``AbstractEvaluator.measure_together`` takes it; None: it failed
+    failure: str = ""  # one line; "": it can be timed
+    has_ended: Callable[[], bool] = never  # True: its own process has ended, and the candidates are unharmed
+
+
+class AbstractBaselineSource(abc.ABC):
+    """An evaluator that can time baseline libraries, such as cuBLAS, interleaved with candidates.
+
+    ``load_baselines`` is called in the evaluator's process, after the top trials are loaded and before they
     are timed.
     """
 
     baseline_threads: int = 0  # threads of the library; 0: on a GPU
 
     @abc.abstractmethod
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        """Returns the baseline library's name, and its verified matmul as ``measure_together`` takes it.
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        """Returns the libraries to compare with: one, or several of which the fastest is the baseline.
 
-        Raises TunerError where there is no library or its result is wrong, CandidateError of stage RUN where
-        its failure also made the candidates unusable.
+        Raises TunerError where there is no library or its result is wrong, unless the result says so;
+        CandidateError of stage RUN where its failure also made the candidates unusable.
         """

@@ -9,6 +9,7 @@ from tuner.core.target import Effort
 SLOWEST_FLOP_PER_S = 1e9  # a plain scalar loop reaches this; a slower kernel counts as a hang
 REFERENCE_FLOP_PER_S = 5e9  # float64 numpy on one core, on the slowest machine tried
 CALLS = 20  # of the kernel: 2 to verify, warm-up, first samples, and a margin for a slow candidate
+LIBRARY_START_S = 30.0  # of a baseline library: torch is imported, inputs are drawn
 BUSY = 3  # factor by which a processor shared with two other programs is slower
 SAMPLE_S = 1e-3  # least duration of a sample, as in ``tuner.runtime.timing``
 # Elements of A, B and twice C per second that are drawn, filled and compared around each sample: half of
@@ -26,6 +27,7 @@ class Limits:
     memory_bytes: int = 8 << 30  # resident
     slowest_flop_per_s: float = SLOWEST_FLOP_PER_S
     calls: int = CALLS  # that a kernel of ``slowest_flop_per_s`` has time for
+    libraries: int = 1  # most baseline libraries that are started for and timed in a final re-measurement
 
     def __post_init__(self) -> None:
         """Raises ValueError unless every limit is positive."""
@@ -36,6 +38,7 @@ class Limits:
                 self.memory_bytes,
                 self.slowest_flop_per_s,
                 self.calls,
+                self.libraries,
             )
             <= 0
         ):
@@ -54,13 +57,16 @@ class Limits:
     ) -> float:
         """Returns the seconds that ``participants`` programs may take to be timed interleaved.
 
-        ``call_s`` is that of the slowest, None: as slow as ``slowest_flop_per_s``. Includes the time to draw
-        inputs and compare results around each sample, in proportion to the size of the problem, and a factor
-        for a busy machine.
+        One of the participants is a baseline library; ``libraries`` allows for further ones. ``call_s`` is
+        that of the slowest, None: as slow as ``slowest_flop_per_s``. Includes the time to draw inputs and
+        compare results around each sample, in proportion to the size of the problem, and a factor for a busy
+        machine.
         """
         reference_s = problem.flop / REFERENCE_FLOP_PER_S
         each_s = max(self.timing_s(problem, effort, call_s), self._interleaved_s(problem, effort, call_s))
-        return self.evaluation_timeout_s + reference_s + participants * each_s
+        others = self.libraries - 1
+        start_s = self.evaluation_timeout_s + reference_s
+        return start_s + participants * each_s + others * (LIBRARY_START_S + reference_s + each_s)
 
     def _interleaved_s(self, problem: Problem, effort: Effort, call_s: float | None) -> float:
         """Returns the seconds that one participant may take for its samples and the work around samples."""

@@ -18,7 +18,8 @@ from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.callable import load_callable
 from tuner.targets.cpu.evaluator import LoadedKernel
 from tuner.targets.cpu.interleaved_baseline import InterleavedBaselineService
-from tuner.targets.cpu.openblas import OpenBlasMatmul
+from tuner.targets.cpu.library_matmul import CompiledLibraryMatmul
+from tuner.targets.cpu.openblas import openblas_code
 from tuner.targets.problem_arrays import ProblemArrays
 
 pytestmark = pytest.mark.mlir
@@ -37,7 +38,8 @@ def test_candidates_and_baseline_have_the_alignment_and_no_more(align: str, dtyp
     arrays = ProblemArrays(problem, rng())
     assert {each.ctypes.data % 64 for each in arrays.operands} == {problem.offset_bytes}
     if dtype in ("f32", "f64"):
-        library = OpenBlasMatmul(problem, draw(problem, draw_base(problem, rng()), rng()), 1)
+        inputs = draw(problem, draw_base(problem, rng()), rng())
+        library = CompiledLibraryMatmul(problem, inputs, 1, openblas_code)
         assert library.operands[-1] is library.result
         assert {each.ctypes.data % 64 for each in library.operands} == {problem.offset_bytes}
 

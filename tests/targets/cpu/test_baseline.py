@@ -1,6 +1,7 @@
 """The baseline beside: it answers right for every problem it is asked, and is timed for real."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,9 @@ from tuner.core.runs import Baseline
 from tuner.core.target import Effort
 from tuner.payload.reference import compare, draw, draw_base
 from tuner.targets.cpu.baseline import BaselineService
-from tuner.targets.cpu.openblas import OpenBlasMatmul
+from tuner.targets.cpu.baseline_libraries import LIBRARIES, ONEDNN_TORCH, OPENBLAS, baseline_environment
+from tuner.targets.cpu.library_matmul import CompiledLibraryMatmul
+from tuner.targets.cpu.openblas import openblas_code
 from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.child_functions import measure_cpu_baseline
 from tuner.workers.library_environment import library_environment
@@ -24,6 +27,8 @@ pytestmark = pytest.mark.mlir
 
 QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
 SIZES = ((1, 1, 1), (1, 97, 33), (97, 1, 33), (5, 7, 1), (64, 64, 64), (33, 77, 41))
+# of the smallest problems torch multiplies some without oneDNN
+TORCH = r"(oneDNN 3\.[\d.]+ [\w:]+ through )?torch [\w.+]+ \(called from Python{}\)"
 NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: no oneDNN")
 
 
@@ -35,11 +40,15 @@ def affinity() -> Iterator[None]:
     os.sched_setaffinity(0, allowed)
 
 
-def require_right(problem: Problem) -> OpenBlasMatmul:
+def installed(library: str) -> bool:
+    return LIBRARIES[library].find() is not None
+
+
+def require_right(problem: Problem) -> CompiledLibraryMatmul:
     """Returns the baseline, whose answer is right when it is called twice."""
     rng = np.random.default_rng(0)
     inputs = draw(problem, draw_base(problem, rng), rng)
-    matmul = OpenBlasMatmul(problem, inputs, 1)
+    matmul = CompiledLibraryMatmul(problem, inputs, 1, openblas_code)
     matmul.result.fill(np.nan)
     matmul.repeat(2)
     assert compare(inputs, matmul.result)[0].max_error <= 1.0
@@ -60,23 +69,65 @@ def test_openblas_answers_each_pair_of_a_batch_right(m: int, layout: str) -> Non
     assert matmul.name.endswith(", a call for each matrix")
 
 
-@NEEDS_TORCH
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_onednn_answers_each_pair_of_a_batch_right(layout: str) -> None:
-    service = BaselineService(BatchMatmul(3, 5, 7, 4, "bf16", layout), 1, seed=0)  # refuses a wrong answer
-    assert service.measure(QUICK).name.startswith("oneDNN (torch ")
+def verified_in_a_child(library: str, problems: tuple[Problem, ...], threads: int = 1) -> tuple[str, ...]:
+    """Returns the names of a library for problems, each verified in a process as a run starts it."""
+    work = partial(names_of, library, problems, threads)
+    return call_in_child("baseline", work, 120.0, environment=baseline_environment(library, threads))
+
+
+def names_of(library: str, problems: tuple[Problem, ...], threads: int) -> tuple[str, ...]:
+    """Returns the library's name for each problem; a wrong result raises TunerError."""
+    return tuple(BaselineService(problem, threads, 0, library).name for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("library", "dtype", "name"),
+    [
+        ("mkl", "f32", r"MKL \d{4}\.\d+ \w+"),
+        ("mkl", "f64", r"MKL \d{4}\.\d+ \w+"),
+        ("mkl", "bf16", r"MKL \d{4}\.\d+ \w+"),
+        ("blis", "f32", r"BLIS \d[\w.]* \w+"),
+        ("blis", "f64", r"BLIS \d[\w.]* \w+"),
+        ("onednn", "f32", r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"),
+        ("onednn", "bf16", r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"),
+        ("onednn", "i8", r"oneDNN 3\.\d+\.\d+ [\w:]+(, by a SYCL queue)?"),
+        ("onednn-torch", "bf16", TORCH.format(r", bf16 result")),
+        ("onednn-torch", "i8", TORCH.format("")),
+    ],
+)
+def test_each_library_is_right_for_every_layout_and_named_with_its_kernel(
+    library: str, dtype: str, name: str
+) -> None:
+    if not installed(library):
+        pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
+    singles = [Problem("matmul", sizes, dtype, layout) for sizes in SIZES for layout in LAYOUTS]
+    for found in verified_in_a_child(library, tuple(singles)):
+        assert re.fullmatch(name, found)
+
+
+@pytest.mark.parametrize("library", ["mkl", "blis", "onednn", "onednn-torch"])
+def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> None:
+    if not installed(library):
+        pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
+    dtype = LIBRARIES[library].dtypes[0]
+    batches = tuple(BatchMatmul(3, m, 7, 4, dtype, layout) for m in (1, 5) for layout in LAYOUTS)
+    names = verified_in_a_child(library, batches)
+    assert {name.endswith(", a call for each matrix") for name in names} == {library in ("mkl", "blis")}
+
+
+@pytest.mark.skipif(not installed("mkl"), reason="mkl is not installed")
+def test_mkl_is_right_on_two_threads() -> None:
+    assert len(verified_in_a_child("mkl", (Matmul(64, 64, 64),), threads=2)) == 1
 
 
 @NEEDS_TORCH
-@pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_onednn_answers_right(sizes: tuple[int, int, int], layout: str) -> None:
-    service = BaselineService(Problem("matmul", sizes, "bf16", layout), 1, seed=0)  # refuses a wrong answer
-    assert service.measure(QUICK).name.startswith("oneDNN (torch ")
+def test_torch_multiplies_no_batch_of_bytes() -> None:
+    with pytest.raises(TunerError, match=r"onednn-torch: torch multiplies no batch of i8$"):
+        BaselineService(BatchMatmul(3, 5, 7, 4, "i8"), 1, 0, ONEDNN_TORCH)
 
 
-def test_the_baseline_of_bytes_is_a_product_of_f32_and_says_so() -> None:
-    service = BaselineService(Matmul(33, 77, 41, "i8", "nt"), 1, seed=0)  # refuses a wrong answer
+def test_openblas_multiplies_bytes_as_f32_and_says_so() -> None:
+    service = BaselineService(Matmul(33, 77, 41, "i8", "nt"), 1, 0, OPENBLAS)  # refuses a wrong answer
     assert service.name.startswith("openblas ")
     assert service.measure(QUICK).name == service.name
     assert service.name.endswith(", f32 for i8")
@@ -85,7 +136,7 @@ def test_the_baseline_of_bytes_is_a_product_of_f32_and_says_so() -> None:
 @pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
 def test_bf16_without_torch_says_what_is_missing() -> None:
     with pytest.raises(TunerError, match=r"bf16 wants oneDNN through torch, which is not installed$"):
-        BaselineService(Matmul(8, 8, 8, "bf16"), 1, seed=0)
+        BaselineService(Matmul(8, 8, 8, "bf16"), 1, 0, ONEDNN_TORCH)
 
 
 def test_the_baseline_is_measured_without_an_epilogue_and_named_with_its_kernel() -> None:
@@ -99,10 +150,10 @@ def test_the_baseline_is_measured_without_an_epilogue_and_named_with_its_kernel(
 
 
 def test_a_wrong_answer_of_the_library_is_no_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
-    def spoil(self: OpenBlasMatmul, times: int) -> None:
+    def spoil(self: CompiledLibraryMatmul, times: int) -> None:
         self.result.fill(1e9)
 
-    monkeypatch.setattr(OpenBlasMatmul, "repeat", spoil)
+    monkeypatch.setattr(CompiledLibraryMatmul, "repeat", spoil)
     with pytest.raises(TunerError, match=r"^baseline openblas .*: 64 of 64 elements are wrong; worst at"):
         BaselineService(Matmul(8, 8, 8), 1, seed=0)
 

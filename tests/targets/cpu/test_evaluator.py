@@ -24,7 +24,7 @@ from tuner.runtime.cpu.describe_host import describe_machine, processors
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 from tuner.targets.cpu.interleaved_baseline import LEAD_CALLS, InterleavedBaseline, InterleavedBaselineService
-from tuner.targets.cpu.openblas import OpenBlasMatmul
+from tuner.targets.cpu.library_matmul import CompiledLibraryMatmul
 from tuner.tuning.remeasurement import noise_of
 
 pytestmark = pytest.mark.mlir
@@ -161,15 +161,16 @@ def test_the_baseline_are_interleaved_in_a_process_that_stands_still_between() -
     problem = Matmul(64, 64, 64)
     target = CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
-    name, baseline = target.load_baseline(problem, rng())
+    (library,) = target.load_baselines(problem, rng())
+    baseline = library.work
     assert isinstance(baseline, InterleavedBaseline)
     kernel_time, baseline_time = target.measure_together(problem, (loaded, baseline), QUICK, rng())
-    assert "openblas" in name.lower()
+    assert "openblas" in library.name.lower()
     assert target.baseline_threads == 1
     assert baseline_time.median_s > 0
     assert baseline_time.samples_s != kernel_time.samples_s
     assert Path(f"/proc/{baseline.process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-    assert target.load_baseline(problem, rng()) == (name, baseline)  # it stays for the next time
+    assert target.load_baselines(problem, rng())[0].work is baseline  # it stays for the next time
     baseline.close()
 
 
@@ -177,13 +178,13 @@ def test_a_sample_of_the_baseline_is_led_by_calls_of_the_same_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[int] = []
-    compute = OpenBlasMatmul.repeat
+    compute = CompiledLibraryMatmul.repeat
 
-    def repeat(library: OpenBlasMatmul, times: int) -> None:
+    def repeat(library: CompiledLibraryMatmul, times: int) -> None:
         calls.append(times)
         compute(library, times)
 
-    monkeypatch.setattr(OpenBlasMatmul, "repeat", repeat)
+    monkeypatch.setattr(CompiledLibraryMatmul, "repeat", repeat)
     service = InterleavedBaselineService(Matmul(16, 16, 16), 1, 0)
     calls.clear()
     service.sample(5)
@@ -194,7 +195,7 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
     seconds = itertools.count(0.0, 1e4)  # of a thread that waits more than three hours in each turn
     problem, target = Matmul(64, 64, 64), CpuEvaluator(1)
     loaded = target.load(problem, artifact_of(problem))
-    _, baseline = target.load_baseline(problem, rng())
+    baseline = target.load_baselines(problem, rng())[0].work
     assert isinstance(baseline, InterleavedBaseline)
     monkeypatch.setattr("tuner.targets.cpu.interleaved_baseline.thread_waited_s", lambda: next(seconds))
     times = target.measure_together(problem, (loaded, baseline), QUICK, rng())
@@ -207,7 +208,7 @@ def test_what_the_caller_waits_for_its_baseline_is_no_disturbance(monkeypatch: p
 def test_a_baseline_that_dies_fails_the_turns() -> None:
     target = CpuEvaluator(1)
     problem = Matmul(64, 64, 64)
-    _, baseline = target.load_baseline(problem, rng())
+    baseline = target.load_baselines(problem, rng())[0].work
     assert isinstance(baseline, InterleavedBaseline)
     os.kill(baseline.process, signal.SIGKILL)
     while not baseline.has_ended:
@@ -216,7 +217,7 @@ def test_a_baseline_that_dies_fails_the_turns() -> None:
         baseline.take(1)
     with pytest.raises(CandidateError, match="baseline: its process has ended"):
         target.measure_together(problem, (baseline,), QUICK, rng())
-    assert target.load_baseline(problem, rng())[1] is not baseline
+    assert target.load_baselines(problem, rng())[0].work is not baseline
 
 
 def test_a_time_reports_what_the_machine_did_meanwhile() -> None:

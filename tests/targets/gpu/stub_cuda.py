@@ -13,7 +13,7 @@ from tests.forwarding import ForwardingTarget
 from tests.runtime.cuda.stub_cublas import stub_cublas
 from tuner.core.chips import chip_of
 from tuner.core.problem import Problem
-from tuner.core.target import AbstractBaselineSource, Artifact, Script
+from tuner.core.target import AbstractBaselineSource, Artifact, LoadedLibrary, Script
 from tuner.runtime.cuda.probe import describe_gpu
 from tuner.targets.gpu import event_timing
 from tuner.targets.gpu.compiler import GpuCompiler
@@ -63,8 +63,8 @@ class StubTarget(ForwardingTarget, AbstractBaselineSource):
             self._stub.fail(*REFUSALS[artifact.host_code])
         return super().load(problem, artifact)
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        return self._gpu.load_baseline(problem, rng)
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        return self._gpu.load_baselines(problem, rng)
 
 
 def stub_factory() -> Factory:

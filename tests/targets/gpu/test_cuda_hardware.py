@@ -68,14 +68,14 @@ def test_two_timings_of_the_same_code_agree(evaluator: GpuEvaluator, artifact: A
 
 def test_cublas_are_interleaved_with_programs(evaluator: GpuEvaluator, artifact: Artifact) -> None:
     try:
-        name, library = evaluator.load_baseline(PROBLEM, rng())
+        (library,) = evaluator.load_baselines(PROBLEM, rng())
     except CandidateError:
         raise
     except TunerError as error:
         pytest.skip(str(error))
     loaded = evaluator.load(PROBLEM, artifact)
-    found = evaluator.measure_together(PROBLEM, (loaded, library), Effort(budget_s=0.2), rng())
-    assert name.startswith("cuBLAS ")
+    found = evaluator.measure_together(PROBLEM, (loaded, library.work), Effort(budget_s=0.2), rng())
+    assert library.name.startswith("cuBLAS ")
     assert len({len(each.samples_s) for each in found}) == 1
     assert all(each.cold_median_s is not None for each in found)
     for conditions in {each.conditions for each in found if each.conditions is not None}:

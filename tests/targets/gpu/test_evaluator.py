@@ -95,15 +95,15 @@ def test_cublas_are_interleaved_on_the_stream_and_the_arrays_of_the_programs(
     monkeypatch.setattr(gpu_evaluator, "MIN_SAMPLES", 10**6)  # no sample is judged
     problem = Matmul(4, 4, 4, epilogue=epilogue)
     evaluator, rng = library_evaluator(), np.random.default_rng(0)
-    name, library = evaluator.load_baseline(problem, rng)
-    assert name == "cuBLAS 13.1.2"
+    (library,) = evaluator.load_baselines(problem, rng)
+    assert library.name == "cuBLAS 13.1.2"
     stub = ctypes.CDLL(stub_cublas())
     calls, stream = (ctypes.c_int.in_dll(stub, "stub_calls"), ctypes.c_void_p.in_dll(stub, "stub_stream"))
     checked, calls.value = calls.value, 0
     assert checked >= 1
     assert not stream.value
     loaded = evaluator.load(problem, ARTIFACT)
-    times = evaluator.measure_together(problem, (loaded, library), Effort(0.0, 3), rng)
+    times = evaluator.measure_together(problem, (loaded, library.work), Effort(0.0, 3), rng)
     assert [len(each.samples_s) for each in times] == [3, 3]
     assert [each.cold_median_s for each in times] == [0.02, 0.02]
     assert calls.value == 1 + 2  # captured once, run cold twice
@@ -114,7 +114,7 @@ def test_cublas_multiplies_all_matrices_of_a_batch_by_one_call() -> None:
     calls = ctypes.c_int.in_dll(ctypes.CDLL(stub_cublas()), "stub_calls")
     for layout in LAYOUTS:
         calls.value = 0
-        library_evaluator().load_baseline(BatchMatmul(3, 4, 5, 6, layout=layout), np.random.default_rng(0))
+        library_evaluator().load_baselines(BatchMatmul(3, 4, 5, 6, layout=layout), np.random.default_rng(0))
         assert calls.value == 3  # of the stand-in, by itself
 
 
@@ -123,7 +123,7 @@ def test_cublas_that_is_wrong_takes_no_turn() -> None:
         return Verdict(2.0, 16), "element (0, 0) is wrong"
 
     with pytest.raises(CandidateError, match=r"^cuBLAS 13\.1\.2: element \(0, 0\) is wrong$") as failed:
-        library_evaluator(strict).load_baseline(PROBLEM, np.random.default_rng(0))
+        library_evaluator(strict).load_baselines(PROBLEM, np.random.default_rng(0))
     assert failed.value.stage is Stage.VERIFY
 
 
@@ -132,7 +132,7 @@ def test_cublas_that_refuses_is_reported_by_its_words() -> None:
     result.value = 15
     try:
         with pytest.raises(TunerError, match=r"^cuBLAS: cublasGemmEx: not supported$"):
-            library_evaluator().load_baseline(PROBLEM, np.random.default_rng(0))
+            library_evaluator().load_baselines(PROBLEM, np.random.default_rng(0))
     finally:
         result.value = 0
 

@@ -1,1 +1,1 @@
-"""The CPU target and its baselines: OpenBLAS, and oneDNN for bf16."""
+"""The CPU target and its baselines: OpenBLAS, MKL, BLIS and oneDNN."""

@@ -1,10 +1,11 @@
-"""Times the CPU baseline: OpenBLAS as numpy ships it (in f32 for i8), or oneDNN through torch for bf16.
+"""Verifies and times a baseline library on a problem, in a process of its own.
 
-Runs in a separate process, whose environment sets the number of threads and nothing that would slow the
-library down.
+The environment of the process sets the number of threads and nothing that would slow the library down.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,30 +17,62 @@ from tuner.core.target import Effort
 from tuner.payload.reference import Inputs, compare, draw, draw_base
 from tuner.runtime import timing
 from tuner.runtime.cpu.eviction import eviction_of
-from tuner.targets.cpu.onednn import OneDnnMatmul
-from tuner.targets.cpu.openblas import OpenBlasMatmul
+from tuner.targets.cpu.baseline_libraries import (
+    BLIS,
+    LIBRARIES,
+    MKL,
+    ONEDNN,
+    ONEDNN_TORCH,
+    OPENBLAS,
+    chosen_libraries,
+)
+from tuner.targets.cpu.blis import blis_code
+from tuner.targets.cpu.library_matmul import AbstractLibraryMatmul, CompiledLibraryMatmul
+from tuner.targets.cpu.mkl import mkl_code
+from tuner.targets.cpu.onednn import onednn_code
+from tuner.targets.cpu.onednn_torch import TorchOneDnnMatmul
+from tuner.targets.cpu.openblas import openblas_code
 
-WIDENED = {"i8": "f32"}  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
+WIDE = "f32"  # BLAS has no integers, and numpy's integer matmul is far slower than its BLAS
 BF16_ROUNDING = 2.0**-8  # relative, of a result stored as bf16
+MATMULS: dict[str, Callable[[Problem, Inputs, int], AbstractLibraryMatmul]] = {
+    **{
+        name: partial(CompiledLibraryMatmul, describe=describe)
+        for name, describe in (
+            (OPENBLAS, openblas_code),
+            (MKL, mkl_code),
+            (BLIS, blis_code),
+            (ONEDNN, onednn_code),
+        )
+    },
+    ONEDNN_TORCH: TorchOneDnnMatmul,
+}
 
 
 class BaselineService:
-    """The baseline library's matmul of one problem, verified once: OpenBLAS, or oneDNN for bf16.
+    """A baseline library's matmul of one problem, verified once.
 
     Created in a child process, whose environment sets the library's number of threads.
     """
 
-    def __init__(self, problem: Problem, threads: int, seed: int) -> None:
-        """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
+    def __init__(self, problem: Problem, threads: int, seed: int, library: str = "") -> None:
+        """Draws inputs and verifies one result.
+
+        ``library`` is a key of LIBRARIES; "" is the default of the problem's type. Raises TunerError where
+        the library is missing or wrong.
+        """
+        library = library or chosen_libraries("", problem)[0]
+        is_widened = problem.dtype in LIBRARIES[library].widened
+        plain = replace(problem, epilogue="none", dtype=WIDE if is_widened else problem.dtype)
+        self._suffix = f", {plain.dtype} for {problem.dtype}" if is_widened else ""
         rng = np.random.default_rng(seed)
-        plain = replace(problem, epilogue="none", dtype=WIDENED.get(problem.dtype, problem.dtype))
-        self._suffix = f", {plain.dtype} for {problem.dtype}" if problem.dtype in WIDENED else ""
-        rounding = BF16_ROUNDING if problem.dtype == "bf16" else 0.0
+        is_narrow = library == ONEDNN_TORCH and problem.dtype == "bf16"
+        rounding = BF16_ROUNDING if is_narrow else 0.0
         inputs = replace(draw(plain, draw_base(plain, rng), rng), result_rounding=rounding)
         self._problem = problem
         self._rng = rng
         self._threads = threads
-        self._matmul = _library(plain, inputs, threads)
+        self._matmul = _matmul(library, plain, inputs, threads)
         self._matmul.repeat(1)
         verdict, worst = compare(inputs, self._matmul.result)
         if not verdict.max_error <= 1.0:
@@ -47,7 +80,7 @@ class BaselineService:
 
     @property
     def name(self) -> str:
-        """Returns the library's name, version and, of OpenBLAS, kernel: "openblas 0.3.30 SkylakeX"."""
+        """Returns the library's name, version and kernel: "openblas 0.3.30 SkylakeX", "MKL 2026.2 avx512"."""
         return self._matmul.name + self._suffix
 
     def stopwatch(self, lead_calls: int = 0) -> timing.Stopwatch:
@@ -71,7 +104,8 @@ class BaselineService:
         return timing.measure_by(self.stopwatch(), effort, self._rng)
 
 
-def _library(problem: Problem, inputs: Inputs, threads: int) -> OpenBlasMatmul | OneDnnMatmul:
-    if problem.dtype == "bf16":
-        return OneDnnMatmul(problem, inputs, threads)
-    return OpenBlasMatmul(problem, inputs, threads)
+def _matmul(library: str, problem: Problem, inputs: Inputs, threads: int) -> AbstractLibraryMatmul:
+    try:
+        return MATMULS[library](problem, inputs, threads)
+    except OSError as error:  # of the loader
+        raise TunerError(f"baseline {library}: cannot be loaded: {error}") from error

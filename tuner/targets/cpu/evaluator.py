@@ -7,11 +7,18 @@ from typing import final
 
 import numpy as np
 
-from tuner.core.errors import CandidateError, Stage
+from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.instruction_sets import refusal
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, OffsetTime, Verdict
-from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, Partition
+from tuner.core.target import (
+    AbstractBaselineSource,
+    AbstractEvaluator,
+    Artifact,
+    Effort,
+    LoadedLibrary,
+    Partition,
+)
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.jit import JittedModule, PackedArguments
 from tuner.payload.cpu import element_offsets
@@ -22,6 +29,7 @@ from tuner.runtime.cpu.guarded_arrays import keep_freed_memory
 from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu import offset_times
+from tuner.targets.cpu.baseline_libraries import chosen_libraries
 from tuner.targets.cpu.interleaved_baseline import InterleavedBaseline
 from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.processor_peak import ProcessorPeak
@@ -71,15 +79,19 @@ def _arguments(
 class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     """An evaluator for this machine's processor: JIT-compiles artifacts, verifies and times them."""
 
-    def __init__(self, threads: int, pin_to: tuple[int, ...] = ()) -> None:
-        """Takes the threads that a kernel may use, and the processors to pin the threads to, if any."""
+    def __init__(self, threads: int, pin_to: tuple[int, ...] = (), choice: str = "") -> None:
+        """Takes the threads that a kernel may use, and the processors to pin the threads to, if any.
+
+        ``choice``: of the libraries to compare with, as ``chosen_libraries`` takes it.
+        """
         self._threads = threads
+        self._choice = choice
         self.baseline_threads = threads
         self._pin_to = pin_to
         self._team: ThreadTeam | None = None
         self._arrays: ProblemArrays | None = None
         self._watch: HostWatch | None = None
-        self._baseline: InterleavedBaseline | None = None
+        self._baselines: dict[str, InterleavedBaseline] = {}  # by the name of the library
         self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
         self._peak: ProcessorPeak | None = None
 
@@ -147,7 +159,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> tuple[Measurement, ...]:
         """Times kernels and the baseline on the same arrays, sample by sample, interleaved in a random order.
 
-        ``loaded``: results of ``load``, and of ``load_baseline``. First verifies the kernels on extreme
+        ``loaded``: results of ``load``, works of ``load_baselines``. First verifies the kernels on extreme
         inputs. Reference kernels of the host are timed in between, to show a slow or busy machine. Returns
         one measurement for each of ``loaded``, in the same order. Raises CandidateError like ``measure``, and
         RUN for the baseline.
@@ -215,17 +227,27 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                     team.repeat(prepared.calls, 1)
                     arrays.check_rows(rng)
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, object]:
-        """Returns (name, baseline): a process of the baseline library, started unless it runs already.
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        """Returns the chosen libraries, each a process, started unless it runs already.
 
-        Raises TunerError where the library is missing or wrong, CandidateError(RUN) where its process fails.
+        A library that is missing, wrong or whose process fails has the reason in its ``failure``. Raises
+        UsageError for a choice that this machine or the problem's type does not allow.
         """
-        if self._baseline is None or self._baseline.problem != problem or self._baseline.has_ended:
-            if self._baseline is not None:
-                self._baseline.close()
-            seed = int(rng.integers(2**63))
-            self._baseline = InterleavedBaseline(problem, self._threads, seed, self._processors)
-        return self._baseline.name, self._baseline
+        seed = int(rng.integers(2**63))
+        names = chosen_libraries(self._choice, problem)
+        return tuple(self._loaded_library(name, problem, seed) for name in names)
+
+    def _loaded_library(self, library: str, problem: Problem, seed: int) -> LoadedLibrary:
+        baseline = self._baselines.pop(library, None)
+        if baseline is None or baseline.problem != problem or baseline.has_ended:
+            if baseline is not None:
+                baseline.close()
+            try:
+                baseline = InterleavedBaseline(problem, self._threads, seed, self._processors, library)
+            except TunerError as error:
+                return LoadedLibrary(library, "", failure=str(error))
+        kept = self._baselines[library] = baseline
+        return LoadedLibrary(library, kept.name, kept, has_ended=lambda: kept.has_ended)
 
     def _stopwatch(self, problem: Problem, loaded: object, rng: np.random.Generator) -> timing.Stopwatch:
         if isinstance(loaded, InterleavedBaseline):

@@ -10,7 +10,7 @@ from tuner.core.problem import Problem
 from tuner.payload.reference import reference_bytes
 from tuner.runtime.cpu.host_activity import thread_waited_s
 from tuner.targets.cpu.baseline import BaselineService
-from tuner.workers.library_environment import library_environment
+from tuner.targets.cpu.baseline_libraries import baseline_environment
 from tuner.workers.limits import REFERENCE_FLOP_PER_S
 from tuner.workers.protocol import Factory, ServiceSpec
 from tuner.workers.worker import Worker
@@ -32,12 +32,16 @@ class InterleavedBaseline:
     The process ends when this object is garbage-collected, or by ``close``.
     """
 
-    def __init__(self, problem: Problem, threads: int, seed: int, processors: frozenset[int]) -> None:
-        """Starts the baseline on ``processors``. Raises TunerError where the library is missing or wrong."""
-        factory = Factory(
-            "tuner.targets.cpu.interleaved_baseline:InterleavedBaselineService", (problem, threads, seed)
-        )
-        spec = ServiceSpec("baseline", factory, library_environment(threads))
+    def __init__(
+        self, problem: Problem, threads: int, seed: int, processors: frozenset[int], library: str = ""
+    ) -> None:
+        """Starts the baseline on ``processors``; ``library`` is a key of LIBRARIES; "": the default.
+
+        Raises TunerError where the library is missing or wrong, CandidateError(RUN) where its process fails.
+        """
+        service = "tuner.targets.cpu.interleaved_baseline:InterleavedBaselineService"
+        factory = Factory(service, (problem, threads, seed, library))
+        spec = ServiceSpec("baseline", factory, baseline_environment(library, threads))
         start_s = START_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
         memory_bytes = MEMORY_BYTES + 2 * reference_bytes(problem)
         self._worker = Worker(spec, memory_bytes, start_timeout_s=start_s)
@@ -90,13 +94,13 @@ class InterleavedBaseline:
 class InterleavedBaselineService:
     """The methods that the baseline's child process offers to its parent: its name, and one timed sample."""
 
-    def __init__(self, problem: Problem, threads: int, seed: int) -> None:
+    def __init__(self, problem: Problem, threads: int, seed: int, library: str = "") -> None:
         """Draws inputs and verifies one result. Raises TunerError where the library is missing or wrong."""
-        self._service = BaselineService(problem, threads, seed)
+        self._service = BaselineService(problem, threads, seed, library)
         self._stopwatch = self._service.stopwatch(LEAD_CALLS)
 
     def name(self) -> str:
-        """Returns the library's name, version and, of OpenBLAS, kernel: "openblas 0.3.30 SkylakeX"."""
+        """Returns the library's name, version and kernel: "openblas 0.3.30 SkylakeX"."""
         return self._service.name
 
     def sample(self, times: int) -> float:

@@ -28,8 +28,8 @@ def time_cublas(evaluator: GpuEvaluator, problem: Problem, effort: Effort, seed:
     """
     rng = np.random.default_rng(seed)
     try:
-        name, library = evaluator.load_baseline(problem, rng)
-        measurement = evaluator.measure(replace(problem, epilogue="none"), library, effort, rng)
+        (library,) = evaluator.load_baselines(problem, rng)
+        measurement = evaluator.measure(replace(problem, epilogue="none"), library.work, effort, rng)
     except CandidateError as error:
         raise TunerError(error.reason) from error
-    return Baseline(name, 0, measurement)
+    return Baseline(library.name, 0, measurement)

@@ -12,7 +12,7 @@ from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.gpu_conditions import GpuState
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
-from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort
+from tuner.core.target import AbstractBaselineSource, AbstractEvaluator, Artifact, Effort, LoadedLibrary
 from tuner.payload.reference import compare
 from tuner.runtime.cuda.cublas import Cublas, find_cublas
 from tuner.runtime.cuda.facts import CudaFacts
@@ -123,8 +123,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         with failing_as(Stage.LOAD):
             return LoadedKernels(self._opened().device, artifact.program)
 
-    def load_baseline(self, problem: Problem, rng: np.random.Generator) -> tuple[str, LoadedCublas]:
-        """Returns (cuBLAS's name, its matmul of the problem without an epilogue).
+    def load_baselines(self, problem: Problem, rng: np.random.Generator) -> tuple[LoadedLibrary, ...]:
+        """Returns cuBLAS alone, with its matmul of the problem without an epilogue.
 
         Verifies the matmul on one draw of inputs. Raises TunerError where cuBLAS is missing, CandidateError
         where its result is wrong or the GPU fails.
@@ -139,7 +139,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                 arrays.evaluate()
             except CandidateError as error:
                 raise CandidateError(error.stage, f"{library.name}: {error.reason}") from error
-        return library.name, library
+        return (LoadedLibrary("cublas", library.name, library),)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         """Runs a program twice, compares every element of C; returns the worse of the two verdicts.
@@ -161,7 +161,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> Measurement:
         """Times runs of a program between two readings of the sensors; verifies C of some samples.
 
-        ``loaded`` is a result of ``load`` or a matmul of ``load_baseline``. Which samples are verified is
+        ``loaded`` is a result of ``load`` or a work of ``load_baselines``. Which samples are verified is
         random. After timing, complete or early-stopped, two more runs are verified: one on the timed inputs,
         and one on inputs that were never timed, so that a kernel that remembers results of earlier inputs
         fails; of cuBLAS only the first. Raises CandidateError(VERIFY) for a wrong result or more flop/s than
@@ -188,7 +188,7 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> tuple[Measurement, ...]:
         """Times programs and cuBLAS on the same arrays, sample by sample, interleaved in a random order.
 
-        ``loaded``: results of ``load``, and the matmul of ``load_baseline``. Reads the sensors between rounds
+        ``loaded``: results of ``load``, and the work of ``load_baselines``. Reads the sensors between rounds
         of samples; verifies C after some samples of each program. Returns one measurement for each of
         ``loaded``, in the same order. Raises CandidateError like ``measure``.
         """

@@ -37,16 +37,18 @@ def find_failing_op(script: str, payload: str) -> OpPlace | None:
     return failing_op(script, payload)
 
 
-def measure_cpu_baseline(problem: Problem, threads: int, effort: "Effort", seed: int) -> Baseline:
-    """Times the CPU's baseline library on a problem, without an epilogue; returns its name and time.
+def measure_cpu_baseline(
+    problem: Problem, threads: int, effort: "Effort", seed: int, library: str = ""
+) -> Baseline:
+    """Times a CPU's baseline library on a problem, without an epilogue; returns its name and time.
 
-    Call it in a child with ``library_environment(threads)``: OpenBLAS takes its number of threads only from
-    there. A problem of i8 is timed in f32, as the name says. Raises TunerError where the library is missing
-    or its result is wrong.
+    Call it in a child with ``baseline_environment(library, threads)``: libraries take their number of threads
+    from there. ``library`` is a key of ``baseline_libraries.LIBRARIES``; "": the default of the type. Raises
+    TunerError where the library is missing or its result is wrong.
     """
     from tuner.targets.cpu.baseline import BaselineService
 
-    return BaselineService(problem, threads, seed).measure(effort)
+    return BaselineService(problem, threads, seed, library).measure(effort)
 
 
 def measure_gpu_baseline(problem: Problem, effort: "Effort", seed: int) -> Baseline:

@@ -1,0 +1,92 @@
+"""``tuner.pack_by_rows``: which loops it exchanges, and which it leaves alone."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.pack_by_rows"(%func) : (!transform.any_op) -> ()'
+# Copies 64 columns of B at a time to panels of 32 rows; a mask leaves out the last columns.
+PAYLOAD = """
+!b = memref<32x200xf32>
+!packed = memref<4x32x64xf32>
+module {
+  func.func private @use(!packed)
+  func.func @f(%a: memref<8x64xf32>, %b: !b) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c32 = arith.constant 32 : index
+    %c64 = arith.constant 64 : index
+    %c200 = arith.constant 200 : index
+    %zero = arith.constant 0.0 : f32
+    %packed = memref.alloc() : !packed
+    scf.for %j = %c0 to %c200 step %c64 {
+      %panel = affine.apply affine_map<(d) -> (d floordiv 64)>(%j)
+      %view = memref.subview %packed[%panel, 0, 0] [1, 32, 64] [1, 1, 1]
+        : !packed to memref<32x64xf32, strided<[64, 1], offset: ?>>
+      scf.for %i = %c0 to %c32 step %c1 {
+        %x = vector.transfer_read %b[%i, %j], %zero {in_bounds = [false]} : !b, vector<64xf32>
+        vector.transfer_write %x, %view[%i, %c0] {in_bounds = [true]}
+          : vector<64xf32>, memref<32x64xf32, strided<[64, 1], offset: ?>>
+      }
+    }
+    func.call @use(%packed) : (!packed) -> ()
+    return
+  }
+}
+"""
+
+
+def steps(text: str) -> list[str]:
+    """Returns the steps of the loops, the outermost first."""
+    return re.findall(r"scf.for %\w+ = %\w+ to %\w+ step %(\w+)", text)
+
+
+def test_rows_become_the_outer_loop(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(LINE, PAYLOAD)
+    assert steps(PAYLOAD) == ["c64", "c1"]
+    assert steps(text) == ["c1", "c64"]
+    golden("pack_by_rows.mlir", text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("%i = %c0 to %c32 step %c1", "%i = %c0 to %c32 step %c4"),  # is no loop over rows
+        ("%j = %c0 to %c200 step %c64", "%j = %c0 to %c200 step %c1"),  # nor over panels
+        ("%i = %c0 to %c32", "%i = %panel to %c32"),  # begins where the outer loop says
+        ("%packed = memref.alloc() : !packed", "%packed = call @given() : () -> !packed"),  # may alias B
+        (  # what is written is read as well
+            "vector.transfer_read %b[%i, %j]",
+            "vector.transfer_read %of_packed[%i, %c0]",
+        ),
+        ("vector.transfer_write %x", "func.call @use(%packed) : (!packed) -> ()\n vector.transfer_write %x"),
+        (  # is not the last of the outer loop
+            "    func.call @use(%packed) : (!packed) -> ()\n    return",
+            "    return",
+        ),
+    ],
+    ids=["rows", "panels", "bounds", "alias", "read", "call", "after"],
+)
+def test_other_loops_stay(old: str, new: str, apply: Apply) -> None:
+    payload = PAYLOAD.replace(old, new, 1).replace(
+        "func.func private @use(!packed)",
+        "func.func private @use(!packed)\n  func.func private @given() -> !packed",
+    )
+    if "of_packed" in new:
+        view = "%of_packed = memref.subview %packed[0, 0, 0] [1, 32, 64] [1, 1, 1]"
+        view += " : !packed to memref<32x64xf32>"
+        payload = payload.replace("    scf.for %j", f"    {view}\n    scf.for %j", 1)
+        payload = payload.replace(
+            "{in_bounds = [false]} : !b", "{in_bounds = [false]} : memref<32x64xf32>", 1
+        )
+    if new == "    return":
+        payload = payload.replace(
+            "      }\n    }\n", "      }\n      func.call @use(%packed) : (!packed) -> ()\n    }\n", 1
+        )
+    assert steps(apply(LINE, payload)) == steps(payload)

@@ -1,0 +1,122 @@
+"""Which libraries a CPU problem can be compared with: all, those installed, those that a user chooses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from tuner.core.errors import UsageError, unknown_value
+from tuner.core.problem import Problem
+from tuner.targets.cpu.shared_libraries import find_extension, find_shared_library, library_folders
+from tuner.workers.library_environment import library_environment
+from tuner.workers.services import Environment
+
+OPENBLAS, MKL, BLIS, ONEDNN, ONEDNN_TORCH = ("openblas", "mkl", "blis", "onednn", "onednn-torch")
+BEST = "best"  # the fastest of those that are installed and can compute the problem
+DEFAULT = ""  # the choice where the user makes none
+MKL_NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
+BLIS_NAMES = ("libblis.so.4", "libblis64.so.4", "libblis-mt.so.4", "libblis.so")
+ONEDNN_NAMES = ("libdnnl.so.3", "libdnnl.so")
+
+
+@dataclass(frozen=True)
+class BaselineLibrary:
+    """A library that may be a baseline: types that it multiplies, where it is, and how to install it."""
+
+    dtypes: tuple[str, ...]  # of A and B, with the tuner's type of C: f32 for bf16, i32 for i8
+    find: Callable[[], str | None]  # its path, or its name for the loader; None: not installed
+    install: str  # a hint
+    widened: tuple[str, ...] = ()  # types that it multiplies as f32
+
+
+def find_mkl() -> str | None:
+    """Returns the path or the name of MKL's single dynamic library; None: not installed."""
+    return find_shared_library(MKL_NAMES)
+
+
+def find_blis() -> str | None:
+    """Returns the path or the name of libblis, else the path of the wheel's module; None: not installed."""
+    return find_shared_library(BLIS_NAMES) or find_extension("blis", "cy*.so")
+
+
+def find_onednn() -> str | None:
+    """Returns the path or the name of libdnnl; None: not installed."""
+    return find_shared_library(ONEDNN_NAMES)
+
+
+def find_torch() -> str | None:
+    """Returns "torch" where it is installed, without importing it; None: not installed."""
+    return None if find_spec("torch") is None else "torch"
+
+
+LIBRARIES = {
+    OPENBLAS: BaselineLibrary(("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("i8",)),
+    MKL: BaselineLibrary(("f32", "f64", "bf16"), find_mkl, "pip install mkl"),
+    BLIS: BaselineLibrary(("f32", "f64"), find_blis, "install libblis4 of your system, or: pip install blis"),
+    ONEDNN: BaselineLibrary(("f32", "bf16", "i8"), find_onednn, "pip install onednn"),
+    ONEDNN_TORCH: BaselineLibrary(("bf16", "i8"), find_torch, "pip install torch"),
+}
+CHOICES = (BEST, *LIBRARIES)
+
+
+def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
+    """Returns the names of the libraries that a problem is compared with, at least one.
+
+    ``choice`` is DEFAULT, BEST or the name of a library; "onednn" stands for oneDNN through torch where its
+    own library is missing. Several names only for BEST. Raises UsageError for another choice, and for a
+    library that is not installed or does not multiply the problem's type.
+    """
+    if choice == DEFAULT:
+        return (_default_library(problem),)
+    if choice == BEST:
+        able = tuple(name for name in LIBRARIES if _is_able(name, problem))
+        return able or (_default_library(problem),)
+    if choice not in LIBRARIES:
+        raise unknown_value("baseline", choice, CHOICES)
+    _require_type(choice, problem.dtype)
+    names = (ONEDNN, ONEDNN_TORCH) if choice == ONEDNN else (choice,)
+    found = next((name for name in names if _is_able(name, problem, widens=True)), None)
+    if found is None:
+        raise UsageError(f"baseline {choice}: not installed", LIBRARIES[choice].install)
+    return (found,)
+
+
+def baseline_environment(library: str, threads: int) -> Environment:
+    """Returns the environment changes of a process in which a library of LIBRARIES uses ``threads`` threads.
+
+    They are (name, value) pairs, value None: unset. The wheel of oneDNN computes by OpenCL's runtime for
+    CPUs, whose wheel puts it next to oneDNN, where it is not found without a variable.
+    """
+    runtimes = [folder / "libintelocl.so" for folder in library_folders()]
+    found = next((str(path) for path in runtimes if library == ONEDNN and path.exists()), None)
+    runtime = () if found is None else (("OCL_ICD_FILENAMES", found),)
+    return (*library_environment(threads), *runtime)
+
+
+def _default_library(problem: Problem) -> str:
+    """Returns the library where the user names none: OpenBLAS, for bf16 and i8 oneDNN.
+
+    Without oneDNN bf16 is left to torch, which then says that it is missing, and i8 is multiplied as f32.
+    """
+    if problem.dtype == "bf16":
+        return ONEDNN if find_torch() is None and find_onednn() is not None else ONEDNN_TORCH
+    if problem.dtype == "i8":
+        return next((name for name in (ONEDNN, ONEDNN_TORCH) if _is_able(name, problem)), OPENBLAS)
+    return OPENBLAS
+
+
+def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:
+    library = LIBRARIES[name]
+    dtypes = (*library.dtypes, *library.widened) if widens else library.dtypes
+    is_batch_of_i8 = problem.dtype == "i8" and problem.batch > 1
+    is_able = problem.dtype in dtypes and not (name == ONEDNN_TORCH and is_batch_of_i8)
+    return is_able and library.find() is not None
+
+
+def _require_type(name: str, dtype: str) -> None:
+    """Raises UsageError for a type that a library does not multiply; the hint names libraries that do."""
+    able = [each for each, library in LIBRARIES.items() if dtype in (*library.dtypes, *library.widened)]
+    if name not in able:
+        raise UsageError(
+            f"baseline {name}: cannot multiply {dtype}",
+            f"--baseline {BEST}, or one of {', '.join(able)}" if able else "",
+        )
