@@ -46,8 +46,8 @@ def tune(
 
     Args:
         problem: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``.
-        target: "auto" (the first that gives times here), "cpu", "cuda", "cuda:sm_90", "simulator",
-            "replay:FILE".
+        target: "auto" (the first that gives times here), "cpu", "cpu:znver4" (another processor: verified
+            where this one can run the code, not timed), "cuda", "cuda:sm_90", "simulator", "replay:FILE".
         trials: number of candidates; 100 where neither ``trials`` nor ``budget`` is given.
         budget: seconds, or a text such as "60s", "5m" or "1h".
         chip: chip to generate code for, such as "sm_90", for a GPU target that names no chip.

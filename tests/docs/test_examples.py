@@ -30,6 +30,7 @@ PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
 )
 SIMULATOR = TargetStatus("simulator", True, "for tests")
+CPU = TargetStatus("cpu", True, "for tests")  # with the processors of other machines
 COMMAND = re.compile(r"(?:python -m )?tuner (.*)")
 NEXT_EXAMPLE = re.compile(r", (?:or|then in CI:) tuner ")
 PROGRAM = "examples/async_matmul.mlir"
@@ -155,7 +156,7 @@ def test_the_examples_of_a_page_run_one_after_another(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     for name in ("results.db", "laptop.db"):  # the other one is merged
         shutil.copy(results, tmp_path / name)
-    tuner = Tuner(tmp_path / "results.db", fakes.composition((*fakes.STATUSES, SIMULATOR)))
+    tuner = Tuner(tmp_path / "results.db", fakes.composition((*fakes.STATUSES, SIMULATOR, CPU)))
     run = [example for example in EXAMPLES if example.place.endswith(place) and is_run(example)]
     assert run
     for example in run:

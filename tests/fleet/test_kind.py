@@ -10,8 +10,9 @@ from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.fleet import tables
 from tuner.fleet.driver import FleetRequest
-from tuner.fleet.kind import FleetRun, named, pending_limit, target_on
+from tuner.fleet.kind import FleetRun, fleet_composition, named, pending_limit, target_on
 from tuner.fleet.server import session
+from tuner.tuning.parts.real import real_composition
 
 if TYPE_CHECKING:
     from tuner.fleet.server import Connection
@@ -48,6 +49,15 @@ def test_classes_of_machines_are_named_by_options(connection: "Connection", shar
         target_on(fleet, "nvidia", "cuda")
     with pytest.raises(UsageError, match=rf"--on: found 'epyc', {listed}"):
         target_on(fleet, "epyc", "cuda")
+
+
+def test_a_described_processor_is_measured_for_by_nodes_too(fleet_url: str) -> None:
+    composition = fleet_composition(real_composition(), FleetRequest(fleet_url))
+    target = TargetName("cpu", "znver4")
+    with pytest.raises(
+        UsageError, match="no node measures cpu:znver4; tuner fleet worker --target cpu:znver4"
+    ):
+        composition.outcomes(target).machine(target)
 
 
 def test_a_run_without_devices_is_refused() -> None:

@@ -130,7 +130,7 @@ STATUSES = (FAKE.status(), TargetStatus("gpu", False, "no driver"))
 
 
 def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
-    """Returns a fake kind; one named like a real kind has the chips and types of the real one."""
+    """Returns a fake kind; one named like a real kind has the chips, processors and types of the real one."""
     fake = dataclasses.replace(FAKE, name=status.name, status=lambda: status)
     fake = changed_kind(fake, is_timed=lambda: status.is_timed, **changes)
     if status.name not in KINDS:
@@ -142,6 +142,8 @@ def kind_of(status: TargetStatus, **changes: Any) -> TargetKind:
         require_types=real.require_types,
         load=load_program if real.default_chip else load,
         times_processors=real.outcomes.times_processors,
+        described=None if real.described is None else fake,
+        details=real.details,
     )
 
 

@@ -31,7 +31,8 @@ def explain_lines(trial: StoredTrial, failed: "Sequence[FailedOp]", database_tex
     record = trial.record
     if not isinstance(record.outcome, Failure):
         time = "not timed" if trial.best_s is None else trial_time_text(trial)
-        return [f"trial {trial.id} did not fail: {record.status}, {time}"]
+        status = "compiled only" if record.is_compiled_only else record.status
+        return [f"trial {trial.id} did not fail: {status}, {time}"]
     stage, reason = record.outcome.stage.value, one_line(record.outcome.reason)
     return [
         *wrapped([f"trial {trial.id} failed at stage {stage}: {reason}"]),

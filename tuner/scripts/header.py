@@ -140,10 +140,10 @@ def _operands_lines(provenance: ScriptProvenance) -> list[str]:
     if not provenance.target.is_on_cpu:
         return []
     align = provenance.problem.align
-    if align == "any":
-        text = "at any address: timed one element past a multiple of 64"
-    else:
-        text = f"at multiples of {align} bytes" + ": timed 16 bytes past one of 64" * (align == "16")
+    where = {"any": ": timed one element past a multiple of 64", "16": ": timed 16 bytes past one of 64"}
+    text = "at any address" if align == "any" else f"at multiples of {align} bytes"
+    if provenance.median_s is not None:
+        text += where.get(align, "")
     if provenance.problem.cache != WARM:
         text += f"; caches {provenance.problem.cache}"
     sensitive = [f"sensitive to alignment: {provenance.sensitive}"] * bool(provenance.sensitive)

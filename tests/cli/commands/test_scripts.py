@@ -1,8 +1,10 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.tuning import fakes
 from tests.tuning.watched_target import Day, composition
 
 
@@ -75,6 +77,19 @@ def test_a_wrong_script_fails(tuned: Tuner, script: Path) -> None:
     assert "failed at stage verify: element (0, 1)" in done.out
     document = tuned("check", path, "--json").json
     assert (document["correct"], document["median_s"], document["ratio"]) == (False, None, None)
+
+
+def test_a_machine_with_tiles_takes_back_a_script_that_has_its_name_of_before(
+    tuned: Tuner, script: Path
+) -> None:
+    host = replace(fakes.MACHINE, name="Xeon (family 6 model 207, avx512 vnni amx_bf16, caches ?/?/?)")
+    kind = fakes.changed_kind(tuned.composition.kinds["fake"], machine=lambda _target: host)
+    tuned.composition = replace(tuned.composition, kinds={"fake": kind})
+    before = "Xeon (family 6 model 207, avx512 vnni, caches ?/?/?)"
+    path = edited(script, '"machine": "fake"', f'"machine": "{before}"')
+    assert tuned("check", path).code == 0
+    other = edited(script, before, "Xeon (family 6 model 207, avx512, caches ?/?/?)")
+    assert tuned("check", other).code == 3
 
 
 def test_a_time_of_another_machine_is_not_compared_with(tuned: Tuner, script: Path) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tuner.core.machine import Machine
+from tuner.core.peak_instructions import peak_source
 from tuner.runtime.cpu import roofline as roofline_module
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.runtime.cpu.panel_product import INNER, ROWS, VALUE, VECTORS, PanelProduct
@@ -31,6 +32,7 @@ def test_limits_are_of_a_plausible_processor(dtype: str) -> None:
     roofline = measure_roofline(dtype, 1, describe_machine())
     assert is_plausible(roofline.flop_per_s)
     assert 0.1e9 < roofline.bytes_per_s < 2e12
+    assert roofline.flop_source == f"measured by {peak_source(dtype, describe_machine())}"
 
 
 def is_plausible(flop_per_s: float) -> bool:

@@ -14,6 +14,7 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target import Artifact, Effort, Script
+from tuner.mlir.cpu import lowering
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.chosen import spaces
@@ -130,6 +131,18 @@ def test_what_cannot_run_here_is_compiled_only(plain: Machine) -> None:
         0,
         (f"compiled only, nothing was verified: {plain.processor} has no avx512-bf16",),
     )
+
+
+def test_code_with_tiles_that_cannot_be_made_of_vectors_is_compiled_only(
+    plain: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(module: object) -> None:
+        raise CandidateError(Stage.COMPILE, "tiles of 8 rows")
+
+    compiler, problem, script = sources("sapphirerapids", "bf16", "matmul_cpu_amx")
+    monkeypatch.setattr(lowering, "tiles_as_vectors", fail)
+    loaded = DescribedEvaluator(1).load(problem, compiler.compile(problem, script))
+    assert loaded == CompiledOnly(f"{plain.processor} has no amx-bf16")
 
 
 def test_outcomes_of_equal_code_are_shared_whatever_processor_verifies(

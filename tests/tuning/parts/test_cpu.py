@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.runtime.cpu.faked_machines import FAKED, fake
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target_name import TargetName
@@ -12,11 +14,34 @@ from tuner.tuning.parts.cpu import KIND, host_machine
 
 PROBLEM = Matmul(16, 16, 16)
 TARGET = TargetName("cpu")
+WITH_BF16 = "has avx2, avx512, avx512-bf16, vnni"
+REFUSED = "has AMX, but the operating system refuses it"
 
 
 def test_the_cpu_is_a_target() -> None:
     status = KIND.status()
     assert (status.name, status.is_timed) == ("cpu", True)
+
+
+@pytest.mark.parametrize(
+    ("number", "facts"),
+    [
+        (2, "has avx2; peaks: f32, f64, bf16 by FMA; i8 by products of 16-bit integers"),
+        (8, "has avx2, avx512, vnni; peaks: f32, f64, bf16 by FMA; i8 by VNNI"),
+        (13, f"{WITH_BF16}, amx-bf16, amx-int8; peaks: f32, f64 by FMA; bf16, i8 by AMX"),
+        (14, f"{WITH_BF16}; {REFUSED}; peaks: f32, f64 by FMA; bf16 by AVX512-BF16; i8 by VNNI"),
+    ],
+)
+def test_its_status_says_what_was_found(
+    number: int, facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(FAKED[number], tmp_path, monkeypatch)
+    assert KIND.status().reason.endswith(f" cores; {facts}")
+
+
+def test_a_processor_without_avx2_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(FAKED[0], tmp_path, monkeypatch)
+    assert not KIND.status().is_available
 
 
 def test_its_machine_is_this_one() -> None:

@@ -59,10 +59,16 @@ class DescribedCompiler(AbstractCompiler):
         return compiled_for(artifact.host_code, self._processor.name, self._processor.features)
 
     def _runnable(self, problem: Problem, script: Script, theirs: Artifact) -> str:
-        """Returns code of a script that this processor can run; "" where there is none."""
+        """Returns code of a script that this processor can run; "" where there is none.
+
+        A failure to make such code is none of the candidate, whose code is for the other processor.
+        """
         if self._runs_here(theirs.host_code):
             return theirs.host_code
-        emulated = self._emulating.compile(problem, script).host_code
+        try:
+            emulated = self._emulating.compile(problem, script).host_code
+        except CandidateError:
+            return ""
         return emulated if self._runs_here(emulated) else ""
 
     def _runs_here(self, llvm_text: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.instruction_sets import refusal
+from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, OffsetTime, Verdict
 from tuner.core.target import (
@@ -60,13 +61,6 @@ class LoadedKernel:
         return PartitionCalls(calls, operands, (arrays, packed, self.code))
 
 
-def _require_instructions(llvm_text: str) -> None:
-    needs = instructions_needed(llvm_text)
-    reason = refusal(describe_machine(), needs) if needs else ""
-    if reason:
-        raise CandidateError(Stage.LOAD, reason)
-
-
 def _arguments(
     problem: Problem, partition: Partition, operands: tuple[int, ...], items: list[int]
 ) -> PackedArguments:
@@ -94,6 +88,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._baselines: dict[str, InterleavedBaseline] = {}  # by the name of the library
         self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
         self._peak: ProcessorPeak | None = None
+        self._machine: Machine | None = None  # described once code asks for instructions
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
         """Returns the kernel of an artifact, JIT-compiled for this processor.
@@ -106,7 +101,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             raise CandidateError(
                 Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
             )
-        _require_instructions(artifact.host_code)
+        self._require_instructions(artifact.host_code)
         return LoadedKernel(
             JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
             partitions,
@@ -270,6 +265,15 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             self._arrays = None  # before the next is allocated
             self._arrays = ProblemArrays(problem, rng)
         return self._arrays
+
+    def _require_instructions(self, llvm_text: str) -> None:
+        """Raises CandidateError(LOAD) for code with instructions that this processor does not have."""
+        needs = instructions_needed(llvm_text)
+        if needs and self._machine is None:
+            self._machine = describe_machine()
+        reason = refusal(self._machine, needs) if self._machine is not None else ""
+        if reason:
+            raise CandidateError(Stage.LOAD, reason)
 
     def _thread_team(self) -> ThreadTeam:
         if self._team is None:

@@ -1,0 +1,283 @@
+"""Twenty processors: what one has tuned, another runs, or refuses in one line; nothing ends by a signal.
+
+No machine code is made and nothing runs, since this machine is none of them: compiled is to LLVM dialect, and
+a kernel that needs an instruction set is the fastest.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.runtime.cpu.faked_machines import FAKED, FakedMachine, fake
+from tests.tuning import fakes
+from tuner.analysis.paired_slowdown import SlowdownLimits
+from tuner.core.bench import AbstractBench
+from tuner.core.errors import UsageError
+from tuner.core.instruction_sets import instruction_sets_of, missing_on
+from tuner.core.machine import Roofline
+from tuner.core.problem import Matmul, Problem
+from tuner.core.record import Measurement, Verdict
+from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
+from tuner.db.store import Store
+from tuner.mlir.cpu.needed_instructions import instructions_needed
+from tuner.regression.gate import GateStatus, check_entry, recorded_entry
+from tuner.run_history.best_known import best_here
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.header import ScriptProvenance, read_provenance
+from tuner.targets.cpu import evaluator
+from tuner.targets.cpu.callable import CpuCallable
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
+from tuner.tuning.composition import Composition
+from tuner.tuning.outcome_source import BenchSettings
+from tuner.tuning.parts.cpu import KIND, host_machine
+from tuner.workers.in_flight import BenchOrder
+from tuner.workers.local_bench import LocalBench
+
+pytestmark = pytest.mark.mlir
+
+SPACE = """strategies:
+  matmul_cpu_direct:
+    ops: [matmul]
+    dtypes: [bf16, i8]
+    isas: [avx512, avx2]
+    knobs: {tile_m: [4], tile_n: [16], block_m: [0], block_n: [0], block_k: [0], unroll_k: [1],
+            loop_order: [ji], prefetch: [0], split: [none]}
+  matmul_cpu_bf16:
+    ops: [matmul]
+    dtypes: [bf16]
+    isas: [avx512]
+    knobs: {tile_m: [4], tile_n: [16], block_m: [0], block_k: [0], split: [none]}
+    constraints: ["has_bf16 == 1"]
+  matmul_cpu_amx:
+    ops: [matmul]
+    dtypes: [bf16, i8]
+    isas: [avx512]
+    knobs: {tiles_m: [1], tiles_n: [1], block_n: [0], block_k: [0], pack_a: [1], split: [none]}
+    constraints: ["(has_amx_bf16 if dtype == 'bf16' else has_amx_int8) == 1"]
+  matmul_cpu_vnni:
+    ops: [matmul]
+    dtypes: [i8]
+    isas: [avx512, avx2]
+    knobs: {tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], split: [none]}
+    constraints: ["has_vnni == 1"]
+"""
+SHAPE = "20x36x24"
+DTYPES = ("bf16", "i8")
+VECTORS = tuple(each for each in FAKED if "fma" in each.flags)  # the others have no AVX2
+NAMES = [f"{each.processor} {number}" for number, each in enumerate(FAKED)]
+
+
+@final
+class CachingCompiler(AbstractCompiler):
+    """The real compiler, which compiles equal scripts once for all tests."""
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        return compiled(problem, script)
+
+
+@functools.cache
+def compiled(problem: Problem, script: Script) -> Artifact:
+    return CpuCompiler().compile(problem, script)
+
+
+class KeptText:
+    """Stands in place of machine code: what was to be compiled."""
+
+    def __init__(self, llvm_text: str, entries: tuple[str, ...]) -> None:
+        self.text = llvm_text
+        self.addresses = dict.fromkeys(entries, 0)
+
+
+@final
+class UnrunEvaluator(AbstractEvaluator):
+    """Loads as the real evaluator does; runs nothing: a kernel that needs an instruction set is faster."""
+
+    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
+        return CpuEvaluator(1).load(problem, artifact)
+
+    def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
+        return Verdict(0.1, problem.rows)
+
+    def measure(
+        self, problem: Problem, loaded: object, effort: Effort, rng: np.random.Generator
+    ) -> Measurement:
+        assert isinstance(loaded, LoadedKernel)
+        assert isinstance(loaded.code, KeptText)
+        time_s = 1e-3 if instructions_needed(loaded.code.text) else 2e-3
+        return Measurement((time_s,) * 5, 1, time_s, (time_s, time_s))
+
+    def measure_together(
+        self, problem: Problem, loaded: tuple[object, ...], effort: Effort, rng: np.random.Generator
+    ) -> tuple[Measurement, ...]:
+        return tuple(self.measure(problem, each, effort, rng) for each in loaded)
+
+
+def bench(order: BenchOrder, how: BenchSettings) -> AbstractBench:
+    return LocalBench(order, CachingCompiler(), UnrunEvaluator(), how.seed)
+
+
+def composition() -> Composition:
+    """Returns the real target cpu of a faked machine, with nothing run."""
+    kind = fakes.changed_kind(
+        KIND,
+        bench=bench,
+        baseline=fakes.no_baseline,
+        roofline=lambda _problem, _threads: Roofline(1e12, 1e11),
+        times_processors=False,
+    )
+    return dataclasses.replace(fakes.composition(), kinds={"cpu": kind}, machine=host_machine)
+
+
+@dataclasses.dataclass(frozen=True)
+class Faked:
+    """Commands on one database, which run on one faked machine after the other."""
+
+    tuner: Tuner
+    become: Callable[[FakedMachine], None]
+    folder: Path
+
+    def tune(self, dtype: str, *options: str) -> None:
+        """Tunes on the machine of the moment."""
+        done = self.tuner(*self.words(dtype), *options)
+        assert done.code == 0, done.err
+
+    def words(self, dtype: str) -> tuple[str, ...]:
+        space = ("--space", str(self.folder / "space.yaml"), "--sampler", "exhaustive")
+        return ("tune", "matmul", SHAPE, "--dtype", dtype, "--target", "cpu", *space)
+
+    def tried(self, run: int) -> dict[str, str]:
+        """Returns the status of each strategy that a run tried."""
+        return {
+            each["strategy"]: each["status"]
+            for each in self.tuner("history", "--run", str(run), "--json").json
+        }
+
+    def exported(self, dtype: str) -> tuple[Path, ScriptProvenance]:
+        """Exports the best script of the machine of the moment; returns its file, and its header."""
+        file = self.folder / f"best_{dtype}.mlir"
+        done = self.tuner("export", "matmul", SHAPE, "--dtype", dtype, "--target", "cpu", "-o", str(file))
+        assert done.code == 0, done.err
+        return file, read_provenance(file.read_text(), file.name)
+
+
+@pytest.fixture
+def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Faked:
+    (tmp_path / "space.yaml").write_text(SPACE)
+    monkeypatch.setattr(evaluator, "JittedModule", KeptText)
+    tuner = Tuner(tmp_path / "results.db", composition())
+    return Faked(tuner, lambda machine: fake(machine, tmp_path, monkeypatch), tmp_path)
+
+
+def offered(machine: FakedMachine, dtype: str) -> dict[str, str]:
+    """Returns the strategies that a machine with AVX2 can run, each of them measured."""
+    flags = set(machine.flags.split())
+    is_avx512 = flags >= {"avx512f", "avx512dq", "avx512bw", "avx512vl"}
+    tiles = {"bf16": {"amx_tile", "amx_bf16"}, "i8": {"amx_tile", "amx_int8"}}[dtype]
+    has = {
+        "matmul_cpu_direct": True,
+        "matmul_cpu_bf16": dtype == "bf16" and is_avx512 and "avx512_bf16" in flags,
+        "matmul_cpu_vnni": dtype == "i8" and bool(flags & {"avx512_vnni", "avx_vnni"}),
+        "matmul_cpu_amx": is_avx512 and flags >= tiles and machine.grants_tiles,
+    }
+    return {name: "measured" for name, is_there in has.items() if is_there}
+
+
+@pytest.mark.parametrize("machine", FAKED, ids=NAMES)
+def test_a_machine_tunes_what_it_has_and_takes_back_its_own_results(
+    faked: Faked, machine: FakedMachine
+) -> None:
+    faked.become(machine)
+    if machine not in VECTORS:
+        assert "has neither AVX-512 nor AVX2 with FMA" in faked.tuner.refused(*faked.words("i8"))
+        return
+    for run, dtype in enumerate(DTYPES, start=1):
+        faked.tune(dtype)
+        assert faked.tried(run) == offered(machine, dtype)
+    run, dtype = machine_run(machine)
+    file, provenance = faked.exported(dtype)
+    assert provenance.machine == describe_machine().name
+    assert missing_on(describe_machine(), provenance.needs) == ()
+    assert bool(provenance.needs) == (len(offered(machine, dtype)) > 1)
+    assert faked.tuner("check", str(file)).code in (0, 3)
+    assert faked.tuner("tune", "--resume", str(run), "--retime").code == 0
+    with Store.open(str(faked.tuner.database)) as store:
+        trial = best_here(store, faked.tuner.composition, Matmul(20, 36, 24, dtype), "cpu").best
+        assert isinstance(KIND.load(trial.record.problem, trial, None), CpuCallable)
+
+
+def machine_run(machine: FakedMachine) -> tuple[int, str]:
+    """Returns the number of a machine's run that is looked at, and its dtype: every other machine's."""
+    number = FAKED.index(machine) % 2
+    return number + 1, DTYPES[number]
+
+
+def is_refused(words: tuple[str, ...], tuner: Tuner, needs: tuple[str, ...]) -> bool:
+    """Returns whether a command is refused for want of ``needs``, in one line and a hint."""
+    if not needs:
+        return False
+    return f"needs {' and '.join(needs)}, which " in tuner.refused(*words)
+
+
+# Each type where the next machine lacks what it needs; of other machines one type.
+OF_NEXT = {4: ("i8",), 8: ("bf16",), 12: DTYPES, 15: ("bf16",), 16: ("i8",), 0: DTYPES}
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    [(n, dtype) for n in range(len(VECTORS)) for dtype in OF_NEXT.get(n, (DTYPES[n % 2],))],
+)
+def test_what_one_machine_found_is_used_on_the_next_where_it_can_run(
+    faked: Faked, number: int, dtype: str
+) -> None:
+    """The next machine has more, less or the same; the first comes after the last."""
+    before, after = VECTORS[number - 1], VECTORS[number]
+    faked.become(before)
+    faked.tune(dtype)
+    file, provenance = faked.exported(dtype)
+    tuner, problem = faked.tuner, Matmul(20, 36, 24, dtype)
+    with Store.open(str(tuner.database)) as store:
+        entry = recorded_entry(
+            tuner.composition, store, best_here(store, tuner.composition, problem, "cpu").best
+        )
+    faked.become(after)
+    here = describe_machine()
+    missing = missing_on(here, provenance.needs)
+
+    assert is_refused(("check", str(file)), tuner, missing) or tuner("check", str(file)).code in (0, 3)
+    apply = ("apply", str(file), str(file.with_name(f"best_{dtype}.source.mlir")))
+    assert is_refused(apply, tuner, missing) or tuner(*apply).code == 0
+    result = check_entry(tuner.composition, entry, SlowdownLimits())
+    assert result.status is (GateStatus.FAILED if missing else GateStatus.SAME_CODE)
+    assert not missing or result.reason.startswith(f"its recorded code: needs {missing[0]}")
+
+    retime = ("tune", "--resume", "1", "--retime")
+    if here.name == provenance.machine:
+        assert tuner(*retime).code == 0
+    else:
+        assert "this machine is" in tuner.refused(*retime)
+        with Store.open(str(tuner.database)) as store, pytest.raises(UsageError, match="nothing measured on"):
+            best_here(store, tuner.composition, problem, "cpu")
+    strategy = ("tune", "matmul", SHAPE, "--dtype", dtype, "--target", "cpu", "--strategy", str(file))
+    assert is_refused(strategy, tuner, missing) or tuner(*strategy, "--fresh").code == 0
+
+    faked.tune(dtype)  # begins with what was best on the other machine
+    last = max(each["run"] for each in tuner("history", "--json").json)
+    assert faked.tried(last) == offered(after, dtype)
+
+
+def test_two_machines_share_results_only_under_one_name(faked: Faked) -> None:
+    """Where the operating system refuses tiles, a machine is like one without."""
+    names: dict[str, set[Any]] = {}
+    for machine in FAKED:
+        faked.become(machine)
+        here = describe_machine()
+        names.setdefault(here.name, set()).add(instruction_sets_of(here))
+    assert len(names) == len(FAKED) - 1
+    assert {len(offers) for offers in names.values()} == {1}
