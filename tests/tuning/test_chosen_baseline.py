@@ -50,7 +50,9 @@ def parts_with_a_choice(*installed: str) -> Composition:
         return alone.outcomes
 
     parts = fakes.composition()
-    kind = dataclasses.replace(parts.kinds["fake"], baselines=BaselineChoice(require, outcomes))
+    kind = dataclasses.replace(
+        parts.kinds["fake"], baselines=BaselineChoice(require, outcomes, lambda _name, _problem: "")
+    )
     return dataclasses.replace(parts, kinds={"fake": kind})
 
 

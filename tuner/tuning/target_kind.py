@@ -78,6 +78,8 @@ class BaselineChoice:
     # (choice, problem) -> None; raises UsageError for a choice that is unknown, missing or cannot compute it
     require: Callable[[str, Problem], None]
     outcomes: Callable[[str], OutcomeSource]  # choice -> outcomes that are compared with it
+    # (recorded name of a library, problem) -> choice of the same library here; "": the default
+    recorded: Callable[[str, Problem], str]
 
 
 def no_choice(why: str) -> BaselineChoice:
@@ -86,7 +88,7 @@ def no_choice(why: str) -> BaselineChoice:
     def refuse(choice: str, *_: object) -> NoReturn:
         raise UsageError(f"--baseline {choice} cannot be combined with {why}")
 
-    return BaselineChoice(refuse, refuse)
+    return BaselineChoice(refuse, refuse, lambda _name, _problem: "")
 
 
 ONE_BASELINE = no_choice("this target: the baseline can be chosen for target cpu alone")

@@ -72,6 +72,12 @@ def _require_baseline(choice: str, problem: Problem) -> None:
     chosen_libraries(choice, problem)
 
 
+def _recorded_baseline(name: str, problem: Problem) -> str:
+    from tuner.targets.cpu.baseline_libraries import recorded_library
+
+    return recorded_library(name, problem)
+
+
 def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baseline:
     """Times the chosen libraries alone, each in a process of its own; returns the fastest.
 
@@ -171,5 +177,5 @@ KIND = TargetKind(
     require_types=_require_types,
     programs=ProgramSupport(),
     sources=CPU_SOURCES,
-    baselines=BaselineChoice(_require_baseline, _outcomes),
+    baselines=BaselineChoice(_require_baseline, _outcomes, _recorded_baseline),
 )
