@@ -90,10 +90,12 @@ def test_a_missing_library_is_refused_before_anything_is_stored_and_before_a_run
 
 
 def test_targets_with_one_baseline_refuse_a_choice() -> None:
+    parts = fakes.composition()
+    kind = dataclasses.replace(parts.kinds["fake"], baselines=KINDS["cuda"].baselines)
     with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target: the base"):
-        run_settings(RunRequest(PROBLEM, baseline="best"), fakes.composition())
+        run_settings(RunRequest(PROBLEM, baseline="best"), dataclasses.replace(parts, kinds={"fake": kind}))
     with pytest.raises(UsageError, match=r"^--baseline best cannot be combined with this target"):
-        KINDS["cuda"].require_baseline("best", PROBLEM)
+        KINDS["simulator"].outcomes_with("best")
 
 
 def test_a_fleet_refuses_a_choice() -> None:
