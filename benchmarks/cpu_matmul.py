@@ -4,7 +4,8 @@
 
 A ratio above 1 means that the tuned kernel is faster. The baseline runs with the same threads, in a process
 of its own, called from compiled code as the tuner's kernels are, without environment variables that would
-slow it down.
+slow it down. With --baseline best it is the library that was fastest in the run's final re-measurement; times
+of the others are in the rows of the JSON document, which also names the processor.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tuner
 from benchmarks.paired_timing import contest, load
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.problem import ALIGNMENTS, NUMPY_ALIGNMENT, Matmul, Problem, parse_shape
+from tuner.targets.cpu.baseline_libraries import CHOICES, chosen_libraries
 
 SHAPES = (
     *("64x64x64", "100x100x100", "128x128x128", "256x256x256", "512x512x512", "1024x1024x1024"),
@@ -51,12 +53,15 @@ def _row(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
             threads=options.threads,
             trials=options.trials,
             seed=options.seed,
+            baseline=options.baseline,
             db=f"{folder}/bench.db",
         )
     if run.best is None:
         raise SystemExit(f"{problem.key}: no candidate worked")
     busy = load()
-    compared = contest(problem, run.best.script_text, options.threads)
+    libraries = run.run.baseline.libraries if run.run.baseline else ()
+    library = libraries[0].library if libraries else chosen_libraries(options.baseline, problem)[0]
+    compared = contest(problem, run.best.script_text, options.threads, library)
     return {
         "shape": problem.shape,
         "ratio": compared.ratio,
@@ -64,6 +69,7 @@ def _row(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
         "gflop_per_s": problem.flop / compared.kernel_s / 1e9,
         "baseline_gflop_per_s": problem.flop / compared.baseline_s / 1e9,
         "baseline": run.run.baseline.name if run.run.baseline else None,
+        "libraries": [asdict(each) for each in libraries],
         "strategy": run.best.record.candidate.strategy,
         "knobs": dict(run.best.record.candidate.choices),
         "trial": run.best.number,
@@ -91,6 +97,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", default="f32")
     parser.add_argument("--layout", default="nn")
     parser.add_argument("--align", default=NUMPY_ALIGNMENT, choices=ALIGNMENTS, help="of the operands, bytes")
+    choices = ("", *CHOICES)
+    parser.add_argument("--baseline", default="", choices=choices, help="default: as of tuner tune")
     parser.add_argument("--seed", type=int, default=0)
     add_report_options(parser)
     return parser.parse_args()

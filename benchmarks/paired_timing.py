@@ -16,6 +16,7 @@ from tuner.core.target import Effort, Script
 from tuner.payload.reference import reference_bytes
 from tuner.runtime.cpu.describe_host import processors
 from tuner.targets.cpu.baseline import BaselineService
+from tuner.targets.cpu.baseline_libraries import baseline_environment
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.workers.library_environment import library_environment
@@ -64,23 +65,26 @@ class KernelRival:
 class BaselineRival:
     """Serves samples of the baseline, in a child process."""
 
-    def __init__(self, problem: Problem, threads: int) -> None:
-        self._service = BaselineService(problem, threads, 0)
+    def __init__(self, problem: Problem, threads: int, library: str) -> None:
+        self._service = BaselineService(problem, threads, 0, library)
 
     def sample(self, effort: Effort) -> Measurement:
         """Times one sample."""
         return self._service.sample(effort)
 
 
-def contest(problem: Problem, script: str, threads: int) -> Contest:
-    """Times both, interleaved. Raises TunerError when one of them cannot run."""
+def contest(problem: Problem, script: str, threads: int, library: str) -> Contest:
+    """Times kernel and library, interleaved. Raises TunerError when one of them cannot run.
+
+    ``library`` is a key of ``baseline_libraries.LIBRARIES``.
+    """
     kernel = Factory("benchmarks.paired_timing:KernelRival", (problem, script, threads, processors(threads)))
-    baseline = Factory("benchmarks.paired_timing:BaselineRival", (problem, threads))
+    baseline = Factory("benchmarks.paired_timing:BaselineRival", (problem, threads, library))
     limit = MEMORY_BYTES + 2 * reference_bytes(problem)
     # the kernel's process wants the library for its reference only: no threads that spin next to the kernel
     specs = (
         ServiceSpec("kernel", kernel, library_environment(1)),
-        ServiceSpec("baseline", baseline, library_environment(threads)),
+        ServiceSpec("baseline", baseline, baseline_environment(library, threads)),
     )
     workers = [Worker(spec, limit) for spec in specs]
     try:

@@ -107,7 +107,8 @@ def put_baseline(session: Session, run: RunRow, baseline: Baseline) -> None:
 
 def _put_baseline(session: Session, run: RunRow, baseline: Baseline, number: int) -> None:
     owner: Owner = {"run_id": run.id, "kind": BASELINE, "round": number}
-    put_measurement(session.connection(), owner, baseline.measurement, baseline.is_interleaved)
+    columns = {"is_interleaved": baseline.is_interleaved, "libraries": encode(baseline.libraries) or None}
+    put_measurement(session.connection(), owner, baseline.measurement, columns)
 
 
 def _put_final(session: Session, trial_id: int, measurement: Measurement, number: int) -> None:

@@ -172,6 +172,7 @@ class RunRow(Base):
     warm_files: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # [path, ...]
     first: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # fields of FirstPoint
     recording: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")
+    baseline_library: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # as chosen
     # of RemoteMeasurement
     elsewhere: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     tuner_version: Mapped[str]
@@ -286,6 +287,8 @@ class MeasurementRow(Base):
     is_interleaved: Mapped[bool] = mapped_column(server_default=sa.false(), default=False)  # for baselines
     host: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of HostConditions
     offsets: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of OffsetTime
+    # of LibraryTime: for baselines that were chosen from several
+    libraries: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
 
 
 class FleetSettingRow(Base):

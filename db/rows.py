@@ -18,7 +18,7 @@ from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.possible_outcome import why_no_roofline, why_not_seconds
 from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, OffsetTime, Record, Verdict
-from tuner.core.runs import Baseline, RemoteMeasurement, Run, RunSettings, StoredTrial
+from tuner.core.runs import Baseline, LibraryTime, RemoteMeasurement, Run, RunSettings, StoredTrial
 from tuner.core.target_name import TargetName
 from tuner.db.json_columns import point_of, stored_candidate, stored_point, value_of
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
@@ -251,7 +251,8 @@ def _baseline_of(row: RunRow) -> Baseline | None:
     measurement = time_of(time)
     if isinstance(measurement, Failure):
         return None
-    return Baseline(row.baseline_name, row.baseline_threads, measurement, time.is_interleaved)
+    libraries = value_of(tuple[LibraryTime, ...], time.libraries) or ()
+    return Baseline(row.baseline_name, row.baseline_threads, measurement, time.is_interleaved, libraries)
 
 
 def _roofline_of(row: RunRow) -> Roofline | None:

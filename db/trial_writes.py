@@ -1,6 +1,8 @@
 """What every trial writes, as SQL statements: ORM objects for each row would take several times as long."""
 
 import datetime
+from collections.abc import Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -79,19 +81,19 @@ def add_outcome(connection: Connection, trial_id: int, record: Record, now: date
 
 
 def put_measurement(
-    connection: Connection, owner: Owner, measurement: Measurement, is_interleaved: bool = False
+    connection: Connection, owner: Owner, measurement: Measurement, of_baseline: dict[str, Any] | None = None
 ) -> None:
     """Stores a measurement in place of an earlier one of the same owner, kind and round.
 
-    ``owner`` maps columns to values: trial_id or run_id, kind, round. ``is_interleaved``: a baseline that was
-    timed interleaved with trials.
+    ``owner`` maps columns to values: trial_id or run_id, kind, round. ``of_baseline``: the columns that only
+    baselines have, is_interleaved and libraries.
     """
     connection.execute(sa.delete(MEASUREMENT).filter_by(**owner))
-    _add_measurement(connection, owner | {"is_interleaved": is_interleaved}, measurement)
+    _add_measurement(connection, {**owner, **(of_baseline or {"is_interleaved": False})}, measurement)
 
 
-def _add_measurement(connection: Connection, columns: Owner, measurement: Measurement) -> None:
-    connection.execute(sa.insert(MEASUREMENT), columns | measurement_columns(measurement))
+def _add_measurement(connection: Connection, columns: Mapping[str, Any], measurement: Measurement) -> None:
+    connection.execute(sa.insert(MEASUREMENT), {**columns, **measurement_columns(measurement)})
 
 
 def set_seconds(connection: Connection, run_id: int, seconds: float) -> None:

@@ -35,6 +35,7 @@ def tune(
     workers: int | None = None,
     fresh: bool = False,
     warm_start: bool | Path | str | tuple[Path | str, ...] = True,
+    baseline: str = "",
     db: str | Path | None = None,
     observe: "Observer | None" = None,
     progress: bool = False,
@@ -62,6 +63,9 @@ def tune(
             that ``warm_start`` names.
         warm_start: whether to begin with the best candidates of the nearest problems in the database; or
             paths of files of ``tuner record-space`` to take warm-start points from as well.
+        baseline: library that a CPU's kernels are compared with: "openblas", "mkl", "blis", "onednn",
+            "onednn-torch", or "best", the fastest of those that are installed and can multiply the type; "":
+            OpenBLAS, for bf16 and i8 oneDNN where it is installed.
         db: path or URL of the results database; None: ``TUNER_DB`` of the environment, else the file in the
             user's data directory.
         observe: called with each event of the run (``tuner.tuning.events``).
@@ -103,6 +107,7 @@ def tune(
         fresh=fresh,
         warm_start=warm_start is not False,
         warm_files=() if isinstance(warm_start, bool) else _several(warm_start),
+        baseline=baseline,
     )
     settings = run_settings(request, real_composition())  # before a database is opened, which makes one
     return _session(open_or_create, db, lambda *parts: begin(settings, *parts), observe, progress)

@@ -25,7 +25,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Roofline
 from tuner.core.record import Measurement, Verdict
-from tuner.core.runs import Baseline, Counts, Proposal, TrialQuery
+from tuner.core.runs import Baseline, Counts, LibraryTime, Proposal, TrialQuery
 from tuner.db.revision import REVISIONS
 from tuner.db.store import Store
 
@@ -79,6 +79,22 @@ def test_a_baseline_before_the_first_round_is_stored_and_replaced(store: Store) 
         baseline = Baseline("OpenBLAS 0.3.30 SkylakeX", 1, timed(median_s))
         store.set_baseline(run, baseline)
         assert store.run(run).baseline == baseline
+
+
+def test_the_choice_of_a_baseline_and_the_times_it_was_chosen_by_are_stored(store: Store) -> None:
+    run = begin(store, replace(SETTINGS, baseline_library="best"))
+    libraries = (
+        LibraryTime("mkl", "MKL 2026.2 avx512", 0.1, (0.1, 0.2)),
+        LibraryTime("blis", "", failure="exited with SIGSEGV"),
+    )
+    alone = Baseline("MKL 2026.2 avx512", 1, timed(0.1), libraries=libraries)
+    store.set_baseline(run, alone)
+    assert store.run(run).settings.baseline_library == "best"
+    assert store.run(run).baseline == alone
+    trial = add(store, run, 0, outcome(timed(0.5)))
+    together = replace(alone, measurement=timed(0.2), is_interleaved=True, libraries=libraries[::-1])
+    time_again(store, run, (trial, timed(0.4)), noise=0.02, baseline=together)
+    assert store.run(run).baseline == together
 
 
 def test_each_round_is_kept_and_the_quietest_answers(store: Store) -> None:

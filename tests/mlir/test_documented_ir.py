@@ -20,6 +20,7 @@ from tests.mlir.gpu import (
 )
 from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
 from tests.mlir.ops import (
+    block_runs,
     test_amx_block,
     test_bf16_dot,
     test_bound_loads,
@@ -111,7 +112,7 @@ OF_OPS = {
         test_bound_loads.LINE.format(0),
         test_bound_loads.payload("{tuner.bounds = array<i64: 50, 64>}"),
     ),
-    "amx_block": (test_amx_block.line(1, 1), test_amx_block.payload(32, 32, 64, "bf16")),
+    "amx_block": (test_amx_block.line(1, 1), block_runs.payload(32, 32, 64, "bf16")),
     "bypass_l1": (test_bypass_l1.LINE, test_bypass_l1.payload("f16", 8)),
     "count_stages": (test_count_stages.LINE, test_count_stages.payload()),
     "element_types": (test_element_types.LINE.format("bf16", "f16"), test_element_types.PAYLOAD),
@@ -131,7 +132,7 @@ OF_OPS = {
     "unroll_inner_loops": (test_unroll_inner_loops.LINE, test_unroll_inner_loops.PIPELINE),
     "use_fp8": (test_use_fp8.LINE.format("e4m3"), test_use_fp8.payload()),
     "use_tf32": (test_use_tf32.LINE, test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8")),
-    "vnni_block": (test_vnni_block.line(1, 16), test_vnni_block.payload(1, 16, 64, "i8")),
+    "vnni_block": (test_vnni_block.line(1, 16), block_runs.payload(1, 16, 64, "i8")),
     "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
 }
 # Pass -> the module that it changes, or that it returns as a text.

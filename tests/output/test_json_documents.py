@@ -11,7 +11,7 @@ from tests.trials import measurement, run, top_trial, trial
 from tuner.analysis.selected_result import select_result
 from tuner.core.errors import Failure, Stage
 from tuner.core.record import Verdict
-from tuner.core.runs import Counts, DatabaseInfo, StoredTrial
+from tuner.core.runs import Counts, DatabaseInfo, LibraryTime, StoredTrial
 from tuner.output.json_documents import (
     Document,
     csv_cell,
@@ -53,6 +53,27 @@ def test_tune_has_the_keys_of_the_contract() -> None:
         *("cold_median_s", "conditions", "unreliable", "custom_ops", "offsets", "sensitive"),
     }
     assert document["best"]["baseline"].keys() >= {"name", "median_s", "ratio"}
+
+
+def test_a_baseline_names_what_was_chosen_and_every_library_with_its_time_or_its_failure() -> None:
+    libraries = (
+        LibraryTime("mkl", "MKL 2026.2 avx512", 2e-3, (1.9e-3, 2.1e-3)),
+        LibraryTime("blis", "", failure="exited with SIGSEGV"),
+    )
+    stored = run()
+    assert stored.baseline is not None
+    best = replace(
+        stored,
+        settings=replace(stored.settings, baseline_library="best"),
+        baseline=replace(stored.baseline, libraries=libraries),
+    )
+    document = tune_document(best, COUNTS, select_result((MEASURED,), 0.01), 12.5)["best"]["baseline"]
+    assert (document["choice"], document["threads"], document["operands_offset_bytes"]) == ("best", 1, 16)
+    mkl, blis = document["libraries"]
+    assert (mkl["library"], mkl["name"], mkl["median_s"]) == ("mkl", "MKL 2026.2 avx512", 2e-3)
+    assert (blis["library"], blis["median_s"], blis["failure"]) == ("blis", None, "exited with SIGSEGV")
+    default = tuned()["best"]["baseline"]
+    assert (default["choice"], default["libraries"]) == (None, [])
 
 
 def test_of_an_unreliable_answer_no_ratio_is_reported() -> None:

@@ -6,7 +6,7 @@ from tests.trials import measurement, run, top_trial
 from tuner.analysis.selected_result import SelectedResult, select_result
 from tuner.core.gpu_conditions import Conditions, GpuState
 from tuner.core.machine import Roofline
-from tuner.core.runs import Counts, Run, StoredTrial
+from tuner.core.runs import Counts, LibraryTime, Run, StoredTrial
 from tuner.output.result import baseline_text, counts_text, failure_lines, result_lines, tied_lines
 from tuner.tuning.tuned_run import TunedRun
 
@@ -43,6 +43,25 @@ def test_an_unreliable_answer_says_why_in_place_of_a_percentage() -> None:
     assert f"on a quiet machine: tuner tune --resume {run().id} --retime" in disturbed
     assert "unreliable" not in quiet
     assert "200.0% of FakeBLAS 1.0" in quiet
+
+
+def test_the_libraries_of_a_chosen_baseline_are_listed_with_times_and_operands() -> None:
+    libraries = (
+        LibraryTime("mkl", "MKL 2026.2 avx512", 2e-3, (1.9e-3, 2.1e-3)),
+        LibraryTime("openblas", "openblas 0.3.30 SkylakeX", 3e-3, (2.9e-3, 3.1e-3)),
+        LibraryTime("blis", "", failure="exited with SIGSEGV"),
+    )
+    stored = run()
+    assert stored.baseline is not None
+    chosen = replace(stored.settings, baseline_library="best")
+    best = replace(stored, settings=chosen, baseline=replace(stored.baseline, libraries=libraries))
+    assert (
+        "\nlibraries MKL 2026.2 avx512 2 ms; openblas 0.3.30 SkylakeX 3 ms; "
+        "blis: failed: exited with SIGSEGV (1 thread, operands 16 bytes past a cache line)\n"
+    ) in lines(top_trial(0, measurement(1e-3, 0.02)), of=best)
+    one = lines(top_trial(0, measurement(1e-3, 0.02)), of=replace(stored, settings=chosen))
+    assert "\nlibraries FakeBLAS 1.0 (1 thread, operands 16 bytes past a cache line)\n" in one
+    assert "libraries" not in lines(top_trial(0, measurement(1e-3, 0.02)))
 
 
 def test_a_round_that_cannot_separate_trials_calls_none_tied() -> None:

@@ -9,6 +9,7 @@ from tests.fakes import bind, candidate
 from tests.tuning import fakes
 from tests.tuning.watched_target import ANCHOR_S, Day, composition
 from tuner.analysis.paired_slowdown import LEAST_SESSIONS, SlowdownLimits
+from tuner.core.problem import Problem
 from tuner.core.recorded_round import RecordedRound
 from tuner.db.store import Store
 from tuner.regression.script_check import (
@@ -22,7 +23,9 @@ from tuner.regression.script_check import (
 from tuner.run_history.exported import exported
 from tuner.scripts.header import read_provenance, without_header
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.outcome_source import OutcomeSource
 from tuner.tuning.run import begin
+from tuner.tuning.target_kind import BaselineChoice
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +112,29 @@ def test_times_too_noisy_to_decide_end_at_a_limit(script: str) -> None:
     assert (found.finding, found.sessions) == (CheckFinding.CANNOT_TELL, SESSIONS_LIMIT)
     assert found.reason == f"the interval is too wide after {SESSIONS_LIMIT} sessions"
     assert found.slowdown is not None
+
+
+def test_a_script_is_timed_with_the_library_that_it_was_compared_with(script: str) -> None:
+    usual, chosen = composition(Day()), composition(Day(library_name="FakeMKL 2.0"))
+
+    def outcomes(choice: str) -> OutcomeSource:
+        assert choice == "mkl"
+        return chosen.kinds["fake"].outcomes
+
+    def recorded(name: str, _problem: Problem) -> str:
+        return "mkl" if name == "FakeMKL 2.0" else ""
+
+    choices = BaselineChoice(lambda _choice, _problem: None, outcomes, recorded)
+    parts = replace(usual, kinds={"fake": replace(usual.kinds["fake"], baselines=choices)})
+    provenance = read_provenance(script, "best.mlir")
+    assert provenance.baseline is not None
+    by_mkl = replace(provenance, baseline=replace(provenance.baseline, name="FakeMKL 2.0"))
+    for header in (provenance, by_mkl):
+        found = checked(parts, header, without_header(script), SlowdownLimits())
+        assert (found.finding, found.reason) == (
+            CheckFinding.NOT_SLOWER,
+            "relative to the baseline library and the reference kernel",
+        )
 
 
 def test_another_library_does_not_show_a_slowdown(script: str) -> None:

@@ -24,7 +24,7 @@ from tuner.tuning.composition import Composition
 from tuner.tuning.outcome_source import BenchSettings, Bind, OutcomeSource, Plan
 from tuner.tuning.parts.kinds import KINDS
 from tuner.tuning.parts.recording import RECORDINGS
-from tuner.tuning.target_kind import TargetKind, TargetStatus
+from tuner.tuning.target_kind import BaselineChoice, TargetKind, TargetStatus
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.local_bench import LocalBench
@@ -107,7 +107,7 @@ def no_code(target: TargetName, problem: Problem, script: Script) -> str:
     raise CandidateError(Stage.COMPILE, f"target {target.text}: compiles nothing")
 
 
-FAKE = TargetKind(
+FAKE: TargetKind = TargetKind(
     name="fake",
     status=lambda: TargetStatus("fake", True, "for tests"),
     outcomes=OutcomeSource(
@@ -125,6 +125,11 @@ FAKE = TargetKind(
     code=no_code,
     assembly=lambda _code, _program: "",
     require_types=lambda _problem, _target: None,
+    baselines=BaselineChoice(
+        require=lambda _choice, _problem: None,
+        outcomes=lambda _choice: FAKE.outcomes,  # whatever is chosen is FakeBLAS
+        recorded=lambda _name, _problem: "",
+    ),
 )
 STATUSES = (FAKE.status(), TargetStatus("gpu", False, "no driver"))
 

@@ -56,6 +56,7 @@ class RunSettings:
     warm_files: tuple[str, ...] = ()  # recordings to take warm-start points from as well
     first: tuple[FirstPoint, ...] | None = None  # proposed before any other candidate; None: not chosen yet
     recording: str = ""  # of a replay: the path of its file
+    baseline_library: str = ""  # "best", or a library by name; "": the default of the target and the type
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tuner.fleet.work import BASELINE, COMPILE, ROOFLINE, FleetWork, compiler_bu
 from tuner.tuning.composition import Composition
 from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
 from tuner.tuning.target_choice import AUTO
-from tuner.tuning.target_kind import TargetKind, TargetStatus
+from tuner.tuning.target_kind import TargetKind, TargetStatus, no_choice
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
@@ -58,7 +58,13 @@ def fleet_kind(kind: TargetKind, fleet: FleetRequest) -> TargetKind:
         fleet_outcomes(kind.outcomes, fleet), is_timed=lambda: fleet_status(kind, fleet).is_timed
     )
     described = None if kind.described is None else fleet_kind(kind.described, fleet)
-    return replace(kind, status=lambda: fleet_status(kind, fleet), outcomes=outcomes, described=described)
+    return replace(
+        kind,
+        status=lambda: fleet_status(kind, fleet),
+        outcomes=outcomes,
+        described=described,
+        baselines=no_choice("--fleet: nodes compare with their default library"),
+    )
 
 
 def fleet_outcomes(own: OutcomeSource, fleet: FleetRequest) -> OutcomeSource:

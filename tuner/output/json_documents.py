@@ -114,18 +114,23 @@ def baseline_document(run: Run, best: StoredTrial) -> Document | None:
     """Returns JSON of the baseline's time and its ratio to the run's best trial; None without a baseline.
 
     ``ratio`` above 1 means that the tuned kernel is faster. It is null where the times are not comparable;
-    ``ratio_unknown`` is then the reason.
+    ``ratio_unknown`` is then the reason. ``choice`` is what the user chose, null for the default;
+    ``operands_offset_bytes`` how far operands lay past a cache line, null on a GPU; ``libraries`` all that
+    the fastest was chosen from.
     """
     baseline, compared = run.baseline, against_baseline(run, best)
     if baseline is None or compared is None:
         return None
     return {
         "name": baseline.name,
+        "choice": run.settings.baseline_library or None,
         "threads": baseline.threads,
+        "operands_offset_bytes": run.settings.problem.offset_bytes if baseline.threads else None,
         "median_s": baseline.measurement.median_s,
         "ratio": compared.speed if isinstance(compared, Comparable) else None,
         "ratio_interval": list(compared.speed_interval) if isinstance(compared, Comparable) else None,
         "ratio_unknown": None if isinstance(compared, Comparable) else compared.reason,
+        "libraries": [encode(each) for each in baseline.libraries],
     }
 
 

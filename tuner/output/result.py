@@ -8,7 +8,7 @@ from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.analysis.run_comparison import against_baseline, between_trials, distrust
 from tuner.analysis.selected_result import SelectedResult, timed
 from tuner.core.machine import Roofline
-from tuner.core.runs import Counts, Run, StoredTrial
+from tuner.core.runs import Counts, LibraryTime, Run, StoredTrial
 from tuner.output.formatting import (
     count_text,
     interval_text,
@@ -46,6 +46,7 @@ def result_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str
         f"time      {seconds_text(measurement.median_s)} {interval}",
         f"speed     {speed}{baseline_text(run, selected.best)}",
     ]
+    lines += libraries_lines(run)
     lines += gpu_lines(measurement)
     sensitive = sensitivity_text(measurement, record.problem)
     if sensitive:
@@ -248,6 +249,25 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     if distrust(run, best):
         return f"{who} can do {limits}"
     return f"{least_s / timed(best).median_s:.1%} of what {who} can do ({limits})"
+
+
+def libraries_lines(run: Run) -> list[str]:
+    """Returns a line on the libraries that a chosen baseline was compared with, and how all were timed.
+
+    [] where the user chose no baseline, and where it was not measured.
+    """
+    baseline = run.baseline
+    if baseline is None or not run.settings.baseline_library:
+        return []
+    times = "; ".join(map(_library_text, baseline.libraries)) or baseline.name
+    how = f"operands {run.settings.problem.offset_bytes} bytes past a cache line"
+    return [f"libraries {times} ({count_text(baseline.threads, 'thread')}, {how})"]
+
+
+def _library_text(time: LibraryTime) -> str:
+    if time.median_s is None:
+        return one_line(f"{time.name or time.library}: failed: {time.failure}")
+    return f"{time.name} {seconds_text(time.median_s)}"
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:

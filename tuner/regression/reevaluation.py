@@ -24,12 +24,13 @@ Recall = Callable[[str, str], Record | None]  # (script_sha256, artifact_sha256)
 
 @dataclass(frozen=True)
 class EvaluationCase:
-    """The problem, target, number of threads and random seed with which a candidate is evaluated."""
+    """The problem, target, threads, random seed and baseline with which a candidate is evaluated."""
 
     problem: Problem
     target: TargetName
     threads: int
     seed: int = 0  # of the random inputs
+    baseline: str = ""  # choice of the library that is timed with it; "": the default of the target
 
 
 def known_code(record: Record) -> Recall:
@@ -64,7 +65,7 @@ def bench_of(
 
     Args:
         composition: provides the target kinds and the machine.
-        case: problem, target, threads and seed.
+        case: problem, target, threads, seed and baseline.
         bind: returns the script of a candidate.
         recall: returns the record that is known for a script or code, which is then not evaluated.
     """
@@ -72,7 +73,8 @@ def bench_of(
 
     require_memory(case.problem, composition.machine())
     order = BenchOrder(case.problem, case.target, bind, recall)
-    bench = composition.outcomes(case.target).bench(order, BenchSettings(case.threads, 1, case.seed))
+    outcomes = composition.kind(case.target).outcomes_with(case.baseline)
+    bench = outcomes.bench(order, BenchSettings(case.threads, 1, case.seed))
     try:
         yield bench
     finally:

@@ -101,7 +101,9 @@ def checked(
     UsageError for too little memory, and for a script that needs instructions which this machine lacks.
     """
     require_offered(composition, provenance.target, provenance.needs, "the script")
-    case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed)
+    case = EvaluationCase(
+        provenance.problem, provenance.target, provenance.threads, seed, _baseline(composition, provenance)
+    )
     with bench_of(composition, case, lambda _candidate: Script.of(script)) as bench:
         current = evaluated(bench, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
         outcome = current.record.outcome
@@ -125,6 +127,14 @@ def checked(
                 CheckFinding.CANNOT_TELL, reason, outcome.median_s, hint=_recorded_again(provenance)
             )
         return compared(bench, current, provenance, limits, machine.physical_cores - provenance.threads)
+
+
+def _baseline(composition: Composition, provenance: ScriptProvenance) -> str:
+    """Returns the choice of the library that a script was compared with; "": the target's default."""
+    if provenance.baseline is None:
+        return ""
+    choices = composition.kind(provenance.target).baselines
+    return choices.recorded(provenance.baseline.name, provenance.problem)
 
 
 def compared(

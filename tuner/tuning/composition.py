@@ -77,10 +77,11 @@ class Composition:
     def outcomes_of_run(self, settings: RunSettings) -> OutcomeSource:
         """Returns the functions that give a run its outcomes: of its target, or of its recording.
 
-        Raises UsageError for an unknown target, and for a file that is no recording.
+        Raises UsageError for an unknown target, for a baseline that its kind has no choice of, and for a file
+        that is no recording.
         """
         if settings.target.has_machine:
-            return self.outcomes(settings.target)
+            return self.kind(settings.target).outcomes_with(settings.baseline_library)
         return self.recordings.of_run(settings)
 
     def status(self, target: TargetName) -> TargetStatus:

@@ -78,7 +78,7 @@ def resume(
     A finished run without ``retime`` or ``limit`` is returned as it is. Raises UsageError for an unknown run,
     one that was measured from a bundle, a target that cannot run here, a limit that the run exceeds already,
     and where new times could not be compared with the stored ones: another machine, compiler, search space or
-    strategy.
+    strategy, or where the run's baseline library is no longer installed.
     """
     run = store.run(run_id)
     if run.elsewhere is not None:
@@ -87,6 +87,10 @@ def resume(
         return tuned_run(store, run_id)
     command = tune_command(TaskQuery.of(run.settings.problem))
     require_runs_here(run.settings.target, composition, command)
+    if run.settings.baseline_library:
+        composition.kind(run.settings.target).require_baseline(
+            run.settings.baseline_library, run.settings.problem
+        )
     source = composition.outcomes_of_run(run.settings)
     machine = _machine(run.settings, source, composition)
     _require_same_code(run, machine, source.compiler(run.settings.target))

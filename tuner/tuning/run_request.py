@@ -13,7 +13,7 @@ DEFAULT_TRIALS = 100  # when neither trials nor a budget is given
 TIMED_SAMPLER = "tpe"  # the default where candidates are timed
 WORKERS_LIMIT = 4  # more workers would wait for the measurement worker
 LEAST = {"threads": 1, "seed": 0, "trials": 1, "workers": 1}
-WORDS = ("target", "chip", "sampler")
+WORDS = ("target", "chip", "sampler", "baseline")
 LISTS = {"strategies": "strategy", "warm_files": "warm_start"}  # field -> option name
 
 
@@ -37,6 +37,7 @@ class RunRequest:
     fresh: bool = False  # run again what earlier runs measured
     warm_start: bool = True  # begin with the best candidates of the nearest problems; not when ``fresh``
     warm_files: tuple[Path | str, ...] = ()  # recordings to learn from as well
+    baseline: str = ""  # "best", or a library by name, such as "mkl"; "": the default of the target
 
     def __post_init__(self) -> None:
         """Raises UsageError for a field of a wrong type or outside of its range."""

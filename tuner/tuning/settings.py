@@ -43,6 +43,7 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
     target = resolve_target(request.target, composition, request.chip)
     kind = composition.kind(target)
     kind.require_types(request.problem, target)
+    kind.require_baseline(request.baseline, request.problem)
     return RunSettings(
         problem=request.problem,
         target=target,
@@ -57,6 +58,7 @@ def planned_settings(request: RunRequest, composition: Composition) -> RunSettin
         fresh=request.fresh,
         warm_start=request.warm_start and not request.fresh,
         warm_files=request.warm_paths,
+        baseline_library=request.baseline,
     )
 
 

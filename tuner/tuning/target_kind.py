@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
@@ -71,6 +72,29 @@ class ProgramSupport:
 
 
 @dataclass(frozen=True)
+class BaselineChoice:
+    """The libraries that a user may choose as the baseline of a kind of target, by name."""
+
+    # (choice, problem) -> None; raises UsageError for a choice that is unknown, missing or cannot compute it
+    require: Callable[[str, Problem], None]
+    outcomes: Callable[[str], OutcomeSource]  # choice -> outcomes that are compared with it
+    # (recorded name of a library, problem) -> choice of the same library here; "": the default
+    recorded: Callable[[str, Problem], str]
+
+
+def no_choice(why: str) -> BaselineChoice:
+    """Returns the choice of a kind that always has the same baseline: refuses every name with ``why``."""
+
+    def refuse(choice: str, *_: object) -> NoReturn:
+        raise UsageError(f"--baseline {choice} cannot be combined with {why}")
+
+    return BaselineChoice(refuse, refuse, lambda _name, _problem: "")
+
+
+ONE_BASELINE = no_choice("this target: the baseline can be chosen for target cpu alone")
+
+
+@dataclass(frozen=True)
 class TargetKind:
     """A kind of target (cpu, cuda, simulator): the functions that differ between kinds.
 
@@ -93,3 +117,16 @@ class TargetKind:
     sources: tuple[str, ...] = ()  # files and folders of the package on which its code depends
     described: "TargetKind | None" = None  # of targets whose detail is another machine's processor
     details: tuple[str, ...] = ()  # the processors that ``described`` takes: "znver4"
+    baselines: BaselineChoice = ONE_BASELINE
+
+    def outcomes_with(self, baseline: str) -> OutcomeSource:
+        """Returns the outcomes of runs that are compared with a chosen baseline; "": with the default one.
+
+        Raises UsageError for a kind without a choice.
+        """
+        return self.baselines.outcomes(baseline) if baseline else self.outcomes
+
+    def require_baseline(self, baseline: str, problem: Problem) -> None:
+        """Raises UsageError unless a problem can be compared with a chosen baseline; "" always can."""
+        if baseline:
+            self.baselines.require(baseline, problem)

@@ -6,7 +6,10 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.tuning import fakes
+from tests.tuning.fakes import kind_of
 from tests.tuning.test_rounds import CUT, cut_parts
+from tuner.tuning.parts.kinds import KINDS
+from tuner.tuning.target_kind import TargetStatus
 
 
 def test_a_run_ends_with_the_best_and_the_next_command(tuner: Tuner) -> None:
@@ -51,6 +54,24 @@ def test_a_baseline_that_fails_is_reported(tuner: Tuner) -> None:
     done = tuner("tune", "matmul", "8x8x8", "--trials", "3")
     assert done.code == 0
     assert "baseline: not measured: baseline: exited with status 3" in done.err
+
+
+def test_an_unknown_baseline_is_one_line_with_a_hint_and_nothing_is_stored(tuner: Tuner) -> None:
+    cpu = replace(kind_of(TargetStatus("cpu", True, "here")), baselines=KINDS["cpu"].baselines)
+    tuner.composition = replace(fakes.composition(), kinds={"cpu": cpu})
+    done = tuner("tune", "matmul", "8x8x8", "--trials", "3", "--baseline", "mlk")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "error: baseline: found 'mlk', allowed best, openblas, mkl, blis, onednn, onednn-torch\n"
+        "hint: did you mean mkl?\n"
+    )
+    assert not tuner.database.exists()
+
+
+def test_a_resumed_run_has_its_stored_baseline(tuned: Tuner) -> None:
+    done = tuned("tune", "--resume", "1", "--baseline", "mkl")
+    assert done.code == 2
+    assert "--resume cannot be combined with --baseline: the run has its stored settings" in done.err
 
 
 def test_a_run_that_is_done_resumes_to_the_same_answer(tuned: Tuner) -> None:

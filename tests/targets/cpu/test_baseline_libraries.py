@@ -14,6 +14,7 @@ from tuner.targets.cpu.baseline_libraries import (
     LIBRARIES,
     baseline_environment,
     chosen_libraries,
+    recorded_library,
 )
 
 
@@ -102,6 +103,25 @@ def test_what_cannot_be_a_baseline_is_refused_with_a_hint(
         chosen_libraries(choice, Matmul(8, 8, 8, dtype))
     assert refused.value.message.startswith(message)
     assert refused.value.hint.endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "choice"),
+    [
+        ("MKL 2026.2 avx512", "f32", "mkl"),
+        ("BLIS 0.9.0 skx", "f64", "blis"),
+        ("openblas 0.3.30 SkylakeX, f32 for i8", "i8", "openblas"),
+        ("oneDNN 3.13.2 brg_matmul:avx512_core_amx, by a SYCL queue", "bf16", "onednn"),
+        ("oneDNN 3.12.0 brg_matmul:avx512_core_amx through torch 2.13.0 (called from Python)", "bf16", ""),
+        ("cuBLAS 13.1", "f32", ""),
+        ("BLIS 0.9.0 skx", "i8", ""),
+    ],
+)
+def test_a_recorded_library_is_chosen_again_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, name: str, dtype: str, choice: str
+) -> None:
+    install(monkeypatch, "mkl", "blis", "onednn")  # and no torch
+    assert recorded_library(name, Matmul(8, 8, 8, dtype)) == choice
 
 
 def test_the_process_of_a_library_has_its_number_of_threads_and_no_foreign_settings() -> None:

@@ -1,5 +1,7 @@
 """The processor of this machine as a kind of target."""
 
+import shutil
+import site
 import subprocess
 import sys
 from pathlib import Path
@@ -7,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.cpu.faked_machines import FAKED, fake
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.core.target_name import TargetName
+from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
 from tuner.tuning.parts.cpu import KIND, host_machine
 
 PROBLEM = Matmul(16, 16, 16)
@@ -76,6 +79,28 @@ def test_the_baseline_is_measured_in_a_child_with_a_clean_environment(
     assert "Prescott" not in baseline.name
     assert baseline.threads == 1
     assert baseline.measurement.median_s > 0
+
+
+@pytest.mark.mlir
+def test_a_library_that_crashes_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if LIBRARIES[BLIS].find() is not None:
+        pytest.skip("BLIS is installed: its place is not free for a library that crashes")
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("needs a C compiler for a library that crashes")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "crash.c").write_text("void bli_init(void) { __builtin_trap(); }")
+    library = tmp_path / "lib" / "libblis.so.4"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "crash.c"], check=True)
+    monkeypatch.setattr(site, "USER_BASE", str(tmp_path))
+    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path))
+    baseline = KIND.outcomes_with("best").baseline(PROBLEM, 1, 0)
+    failed = {each.library: each.failure for each in baseline.libraries if each.failure}
+    assert failed.keys() == {"blis"}
+    assert "SIGILL" in failed["blis"]
+    assert {each.library for each in baseline.libraries} >= {"openblas", "blis"}
+    with pytest.raises(TunerError, match="SIGILL"):
+        KIND.outcomes_with("blis").baseline(PROBLEM, 1, 0)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,13 @@ EXAMPLE_SIZES = "512x512x512"
     type=click.Path(path_type=Path),
     help="Begin with the best of a space that record-space wrote, too; may be repeated.",
 )
+@click.option(
+    "--baseline",
+    default="",
+    metavar="LIBRARY",
+    help="Of a CPU: openblas, mkl, blis, onednn, onednn-torch, or best: the fastest of those installed. "
+    "Default: openblas; onednn for bf16 and i8.",
+)
 @fleet_options
 @click.option("--entry", metavar="NAME", help="Function of a payload. Default: the only public one.")
 @click.option(

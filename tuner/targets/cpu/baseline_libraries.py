@@ -80,6 +80,19 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
     return (found,)
 
 
+def recorded_library(name: str, problem: Problem) -> str:
+    """Returns the choice of the library with a recorded name, such as "mkl" for "MKL 2026.2 avx512".
+
+    DEFAULT where the library is unknown, not installed here or does not multiply the problem's type.
+    """
+    begins = {OPENBLAS: "openblas ", MKL: "MKL ", BLIS: "BLIS ", ONEDNN: "oneDNN "}
+    library = next((each for each, begin in begins.items() if name.startswith(begin)), DEFAULT)
+    if "torch " in name:
+        library = ONEDNN_TORCH
+    is_here = library != DEFAULT and _is_able(library, problem, widens=True)
+    return library if is_here else DEFAULT
+
+
 def baseline_environment(library: str, threads: int) -> Environment:
     """Returns the environment changes of a process in which a library of LIBRARIES uses ``threads`` threads.
 

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from functools import partial
 
 from tuner.core.described_processors import PROCESSORS
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.fastest_library import fastest_baseline
 from tuner.core.instruction_sets import instruction_sets_of
 from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.peak_instructions import peak_text
 from tuner.core.problem import Problem
-from tuner.core.runs import Baseline, StoredTrial
+from tuner.core.runs import Baseline, LibraryTime, StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import CPU_SOURCES
@@ -20,7 +21,7 @@ from tuner.tuning.parts.child_bench import child_bench
 from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
 from tuner.tuning.parts.described_cpu import described_cpu
-from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
+from tuner.tuning.target_kind import BaselineChoice, ProgramSupport, TargetKind, TargetStatus
 
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
 DTYPES = ("f32", "f64", "bf16", "i8")
@@ -55,7 +56,7 @@ def _compiler(_target: TargetName) -> Compiler:
     return cpu_compiler()
 
 
-def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChildren:
+def _children(choice: str, _target: TargetName, problem: Problem, threads: int) -> BenchChildren:
     from tuner.runtime.cpu.describe_host import processors
     from tuner.workers.library_environment import library_environment
     from tuner.workers.limits import Limits
@@ -63,23 +64,62 @@ def _children(_target: TargetName, problem: Problem, threads: int) -> BenchChild
 
     return BenchChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
-        evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads))),
-        limits=Limits(memory_bytes=child_memory_bytes(problem)),
+        evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads), choice)),
+        limits=Limits(memory_bytes=child_memory_bytes(problem), libraries=_most_libraries(choice)),
         # one thread for the float64 reference: more would spin while kernels are timed
         environment=library_environment(1),
     )
 
 
-def _baseline(problem: Problem, threads: int, seed: int) -> Baseline:
-    from tuner.tuning.remeasurement import FINAL_EFFORT
-    from tuner.workers.library_environment import library_environment
-    from tuner.workers.limits import REFERENCE_FLOP_PER_S
+def _most_libraries(choice: str) -> int:
+    """Returns how many libraries a choice stands for at most."""
+    from tuner.targets.cpu.baseline_libraries import BEST, LIBRARIES
+
+    return len(LIBRARIES) if choice == BEST else 1
+
+
+def _require_baseline(choice: str, problem: Problem) -> None:
+    from tuner.targets.cpu.baseline_libraries import chosen_libraries
+
+    chosen_libraries(choice, problem)
+
+
+def _recorded_baseline(name: str, problem: Problem) -> str:
+    from tuner.targets.cpu.baseline_libraries import recorded_library
+
+    return recorded_library(name, problem)
+
+
+def _baseline(choice: str, problem: Problem, threads: int, seed: int) -> Baseline:
+    """Times the chosen libraries alone, each in a process of its own; returns the fastest.
+
+    Raises TunerError where none works.
+    """
+    from tuner.targets.cpu.baseline_libraries import chosen_libraries
     from tuner.workers.timing_lock import TimingLock, holder_text
 
-    work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed)
-    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    timed: list[tuple[str, Baseline]] = []
+    failed: list[LibraryTime] = []
     with TimingLock("cpu", holder_text(problem)).held():
-        return call_in_child("baseline", work, timeout_s, environment=library_environment(threads))
+        for library in chosen_libraries(choice, problem):
+            try:
+                timed.append((library, _timed_alone(library, problem, threads, seed)))
+            except TunerError as error:
+                failed.append(LibraryTime(library, "", failure=str(error)))
+    fastest = fastest_baseline(timed, failed)
+    if fastest is None:
+        raise TunerError("; ".join(each.failure for each in failed))
+    return fastest
+
+
+def _timed_alone(library: str, problem: Problem, threads: int, seed: int) -> Baseline:
+    from tuner.targets.cpu.baseline_libraries import baseline_environment
+    from tuner.tuning.remeasurement import FINAL_EFFORT
+    from tuner.workers.limits import REFERENCE_FLOP_PER_S
+
+    work = partial(measure_cpu_baseline, problem, threads, FINAL_EFFORT, seed, library)
+    timeout_s = BASELINE_TIMEOUT_S + problem.flop / REFERENCE_FLOP_PER_S
+    return call_in_child("baseline", work, timeout_s, environment=baseline_environment(library, threads))
 
 
 def _roofline(problem: Problem, threads: int) -> Roofline:
@@ -120,20 +160,26 @@ def _require_types(problem: Problem, _target: TargetName) -> None:
         raise UsageError(f"dtype: found {problem.dtype!r}, allowed {', '.join(DTYPES)} {GPUS_TAKE_IT}")
 
 
-KIND = TargetKind(
-    name="cpu",
-    status=_status,
-    outcomes=OutcomeSource(
+def _outcomes(choice: str) -> OutcomeSource:
+    """Returns the outcomes of runs that are compared with a choice of libraries; "": the default."""
+    children = partial(_children, choice)
+    return OutcomeSource(
         machine=lambda _target: host_machine(),
         compiler=_compiler,
         plan=strategy_space.plan,
         bind=strategy_space.bind,
-        bench=child_bench(_children),
-        baseline=_baseline,
+        bench=child_bench(children),
+        baseline=partial(_baseline, choice),
         roofline=_roofline,
-        children=_children,
+        children=children,
         times_processors=True,
-    ),
+    )
+
+
+KIND = TargetKind(
+    name="cpu",
+    status=_status,
+    outcomes=_outcomes(""),
     source=_source,
     load=_load,
     code=_code,
@@ -143,4 +189,5 @@ KIND = TargetKind(
     sources=CPU_SOURCES,
     described=described_cpu(_source, _assembly, _require_types),
     details=tuple(PROCESSORS),
+    baselines=BaselineChoice(_require_baseline, _outcomes, _recorded_baseline),
 )

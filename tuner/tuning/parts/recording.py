@@ -29,7 +29,8 @@ def replay_settings(request: RunRequest, workers: int) -> RunSettings:
     ``workers`` + 1 candidates are in flight. Replays evaluate search methods, so a replay must not know what
     an earlier replay found: the run is fresh, and uses other recordings for its warm start only if these are
     named. Raises UsageError for a file that is no recording, and for a request with another problem, another
-    number of threads than 1 or the recorded one, or a strategy, space or chip, which the recording decides. A
+    number of threads than 1 or the recorded one, or a strategy, space, chip or baseline, which the recording
+    decides. A
     recording of another tuner may name no problem: any is allowed.
     """
     file = _asked_file(request)
@@ -60,7 +61,12 @@ def _asked_file(request: RunRequest) -> Path:
 
     Raises UsageError for a missing file name, and for options that the recording decides.
     """
-    decided = {"strategy": " ".join(request.strategy_text), "space": request.space, "chip": request.chip}
+    decided = {
+        "strategy": " ".join(request.strategy_text),
+        "space": request.space,
+        "chip": request.chip,
+        "baseline": request.baseline,
+    }
     for name, text in decided.items():
         if text:
             raise UsageError(f"{name} {str(text)!r} cannot be combined with {REPLAY}:FILE, which decides it")
