@@ -6,6 +6,7 @@ import pickle
 import signal
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -42,6 +43,20 @@ def test_it_multiplies_whatever_the_layout_and_the_threads(
     rng = np.random.default_rng(0)
     kernel, inputs = callable_of(problem, threads, split), draw(problem, draw_base(problem, rng), rng)
     assert compare(inputs, kernel(*inputs.arrays))[0].max_error <= 1.0
+
+
+@pytest.mark.parametrize("epilogue", EPILOGUES)
+def test_a_result_of_bf16_is_rounded_once(epilogue: str) -> None:
+    problem = Matmul(9, 37, 300, "bf16", epilogue=epilogue, output="bf16")
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-9, 9, shape).astype(ml_dtypes.bfloat16) for shape in ((9, 300), (300, 37)))
+    bias = rng.integers(-99, 99, 37).astype(ml_dtypes.bfloat16)
+    inputs = (a, b) if epilogue == "none" else (a, b, bias)
+    sums = a.astype(np.float32) @ b.astype(np.float32)  # whole numbers: exact
+    exact = sums if epilogue == "none" else np.maximum(sums + bias.astype(np.float32), 0)
+    result = callable_of(problem)(*inputs)
+    assert result.dtype == ml_dtypes.bfloat16
+    assert np.array_equal(result, exact.astype(ml_dtypes.bfloat16))
 
 
 def test_it_writes_into_out_and_returns_it(small: CpuCallable) -> None:
