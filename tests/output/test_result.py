@@ -84,6 +84,16 @@ def test_the_answer_is_compared_with_the_measured_limits_of_the_machine() -> Non
     assert limits.least_s(flop, 10 * moved, 10 * moved) == pytest.approx(0.5e-3)
 
 
+@pytest.mark.parametrize(
+    ("source", "peak"),
+    [("measured by AMX", "2000 GFLOP/s by AMX and"), ("measured by FMA", "2000 GFLOP/s and")],
+)
+def test_a_roofline_of_other_instructions_than_multiply_adds_names_them(source: str, peak: str) -> None:
+    limits = Roofline(2e12, 1e11, source)
+    given = lines(top_trial(0, measurement(1e-3)), of=run(baseline_s=None, roofline=limits))
+    assert f"({peak} 100.0 GB/s, measured)" in given
+
+
 def test_on_a_gpu_nothing_is_said_of_threads_and_the_source_of_the_peak_is() -> None:
     stored = run(baseline_s=2e-3)
     assert stored.baseline is not None

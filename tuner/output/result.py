@@ -244,6 +244,7 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     least_s = roofline.least_s(problem.flop, problem.bytes, run.machine.l3_bytes)
     limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, measured"
     source = "" if roofline.flop_source in USUAL_SOURCES else f", {roofline.flop_source}"
+    source = source.replace(", measured by", " by")  # the bandwidth is measured as well
     limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     if distrust(run, best):
