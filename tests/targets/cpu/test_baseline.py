@@ -115,6 +115,15 @@ def test_each_library_multiplies_each_pair_of_a_batch_right(library: str) -> Non
     assert {name.endswith(", a call for each matrix") for name in names} == {library in ("mkl", "blis")}
 
 
+@pytest.mark.parametrize("library", ["onednn", "onednn-torch"])
+def test_a_result_of_bf16_is_right(library: str) -> None:
+    if not installed(library):
+        pytest.skip(f"{library} is not installed: {LIBRARIES[library].install}")
+    problem = Matmul(33, 77, 41, "bf16", output="bf16")
+    (name,) = verified_in_a_child(library, (problem,))
+    assert "bf16 result" not in name  # that is what was asked for
+
+
 @pytest.mark.skipif(not installed("mkl"), reason="mkl is not installed")
 def test_mkl_is_right_on_two_threads() -> None:
     assert len(verified_in_a_child("mkl", (Matmul(64, 64, 64),), threads=2)) == 1

@@ -69,6 +69,16 @@ def test_the_best_is_sought_among_all_that_multiply_the_type(
     assert chosen_libraries(BEST, Matmul(8, 8, 8, dtype)) == libraries
 
 
+def test_a_result_of_bf16_is_compared_with_libraries_that_store_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, "mkl", "onednn", "onednn-torch")
+    problem = Matmul(8, 8, 8, "bf16", output="bf16")
+    assert chosen_libraries(BEST, problem) == ("onednn", "onednn-torch")
+    with pytest.raises(
+        UsageError, match=r"^baseline mkl: cannot multiply bf16 into bf16; --baseline best, or"
+    ):
+        chosen_libraries("mkl", problem)
+
+
 def test_torch_is_no_choice_for_a_batch_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, "onednn-torch")
     assert chosen_libraries(BEST, BatchMatmul(2, 8, 8, 8, "i8")) == ("openblas",)

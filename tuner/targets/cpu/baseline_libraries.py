@@ -26,6 +26,7 @@ class BaselineLibrary:
     find: Callable[[], str | None]  # its path, or its name for the loader; None: not installed
     install: str  # a hint
     widened: tuple[str, ...] = ()  # types that it multiplies as f32
+    outputs: tuple[str, ...] = ("",)  # of ``Problem.output``: types of C; "": that of the sums
 
 
 def find_mkl() -> str | None:
@@ -52,8 +53,8 @@ LIBRARIES = {
     OPENBLAS: BaselineLibrary(("f32", "f64"), lambda: "numpy", "pip install numpy", widened=("i8",)),
     MKL: BaselineLibrary(("f32", "f64", "bf16"), find_mkl, "pip install mkl"),
     BLIS: BaselineLibrary(("f32", "f64"), find_blis, "install libblis4 of your system, or: pip install blis"),
-    ONEDNN: BaselineLibrary(("f32", "bf16", "i8"), find_onednn, "pip install onednn"),
-    ONEDNN_TORCH: BaselineLibrary(("bf16", "i8"), find_torch, "pip install torch"),
+    ONEDNN: BaselineLibrary(("f32", "bf16", "i8"), find_onednn, "pip install onednn", outputs=("", "bf16")),
+    ONEDNN_TORCH: BaselineLibrary(("bf16", "i8"), find_torch, "pip install torch", outputs=("", "bf16")),
 }
 CHOICES = (BEST, *LIBRARIES)
 
@@ -72,7 +73,7 @@ def chosen_libraries(choice: str, problem: Problem) -> tuple[str, ...]:
         return able or (_default_library(problem),)
     if choice not in LIBRARIES:
         raise unknown_value("baseline", choice, CHOICES)
-    _require_type(choice, problem.dtype)
+    _require_types(choice, problem)
     names = (ONEDNN, ONEDNN_TORCH) if choice == ONEDNN else (choice,)
     found = next((name for name in names if _is_able(name, problem, widens=True)), None)
     if found is None:
@@ -121,15 +122,20 @@ def _is_able(name: str, problem: Problem, *, widens: bool = False) -> bool:
     library = LIBRARIES[name]
     dtypes = (*library.dtypes, *library.widened) if widens else library.dtypes
     is_batch_of_i8 = problem.dtype == "i8" and problem.batch > 1
-    is_able = problem.dtype in dtypes and not (name == ONEDNN_TORCH and is_batch_of_i8)
-    return is_able and library.find() is not None
+    is_able = problem.dtype in dtypes and problem.output in library.outputs
+    return is_able and not (name == ONEDNN_TORCH and is_batch_of_i8) and library.find() is not None
 
 
-def _require_type(name: str, dtype: str) -> None:
-    """Raises UsageError for a type that a library does not multiply; the hint names libraries that do."""
-    able = [each for each, library in LIBRARIES.items() if dtype in (*library.dtypes, *library.widened)]
+def _multiplies(library: BaselineLibrary, problem: Problem) -> bool:
+    return problem.dtype in (*library.dtypes, *library.widened) and problem.output in library.outputs
+
+
+def _require_types(name: str, problem: Problem) -> None:
+    """Raises UsageError for types that a library does not multiply; the hint names libraries that do."""
+    able = [each for each, library in LIBRARIES.items() if _multiplies(library, problem)]
     if name not in able:
+        into = f" into {problem.output}" if problem.output else ""
         raise UsageError(
-            f"baseline {name}: cannot multiply {dtype}",
+            f"baseline {name}: cannot multiply {problem.dtype}{into}",
             f"--baseline {BEST}, or one of {', '.join(able)}" if able else "",
         )

@@ -122,7 +122,7 @@ class _Matmul:
         return (
             self._descriptor(problem, (m, k), of_a, stored),
             self._descriptor(problem, (k, n), of_b, stored),
-            self._descriptor(problem, (m, n), (n, 1), TYPES.index(problem.accumulator)),
+            self._descriptor(problem, (m, n), (n, 1), TYPES.index(problem.result_dtype)),
         )
 
     def _descriptor(

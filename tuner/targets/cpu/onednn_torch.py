@@ -54,7 +54,7 @@ class TorchOneDnnMatmul(AbstractLibraryMatmul):
         multiply = torch.matmul if is_bf16 else torch._int_mm  # noqa: SLF001 - the only product of i8
         self._multiply: Callable[[], object] = partial(multiply, a, b, out=self._output)
         self._shape = (problem.rows, problem.sizes[1])
-        result = ", bf16 result" if is_bf16 else ""
+        result = ", bf16 result" if is_bf16 and not problem.output else ""
         self.name = f"{_onednn(torch, self._multiply)}torch {torch.__version__} (called from Python{result})"
 
     def repeat(self, times: int) -> None:
