@@ -12,6 +12,9 @@ from tuner.core.problem import parse_shape
 F32_1_THREAD = "cpu_matmul_f32_1_thread.json"
 F32_2_THREADS = "cpu_matmul_f32_2_threads.json"
 BF16_1_THREAD = "cpu_matmul_bf16_1_thread.json"
+AMX_1_THREAD = {  # dtype -> results on a processor with AMX, against the fastest of several libraries
+    dtype: f"cpu_matmul_amx_{dtype}_1_thread.json" for dtype in ("f32", "bf16", "i8")
+}
 LARGE = 256  # the smallest size of a large shape; others are small or skinny
 TWO_PROCESSORS = 1.2  # a large product on two processors is faster than on one by more than this
 
@@ -28,6 +31,7 @@ class Ratio:
     gflop_per_s: float
     baseline_gflop_per_s: float
     baseline: str
+    peak_gflop_per_s: float | None = None  # of the core, measured beside it
 
     @property
     def is_large(self) -> bool:
@@ -48,6 +52,7 @@ def ratios_in(file: str) -> tuple[Ratio, ...]:
             row["gflop_per_s"],
             row["baseline_gflop_per_s"],
             row["baseline"],
+            row.get("peak_gflop_per_s"),
         )
         for row in document["rows"]
     )

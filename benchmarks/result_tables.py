@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.ratios import (
+    AMX_1_THREAD,
     BF16_1_THREAD,
     F32_1_THREAD,
     Ratio,
@@ -57,6 +58,26 @@ def bf16_table() -> str:
     """Returns the bf16 table."""
     rows = [(each.shape, _interval(each), f"{each.gflop_per_s:.0f}") for each in ratios_in(BF16_1_THREAD)]
     return _table(("m x n x k", "1 thread", "GFLOP/s"), rows)
+
+
+def fastest_library_table() -> str:
+    """Returns the table of a processor with AMX: each shape and type against the fastest library."""
+    found = {dtype: {each.shape: each for each in ratios_in(file)} for dtype, file in AMX_1_THREAD.items()}
+    shapes = dict.fromkeys(shape for ratios in found.values() for shape in ratios)
+    rows = [(shape, *(_against_library(ratios.get(shape)) for ratios in found.values())) for shape in shapes]
+    means = (f"**{geometric_mean(ratios.values()):.2f}**" for ratios in found.values())
+    return _table(("m x n x k", *found), [*rows, ("geometric mean", *means)])
+
+
+def fastest_library_sentence() -> str:
+    """Returns the README's sentence on a processor with AMX."""
+    means = {dtype: geometric_mean(ratios_in(file)) for dtype, file in AMX_1_THREAD.items()}
+    least = {dtype: min(each.ratio for each in ratios_in(file)) for dtype, file in AMX_1_THREAD.items()}
+    texts = [f"{dtype} is {means[dtype]:.2f} times as fast (least {least[dtype]:.2f})" for dtype in means]
+    return (
+        f"On one thread of a processor with AMX ({machine(AMX_1_THREAD['bf16'])}), against the fastest of "
+        f"OpenBLAS, MKL, BLIS and oneDNN: {', '.join(texts)}, geometric means."
+    )
 
 
 def cpu_summary() -> str:
@@ -155,6 +176,11 @@ def _interval(ratio: Ratio) -> str:
     return f"{ratio.ratio:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
+def _against_library(ratio: Ratio | None) -> str:
+    """Returns "1.10 [1.05, 1.12], MKL": ratio, interval and the library; "" for a shape without one."""
+    return "" if ratio is None else f"{_interval(ratio)}, {ratio.baseline.split()[0]}"
+
+
 def _score(row: dict[str, Any]) -> str:
     return f"{row['p']:.2f} ± {row['p_standard_error']:.2f}"
 
@@ -176,6 +202,8 @@ TEXTS = (
     cpu_table,
     disturbed_sentence,
     bf16_table,
+    fastest_library_sentence,
+    fastest_library_table,
     seeds_sentence,
     overhead_sentence,
     search_table,
