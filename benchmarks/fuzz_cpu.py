@@ -57,7 +57,7 @@ def fuzz(count: int, seed: int, largest: int, strategy: str | None, emulated: bo
     """Yields outcomes, of all kinds of problems round-robin."""
     points = CpuPoints(emulated_machine() if emulated else describe_machine())
     rng = np.random.default_rng(seed)
-    checks = {threads: KernelCheck(threads, emulates_tiles=emulated) for threads in THREADS}
+    checks = {threads: KernelCheck(threads, emulates=emulated) for threads in THREADS}
     kinds = [
         kind for threads in THREADS for kind in points.kinds(threads) if strategy in (None, kind.strategy)
     ]

@@ -26,8 +26,8 @@ MEMORY_BYTES = 4 << 30
 class KernelService:
     """The service of the child process: compiles, then verifies."""
 
-    def __init__(self, threads: int, emulates_tiles: bool) -> None:
-        self._compiler = CpuCompiler(emulates_tiles=emulates_tiles)
+    def __init__(self, threads: int, emulates: bool) -> None:
+        self._compiler = CpuCompiler(emulates=emulates)
         self._evaluator = CpuEvaluator(threads)
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
@@ -48,8 +48,8 @@ class KernelService:
 class KernelCheck:
     """Checks kernels one by one in a child process, with AMX and VNNI emulated where that is wanted."""
 
-    def __init__(self, threads: int, *, emulates_tiles: bool = False) -> None:
-        factory = Factory("benchmarks.fuzzing.kernel_check:KernelService", (threads, emulates_tiles))
+    def __init__(self, threads: int, *, emulates: bool = False) -> None:
+        factory = Factory("benchmarks.fuzzing.kernel_check:KernelService", (threads, emulates))
         self._worker = Worker(ServiceSpec("kernels", factory), MEMORY_BYTES)
 
     def check(self, problem: Problem, script: Script, seed: int) -> tuple[Verdict | Failure, float]:

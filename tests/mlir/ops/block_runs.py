@@ -48,5 +48,5 @@ def run(
     """Applies a line of script, compiles function f and calls it with arrays."""
     with interpreter.new_context(), ir.Location.unknown():
         module = interpreter.parse(apply(f"{line}\n    {TURN}", text), "payload")
-        code = JittedModule(lowering.lower_to_llvm(module, emulates_tiles=emulates), ("f",))
+        code = JittedModule(lowering.lower_to_llvm(module, emulates=emulates), ("f",))
     CompiledFunction(code.addresses["f"])(PackedArguments(*(array.ctypes.data for array in arrays)))

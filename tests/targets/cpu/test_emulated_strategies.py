@@ -13,7 +13,7 @@ from tuner.targets.cpu.evaluator import CpuEvaluator
 pytestmark = pytest.mark.mlir
 
 POINTS = CpuPoints(emulated_machine())
-COMPILER, EVALUATOR = CpuCompiler(emulates_tiles=True), CpuEvaluator(1)
+COMPILER, EVALUATOR = CpuCompiler(emulates=True), CpuEvaluator(1)
 KINDS = (
     ("matmul_cpu_amx", "bf16", ""),
     ("matmul_cpu_amx", "bf16", "bf16"),

@@ -26,20 +26,20 @@ EXPORTED = "llvm.emit_c_interface"  # marks entry points: the JIT looks up their
 BF16_DOT = "llvm.x86.avx512bf16.dpbf16ps"  # the intrinsic, whose operands stay bf16
 
 
-def lower_to_llvm(module: ir.Module, *, emulates_tiles: bool = False) -> str:
+def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
     """Lowers a transformed payload to LLVM dialect in place; returns the text of the module for the JIT.
 
     ``module`` holds functions on memrefs of static sizes; each becomes an entry point that takes bare
-    pointers. ``emulates_tiles``: AMX tiles become vectors, for a processor that has no tiles. Raises
-    CandidateError(COMPILE) where a pass fails, for example on ops of tensors.
+    pointers. ``emulates``: AMX tiles and dot products of bytes become vector code, which every processor
+    runs. Raises CandidateError(COMPILE) where a pass fails, for example on ops of tensors.
     """
-    if emulates_tiles:
+    if emulates:
         tiles_as_vectors(module)
     for op in module.body.operations:
         if op.operation.name == "func.func" and not op.is_external:
             op.attributes[EXPORTED] = ir.UnitAttr.get()
     run_passes(module, TO_LOOPS)
-    lower_byte_dots(module, emulates=emulates_tiles)
+    lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
     run_passes(module, LOOPS_TO_LLVM)
     return jit_text(module)

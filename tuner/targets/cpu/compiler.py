@@ -17,9 +17,9 @@ from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 class CpuCompiler(AbstractCompiler):
     """A compiler of scripts to LLVM-dialect text for CPUs; loading the text makes machine code of it."""
 
-    def __init__(self, *, emulates_tiles: bool = False) -> None:
-        """Takes whether AMX tiles become vectors, for a processor that has no tiles."""
-        self._emulates_tiles = emulates_tiles
+    def __init__(self, *, emulates: bool = False) -> None:
+        """Takes whether AMX tiles and dot products of bytes become vector code, as ``lower_to_llvm`` does."""
+        self._emulates = emulates
         self._context: bindings.ir.Context | None = None
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
@@ -36,7 +36,7 @@ class CpuCompiler(AbstractCompiler):
             module = interpreter.parse(payload_mlir(problem, partitions), "payload")
             interpreter.apply_script(module, interpreter.parse(script.text, "script"))
             transformed = time.perf_counter()
-            code = lowering.lower_to_llvm(module, emulates_tiles=self._emulates_tiles)
+            code = lowering.lower_to_llvm(module, emulates=self._emulates)
         code = with_batch_loops(code, partitions, matrix_bytes(problem))
         jit_guards.reject_what_the_jit_cannot_take(code)
         stages = (("transform", transformed - start), ("lower", time.perf_counter() - transformed))

@@ -32,7 +32,7 @@ class DescribedCompiler(AbstractCompiler):
         """Takes LLVM's name of the processor: "sapphirerapids". Raises UsageError for an unknown one."""
         self._processor = processor_of(processor)
         self._compiler = CpuCompiler()
-        self._emulating = CpuCompiler(emulates_tiles=True)
+        self._emulating = CpuCompiler(emulates=True)
         self._here = describe_machine()
 
     def compile(self, problem: Problem, script: Script) -> Artifact:
