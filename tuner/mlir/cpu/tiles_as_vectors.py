@@ -15,7 +15,18 @@ TDPBF16PS and TDPBSSD.
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.rewrite.building import create, index, loop, plus, times, value, zero
+from tuner.mlir.rewrite.building import (
+    create,
+    deinterleaved,
+    index,
+    line_of,
+    loop,
+    plus,
+    times,
+    value,
+    with_line,
+    zero,
+)
 from tuner.mlir.rewrite.walking import walk, walk_where
 
 TILE = "!x86.amx.tile<"
@@ -33,11 +44,6 @@ def tiles_as_vectors(module: ir.Module) -> None:
     for function in functions:
         if walk(function, MULTIPLY_FLOATS, MULTIPLY_INTEGERS, ZERO, LOAD, STORE):
             _replace(function)
-
-
-def has_tiles(module: ir.Module) -> bool:
-    """Returns whether a module has AMX tile ops."""
-    return bool(walk(module, ZERO, LOAD, STORE, MULTIPLY_FLOATS, MULTIPLY_INTEGERS))
 
 
 def _replace(function: Op) -> None:
@@ -75,12 +81,14 @@ def _vector_of(tile: Type) -> Type:
 def _load(op: Op) -> Value:
     """Creates the reads of 16 rows of a 2-D memref."""
     buffer, row, column = op.operands[:3]
-    kind = ir.VectorType(op.results[0].type)
-    line = ir.VectorType.get(kind.shape[1:], kind.element_type)
+    return _read(op.results[0].type, buffer, row, column)
+
+
+def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
     tile = zero(kind)
     for number in range(ROWS):
-        words = value("vector.load", line, buffer, plus(row, number), column)
-        tile = value("vector.insert", kind, words, tile, static_position=_at(number))
+        words = value("vector.load", _line_kind(kind), buffer, plus(row, number), column)
+        tile = with_line(tile, number, words)
     return tile
 
 
@@ -91,11 +99,8 @@ def _store(op: Op) -> None:
 
 
 def _write(tile: Value, buffer: Value, row: Value, column: Value) -> None:
-    kind = ir.VectorType(tile.type)
-    line = ir.VectorType.get(kind.shape[1:], kind.element_type)
     for number in range(ROWS):
-        words = value("vector.extract", line, tile, static_position=_at(number))
-        create("vector.store", [], [words, buffer, plus(row, number), column])
+        create("vector.store", [], [line_of(tile, number), buffer, plus(row, number), column])
 
 
 @dataclass(frozen=True)
@@ -122,14 +127,14 @@ def _product(op: Op, scratch: _Scratch) -> Value:
     """Creates the sums C + A B of three tiles, by a loop over the rows of C and one over the words of K."""
     a, b, c = (scratch.filled(role, tile) for role, tile in zip("abc", op.operands, strict=True))
     sums = ir.VectorType(op.operands[2].type)
-    line = ir.VectorType.get(sums.shape[1:], sums.element_type)
+    line = _line_kind(sums)
     per_word = ir.VectorType(op.operands[0].type).shape[1] // sums.shape[1]
     is_float = op.name == MULTIPLY_FLOATS
     parts = per_word if is_float else 1  # sums that are kept apart until the last word
 
     def one_row(row: Value) -> tuple[()]:
         def one_word(word: Value, *totals: Value) -> list[Value]:
-            of_b = _split(value("vector.load", _row_kind(b), b, word, index(0)), line)
+            of_b = _split(value("vector.load", _line_kind(b.type), b, word, index(0)), line)
             totals_now = list(totals)
             for place, each in enumerate(of_b):
                 number = value(
@@ -151,30 +156,19 @@ def _product(op: Op, scratch: _Scratch) -> Value:
         return ()
 
     loop(0, ROWS, one_row)
-    tile = zero(sums)
-    for number in range(ROWS):
-        words = value("vector.load", line, c, index(number), index(0))
-        tile = value("vector.insert", sums, words, tile, static_position=_at(number))
-    return tile
+    return _read(sums, c, index(0), index(0))
 
 
-def _row_kind(buffer: Value) -> Type:
-    kind = ir.MemRefType(buffer.type)
-    return ir.VectorType.get(kind.shape[1:], kind.element_type)
+def _line_kind(kind: Type) -> Type:
+    """Returns the type of one line of a 2-D vector or memref, a 1-D vector."""
+    shaped = ir.ShapedType(kind)
+    return ir.VectorType.get(shaped.shape[1:], shaped.element_type)
 
 
 def _split(words: Value, line: Type) -> list[Value]:
     """Creates, from a vector of words, one vector per element of a word, widened to the sums' type."""
-    kind = ir.VectorType(words.type)
-    wide = _widened(words, ir.VectorType(line).element_type)
-    parts, count = [wide], kind.shape[0]
-    while count > ir.VectorType(line).shape[0]:
-        count //= 2
-        half = ir.VectorType.get([count], ir.VectorType(line).element_type)
-        split = [create("vector.deinterleave", [half, half], [each]).results for each in parts]
-        # the elements 0, 1, 2, 3 of each word come as 0 and 2 of the even ones, then 1 and 3 of the odd ones
-        parts = [pair[0] for pair in split] + [pair[1] for pair in split]
-    return parts
+    kind = ir.VectorType(line)
+    return deinterleaved(_widened(words, kind.element_type), kind.shape[0])
 
 
 def _widened(number: Value, element: Type) -> Value:
@@ -194,7 +188,3 @@ def _added(left: Value, right: Value, total: Value) -> Value:
 def _sum(left: Value, right: Value) -> Value:
     is_integer = isinstance(ir.VectorType(left.type).element_type, ir.IntegerType)
     return value("arith.addi" if is_integer else "arith.addf", left.type, left, right)
-
-
-def _at(position: int) -> ir.Attribute:
-    return ir.DenseI64ArrayAttr.get([position])

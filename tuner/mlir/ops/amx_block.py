@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b, steps
+from tuner.mlir.ops.blocks.packing import allocated, in_steps, pack_a, pack_b
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
@@ -141,24 +141,17 @@ class _AmxMatmul:
 
     def build(self) -> None:
         """Creates the loops over strips of rows of A, and over panels of B."""
-        for begin, end, rows in steps(self.matmul.m, self.tiles_m * WORDS):
+        in_steps(self.matmul.m, self.tiles_m * WORDS, self._strip)
 
-            def strip(number: Value, rows: int = rows) -> tuple[()]:
-                self._strip(times(number, self.tiles_m * WORDS), rows)
-                return ()
-
-            loop(begin, end, strip)
-
-    def _strip(self, first: Value, rows: int) -> None:
+    def _strip(self, number: Value, rows: int) -> None:
+        first = times(number, self.tiles_m * WORDS)
         if self.packed_a is not None:
             pack_a(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
-        for begin, end, columns in steps(self.matmul.n, self.tiles_n * WORDS):
-
-            def panel(number: Value, columns: int = columns) -> tuple[()]:
-                self._tiles(first, rows, number, columns)
-                return ()
-
-            loop(begin, end, panel)
+        in_steps(
+            self.matmul.n,
+            self.tiles_n * WORDS,
+            lambda panel, columns: self._tiles(first, rows, panel, columns),
+        )
 
     def _tiles(self, first: Value, rows: int, panel: Value, columns: int) -> None:
         """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""

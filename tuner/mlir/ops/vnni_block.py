@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b, steps
+from tuner.mlir.ops.blocks.packing import allocated, in_steps, pack_a, pack_b
 from tuner.mlir.ops.blocks.words import WORD_BITS, WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
@@ -92,7 +92,7 @@ class _VnniMatmul:
         a = WordSource(matmul.a, matmul.layout != "tn", lanes)
         b = WordSource(matmul.b, matmul.layout == "nt", lanes)
         word = ir.IntegerType.get_signless(WORD_BITS)
-        panels, k_words = -(-matmul.n // (vectors * lanes)), -(-matmul.k // a.depth) * lanes
+        panels, k_words = -(-matmul.n // (vectors * lanes)), _packed_words(matmul, a)
         return cls(
             matmul,
             tile_m,
@@ -122,15 +122,7 @@ class _VnniMatmul:
         """Creates the code: packing of B, then loops over strips of rows of A and over panels of B."""
         pack_b(self.b, self.matmul.n, self.matmul.k, self.vectors, self._store_b)
         loop(0, -(-self.matmul.n // (self.vectors * self._lanes)), self._correct)
-        for begin, end, rows in steps(self.matmul.m, self.tile_m):
-
-            def strip(number: Value, rows: int = rows) -> tuple[()]:
-                first = times(number, self.tile_m)
-                pack_a(self.a, first, rows, self.matmul.k, self._store_a)
-                self._strip(first, rows)
-                return ()
-
-            loop(begin, end, strip)
+        in_steps(self.matmul.m, self.tile_m, self._strip)
 
     def _store_a(self, row: Value, step: Value, words: Value) -> None:
         flipped = value("arith.xori", self.a.vector, words, _splat(self.a.vector, SIGN))
@@ -138,8 +130,8 @@ class _VnniMatmul:
         create("vector.store", [], [words, self.packed_a, row, times(step, self._lanes)])
 
     def _row_of_b(self, panel: Value, word: Value) -> Value:
-        k_words = -(-self.matmul.k // self.a.depth) * self._lanes
-        return times(total(times(panel, k_words), word), self.vectors)
+        of_panel = times(panel, _packed_words(self.matmul, self.a))
+        return times(total(of_panel, word), self.vectors)
 
     def _store_b(self, panel: Value, step: Value, word: Value, vector: Value, words: Value) -> None:
         row = total(self._row_of_b(panel, total(times(step, self._lanes), word)), vector)
@@ -167,15 +159,14 @@ class _VnniMatmul:
             create("vector.store", [], [start, self.corrections, plus(row, number), index(0)])
         return ()
 
-    def _strip(self, first: Value, rows: int) -> None:
-        width = self.vectors * self._lanes
-        for begin, end, columns in steps(self.matmul.n, width):
-
-            def panel(number: Value, columns: int = columns) -> tuple[()]:
-                self._tile(first, rows, number, columns)
-                return ()
-
-            loop(begin, end, panel)
+    def _strip(self, number: Value, rows: int) -> None:
+        first = times(number, self.tile_m)
+        pack_a(self.a, first, rows, self.matmul.k, self._store_a)
+        in_steps(
+            self.matmul.n,
+            self.vectors * self._lanes,
+            lambda panel, columns: self._tile(first, rows, panel, columns),
+        )
 
     def _tile(self, first: Value, rows: int, panel: Value, columns: int) -> None:
         """Creates the sums of ``rows`` x ``columns`` of C in registers, and their stores."""
@@ -213,6 +204,11 @@ class _VnniMatmul:
             before = value("vector.maskedload", self._sums, *target, mask, zero(self._sums))
             sums = value("arith.addi", self._sums, sums, before)
         create("vector.maskedstore", [], [*target, mask, sums])
+
+
+def _packed_words(matmul: BufferMatmul, source: WordSource) -> int:
+    """Returns the words of K that are packed: whole vectors, the last of which may be filled up by zeros."""
+    return -(-matmul.k // source.depth) * source.words
 
 
 def _splat(kind: Type, number: int) -> Value:

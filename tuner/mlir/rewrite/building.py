@@ -97,6 +97,34 @@ def piece(vector: Value, offset: int, size: int) -> Value:
     return value("vector.extract_strided_slice", part, vector, **places)
 
 
+def line_of(vector: Value, number: int) -> Value:
+    """Creates the extraction of one line of a 2-D vector, a 1-D vector."""
+    kind = ir.VectorType(vector.type)
+    line = ir.VectorType.get(kind.shape[1:], kind.element_type)
+    return value("vector.extract", line, vector, static_position=ir.DenseI64ArrayAttr.get([number]))
+
+
+def with_line(vector: Value, number: int, line: Value) -> Value:
+    """Creates the insertion of a 1-D vector as one line of a 2-D vector; returns the new 2-D vector."""
+    position = ir.DenseI64ArrayAttr.get([number])
+    return value("vector.insert", vector.type, line, vector, static_position=position)
+
+
+def deinterleaved(vector: Value, size: int) -> list[Value]:
+    """Creates the parts of a 1-D vector, each of ``size`` elements: with p parts, part i has i, i + p, ...
+
+    The number of elements must be ``size`` times a power of two.
+    """
+    kind = ir.VectorType(vector.type)
+    parts, count = [vector], kind.shape[0]
+    while count > size:
+        count //= 2
+        half = ir.VectorType.get([count], kind.element_type)
+        pairs = [create("vector.deinterleave", [half, half], [each]).results for each in parts]
+        parts = [pair[0] for pair in pairs] + [pair[1] for pair in pairs]
+    return parts
+
+
 def branch(
     condition: Value, then: Build, otherwise: Build | None = None, result: Type | None = None
 ) -> Value | None:

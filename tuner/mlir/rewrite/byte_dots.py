@@ -10,7 +10,7 @@ a processor without it. Sums wrap around, as those of i32 do.
 """
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.building import deinterleaved, value
 from tuner.mlir.rewrite.walking import walk
 
 NAME = "vpdpbusd_"  # then the bits of a register
@@ -81,13 +81,9 @@ def _vector_code(call: Op) -> Value:
     """Creates the products as i32, and adds up each four that stand side by side."""
     sums, unsigned, signed = call.operands
     kind = ir.VectorType(sums.type)
-    count = PER_LANE * kind.shape[0]
-    wide = ir.VectorType.get([count], kind.element_type)
+    wide = ir.VectorType.get([PER_LANE * kind.shape[0]], kind.element_type)
     left, right = value("arith.extui", wide, unsigned), value("arith.extsi", wide, signed)
     products = value("arith.muli", wide, left, right)
-    while count > kind.shape[0]:
-        count //= 2
-        half = ir.VectorType.get([count], kind.element_type)
-        even, odd = create("vector.deinterleave", [half, half], [products]).results
-        products = value("arith.addi", half, even, odd)
-    return value("arith.addi", kind, sums, products)
+    for part in deinterleaved(products, kind.shape[0]):
+        sums = value("arith.addi", kind, sums, part)
+    return sums

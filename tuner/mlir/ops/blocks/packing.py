@@ -5,7 +5,7 @@ vector for each row and 16 words of K. Elements behind the last of K are 0. So a
 B; rows behind the last of A are left out.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ops.blocks.words import WordSource, transposed
@@ -15,7 +15,6 @@ from tuner.mlir.rewrite.building import index, loop, plus, times, total, value, 
 StoreOfB = Callable[[Value, Value, Value, Value, Value], None]
 # Creates the store of words of a row of A: row in the strip, step of K, words
 StoreOfA = Callable[[Value, Value, Value], None]
-Step = tuple[int, int, int]  # first, end, size
 
 
 def allocated(shape: Sequence[int], element: Type) -> Value:
@@ -26,13 +25,20 @@ def allocated(shape: Sequence[int], element: Type) -> Value:
     return value("memref.alloc", kind, alignment=align, operandSegmentSizes=segments)
 
 
-def steps(extent: int, step: int) -> Iterator[Step]:
-    """Yields (first, end, size): the whole steps of an extent, then the rest of it as one step, if any."""
-    whole = extent // step
-    if whole:
-        yield 0, whole, step
-    if extent % step:
-        yield whole, whole + 1, extent % step
+def in_steps(extent: int, step: int, body: Callable[[Value, int], None]) -> None:
+    """Creates the loop over the whole steps of an extent, and one over the rest of it as one step, if any.
+
+    ``body`` creates the ops of a step, from its number and its size.
+    """
+    whole, rest = divmod(extent, step)
+    for first, end, size in ((0, whole, step), (whole, whole + 1, rest)):
+
+        def one(number: Value, size: int = size) -> tuple[()]:
+            body(number, size)
+            return ()
+
+        if size and first < end:
+            loop(first, end, one)
 
 
 def pack_b(source: WordSource, n: int, k: int, vectors: int, store: StoreOfB) -> None:
@@ -40,61 +46,44 @@ def pack_b(source: WordSource, n: int, k: int, vectors: int, store: StoreOfB) ->
 
     B is read in the order in which it is stored.
     """
+    width = vectors * source.words
+
+    def of_vector(vector: Value, columns: int) -> None:
+        in_steps(
+            k,
+            source.depth,
+            lambda step, depth: _turn_b(source, vectors, vector, columns, step, depth, store),
+        )
+
+    def of_step(step: Value, depth: int) -> None:
+        in_steps(
+            n,
+            width,
+            lambda panel, columns: _interleave_b(source, vectors, panel, columns, step, depth, store),
+        )
+
     if source.is_along_k:
-        _over(
-            steps(n, source.words),
-            steps(k, source.depth),
-            lambda vector, columns, step, depth: _turn_b(
-                source, vectors, vector, columns, step, depth, store
-            ),
-        )
+        in_steps(n, source.words, of_vector)
     else:
-        _over(
-            steps(k, source.depth),
-            steps(n, vectors * source.words),
-            lambda step, depth, panel, columns: _interleave_b(
-                source, vectors, panel, columns, step, depth, store
-            ),
-        )
+        in_steps(k, source.depth, of_step)
 
 
 def pack_a(source: WordSource, first: Value, rows: int, k: int, store: StoreOfA) -> None:
     """Creates the code that packs ``rows`` rows of A, from row ``first`` on."""
+
+    def of_row(row: Value, _size: int) -> None:
+        def copy(step: Value, depth: int) -> None:
+            store(row, step, source.along_k(total(first, row), times(step, source.depth), depth))
+
+        in_steps(k, source.depth, copy)
+
+    def of_part(part: Value, count: int) -> None:
+        in_steps(k, source.depth, lambda step, depth: _turn_a(source, first, part, count, step, depth, store))
+
     if source.is_along_k:
-
-        def copy(row: Value, _size: int, step: Value, depth: int) -> None:
-            words = source.along_k(total(first, row), times(step, source.depth), depth)
-            store(row, step, words)
-
-        _over([(0, rows, 1)], steps(k, source.depth), copy)
+        in_steps(rows, 1, of_row)
     else:
-        _over(
-            steps(rows, source.words),
-            steps(k, source.depth),
-            lambda part, count, step, depth: _turn_a(source, first, part, count, step, depth, store),
-        )
-
-
-def _over(
-    outer: Iterator[Step] | Sequence[Step],
-    inner: Iterator[Step],
-    body: Callable[[Value, int, Value, int], None],
-) -> None:
-    """Creates the loops over two lists of steps; ``body`` gets (number, size) of the outer and inner step."""
-    inner_steps = tuple(inner)
-    for begin, end, size in outer:
-
-        def one(number: Value, size: int = size) -> tuple[()]:
-            for inner_begin, inner_end, inner_size in inner_steps:
-
-                def two(inner_number: Value, inner_size: int = inner_size) -> tuple[()]:
-                    body(number, size, inner_number, inner_size)
-                    return ()
-
-                loop(inner_begin, inner_end, two)
-            return ()
-
-        loop(begin, end, one)
+        in_steps(rows, source.words, of_part)
 
 
 def _interleave_b(

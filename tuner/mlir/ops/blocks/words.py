@@ -7,7 +7,7 @@ Where K is not the dimension that is adjacent in memory, words are made by inter
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.rewrite.building import piece, plus, value, zero
+from tuner.mlir.rewrite.building import line_of, piece, plus, value, with_line, zero
 
 WORD_BITS = 32
 WORDS = 16  # of a vector of 64 bytes, and of a tile row
@@ -84,17 +84,12 @@ def transposed(rows: list[Value]) -> list[Value]:
     line, square = (ir.VectorType.get(shape, word) for shape in ([count], [count, count]))
     words = zero(square)
     for number, row in enumerate(rows):
-        line_of_words = value("vector.bitcast", line, row)
-        words = value("vector.insert", square, line_of_words, words, static_position=_at(number))
+        words = with_line(words, number, value("vector.bitcast", line, row))
     turned = value("vector.transpose", square, words, permutation=ir.DenseI64ArrayAttr.get([1, 0]))
-    lines = [value("vector.extract", line, turned, static_position=_at(number)) for number in range(count)]
+    lines = [line_of(turned, number) for number in range(count)]
     return [value("vector.bitcast", kind, each) for each in lines]
 
 
 def _interleaved(even: Value, odd: Value) -> Value:
     kind = ir.VectorType(even.type)
     return value("vector.interleave", ir.VectorType.get([2 * kind.shape[0]], kind.element_type), even, odd)
-
-
-def _at(position: int) -> ir.Attribute:
-    return ir.DenseI64ArrayAttr.get([position])
