@@ -4,18 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tuner.core.described_processors import PROCESSORS, processor_of
-from tuner.core.errors import TunerError, UsageError
+from tuner.core.errors import UsageError
 from tuner.core.kernel_program import KernelProgram
-from tuner.core.machine import Compiler, Machine, Roofline
+from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
-from tuner.core.runs import Baseline, StoredTrial
+from tuner.core.runs import StoredTrial
 from tuner.core.target import Script
 from tuner.core.target_name import CPU, TargetName
 from tuner.mlir.fingerprint import DESCRIBED_CPU_SOURCES, sources_sha256
-from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
-from tuner.tuning.parts import strategy_space
-from tuner.tuning.parts.child_bench import child_bench
+from tuner.tuning.outcome_source import BenchChildren
 from tuner.tuning.parts.child_call import child_memory_bytes
+from tuner.tuning.parts.untimed import untimed_outcomes
 from tuner.tuning.target_kind import TargetKind, TargetStatus
 
 NO_CLOCK = "code for another processor is not timed"
@@ -33,17 +32,7 @@ def described_cpu(
     return TargetKind(
         name=CPU,
         status=_status,
-        outcomes=OutcomeSource(
-            machine=_machine,
-            compiler=_compiler,
-            plan=strategy_space.plan,
-            bind=strategy_space.bind,
-            bench=child_bench(_children),
-            baseline=_no_baseline,
-            roofline=_no_roofline,
-            children=_children,
-            is_timed=lambda: False,
-        ),
+        outcomes=untimed_outcomes(_machine, _compiler, _children, NO_CLOCK),
         source=source,
         load=_load,
         code=_code,
@@ -81,14 +70,6 @@ def _children(target: TargetName, problem: Problem, threads: int) -> BenchChildr
         limits=Limits(memory_bytes=child_memory_bytes(problem)),
         environment=library_environment(1),  # the other cores compile
     )
-
-
-def _no_baseline(_problem: Problem, _threads: int, _seed: int) -> Baseline:
-    raise TunerError(NO_CLOCK)
-
-
-def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
-    raise TunerError(NO_CLOCK)
 
 
 def _load(_problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:

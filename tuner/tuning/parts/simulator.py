@@ -4,15 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from tuner.core.chips import chip_of
-from tuner.core.errors import TunerError
-from tuner.core.machine import Compiler, Machine, Roofline, gpu_machine
+from tuner.core.machine import Compiler, Machine, gpu_machine
 from tuner.core.problem import Problem
-from tuner.core.runs import Baseline
 from tuner.core.target_name import SIMULATOR, TargetName
 from tuner.mlir.fingerprint import SIMULATOR_SOURCES
-from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
-from tuner.tuning.parts import strategy_space
-from tuner.tuning.parts.child_bench import child_bench
+from tuner.tuning.outcome_source import BenchChildren
 from tuner.tuning.parts.child_call import child_memory_bytes
 from tuner.tuning.parts.gpu import (
     COMPILE_TIMEOUT_S,
@@ -25,6 +21,7 @@ from tuner.tuning.parts.gpu import (
     load_on_gpu,
     require_chip_types,
 )
+from tuner.tuning.parts.untimed import untimed_outcomes
 from tuner.tuning.target_kind import ProgramSupport, TargetKind, TargetStatus
 
 if TYPE_CHECKING:
@@ -75,14 +72,6 @@ def _children(target: TargetName, problem: Problem, _threads: int) -> BenchChild
     )
 
 
-def _no_baseline(_problem: Problem, _threads: int, _seed: int) -> Baseline:
-    raise TunerError(NO_CLOCK)
-
-
-def _no_roofline(_problem: Problem, _threads: int) -> Roofline:
-    raise TunerError(NO_CLOCK)
-
-
 def _open_device(
     chip: str,
     order: str,
@@ -99,17 +88,7 @@ def _open_device(
 KIND = TargetKind(
     name=SIMULATOR,
     status=_status,
-    outcomes=OutcomeSource(
-        machine=_machine,
-        compiler=_compiler,
-        plan=strategy_space.plan,
-        bind=strategy_space.bind,
-        bench=child_bench(_children),
-        baseline=_no_baseline,
-        roofline=_no_roofline,
-        children=_children,
-        is_timed=lambda: False,
-    ),
+    outcomes=untimed_outcomes(_machine, _compiler, _children, NO_CLOCK),
     source=gpu_source,
     load=load_on_gpu,
     code=gpu_code,
