@@ -24,7 +24,7 @@ from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.ordering import FIRST, Ordering, ordering
 from tuner.core.errors import UsageError
 from tuner.cost_model.row_cost import KnobColumns, model_of
-from tuner.recorded.reading import read_recorded
+from tuner.space.recorded.reading import read_recorded
 
 SPACES = Path(__file__).parent / "spaces"
 INNERMOST = ("tile_m", "tile_n", "unroll_k")  # the knobs that make the innermost loop

@@ -143,7 +143,9 @@ def _generated(kind: str, combinations: int) -> SearchSpace:
 
 def recorded_space(path: Path) -> tuple[SearchSpace, list[Candidate]]:
     """Returns the space of a recorded file, and its configurations."""
-    from tuner.recorded.file import open_recorded  # not at the top: what the children import is measured
+    from tuner.space.recorded.file import (
+        open_recorded,
+    )  # not at the top: what the children import is measured
 
     recorded = open_recorded(path).document
     names = recorded["tune_params"]

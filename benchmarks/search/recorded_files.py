@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.recorded.reading import read_recorded
+from tuner.space.recorded.reading import read_recorded
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import UsageError
-from tuner.recorded.reading import read_recorded
 from tuner.space.feasible_set import FeasibleSet
+from tuner.space.recorded.reading import read_recorded
 
 CLOSE = 0.05  # of the way from the optimum to the median: where random search is let go
 STEPS_LIMIT = 4096  # evaluations after which random search counts as there

@@ -27,8 +27,8 @@ from tuner.cost_model.gpu import LATENCY, GpuTiles
 from tuner.cost_model.memory_path import access_cycles, by_kind
 from tuner.cost_model.row_cost import Counts, KnobColumns, model_of
 from tuner.cost_model.seed_rows import SEEDS, seed_rows
-from tuner.recorded.reading import read_recorded
-from tuner.recorded.space import RecordedSpace
+from tuner.space.recorded.reading import read_recorded
+from tuner.space.recorded.space import RecordedSpace
 
 HUB_PROBLEM = Matmul(4096, 4096, 4096)
 TURING = Chip("sm_75", "", 65 << 10, max_threads=1024, max_blocks=16, max_barriers=16 * 16)  # Titan RTX

@@ -21,8 +21,8 @@ from tuner.core.runs import SEED, FirstPoint, RunSettings
 from tuner.core.target_name import REPLAY, TargetName
 from tuner.cost_model.seed_rows import seed_rows
 from tuner.db.store import Store
-from tuner.recorded.reading import read_recorded
-from tuner.recorded.space import RecordedSpace
+from tuner.space.recorded.reading import read_recorded
+from tuner.space.recorded.space import RecordedSpace
 from tuner.tuning.events import Event, TrialDone
 from tuner.tuning.first_points import interleaved, planned
 from tuner.tuning.interruption import Interruption

@@ -10,10 +10,10 @@ from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import TrialState
 
 import tuner
-from tuner.recorded.reading import read_recorded
-from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.samplers import make_sampler
 from tuner.samplers.study import StudySampler
+from tuner.space.recorded.reading import read_recorded
+from tuner.space.recorded.space import RecordedSpace, RecordedTime
 
 SHIPPED = Path(tuner.__file__).parent / "recorded" / "matmul_48x64x40.t4.json.gz"
 TRIALS = 60

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.recorded import values
+from tests.space.recorded import values
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Failure, Stage
 from tuner.core.machine import Compiler
 from tuner.core.record import Measurement, Verdict
 from tuner.core.target import Artifact, Effort
-from tuner.recorded.reading import read_recorded
-from tuner.recorded.space import RecordedSpace, RecordedTime
+from tuner.space.recorded.reading import read_recorded
+from tuner.space.recorded.space import RecordedSpace, RecordedTime
 from tuner.targets.replay import (
     ReplayCompiler,
     ReplayEvaluator,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorded.values import write_recording
+from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorded import values
+from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_run import trials_of
 from tuner.core.candidate import Candidate

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import costly
-from tests.recorded.values import write_recording
+from tests.space.recorded.values import write_recording
 from tests.tuning import fakes
 from tuner.analysis.run_difference import differences
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery

@@ -154,7 +154,7 @@ def _cubin(store: "Store", trial: StoredTrial) -> bytes:
 
 
 def _t4(store: "Store", trial: StoredTrial, output: Path | None) -> bytes:
-    from tuner.recorded.t4_writing import Recording, t4_bytes
+    from tuner.space.recorded.t4_writing import Recording, t4_bytes
 
     recording = Recording((store.run(trial.run),), (trial,))
     return t4_bytes(recording, is_compressed=output is not None and output.suffix == ".gz")

@@ -11,8 +11,8 @@ from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement, Verdict
 from tuner.core.target import AbstractCompiler, AbstractEvaluator, Artifact, Effort, Script
-from tuner.recorded.space import RecordedSpace, RecordedTime
 from tuner.runtime.timing import summarize
+from tuner.space.recorded.space import RecordedSpace, RecordedTime
 
 ROW = "// row "  # begins the script of a configuration, followed by its number in the recording
 MARK = "replay of "  # begins the name of a machine whose times are recorded

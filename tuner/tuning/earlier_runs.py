@@ -131,7 +131,7 @@ def _points(trials: list[StoredTrial]) -> tuple[tuple[Candidate, str], ...]:
 
 
 def _of_file(file: Path, strategies: tuple[str, ...]) -> Known:
-    from tuner.recorded.reading import read_recorded
+    from tuner.space.recorded.reading import read_recorded
 
     space = read_recorded(file)
     if space.problem is None:

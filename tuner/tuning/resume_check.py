@@ -17,8 +17,8 @@ from tuner.core.errors import TunerError, last_line
 from tuner.core.problem import Matmul
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import REPLAY, TargetName
-from tuner.recorded.reading import read_recorded
 from tuner.samplers import SAMPLERS, require_sampler
+from tuner.space.recorded.reading import read_recorded
 from tuner.tuning.composition import Composition
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.recording import replay_settings

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.search.warm_start import STARTS, _is_good, _settings, _starts, _trials
 from tests.benchmarks.search.test_replay_space import SHIPPED
 from tuner.core.runs import SEED, WARM_START, FirstPoint
-from tuner.recorded.reading import read_recorded
+from tuner.space.recorded.reading import read_recorded
 
 SPACE = read_recorded(SHIPPED)
 BEST_ROW, WORST_ROW = int(np.nanargmin(SPACE.times_s)), int(np.nanargmax(SPACE.times_s))

@@ -10,7 +10,7 @@ from tuner.fleet import local_postgres
 
 pytestmark = pytest.mark.postgres
 ROOT = Path(__file__).parents[3]
-RECORDING = "replay:tuner/recorded/matmul_48x64x40.t4.json.gz"
+RECORDING = "replay:tuner/space/recorded/matmul_48x64x40.t4.json.gz"
 # As the page and the help have it: tests/docs/test_examples.py compares.
 DEMO = ("fleet", "demo", "matmul", "48x64x40", "--target", RECORDING, "--trials", "4")
 PRINTED = (DEMO,)

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.fleet.verify_resume import arguments
 from tests.cli.conftest import Tuner
 from tests.fakes import children_of
-from tests.recorded import values
 from tests.source_files import ROOT
+from tests.space.recorded import values
 from tests.trials import measurement, trial
 from tuner.analysis.run_difference import differences
 from tuner.cli.commands import verify_resume

@@ -2,7 +2,7 @@ import dataclasses
 from pathlib import Path
 
 from tests.cli.conftest import Tuner
-from tests.recorded import values
+from tests.space.recorded import values
 from tests.tuning import fakes
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorded import values
+from tests.space.recorded import values
 from tests.tuning import fakes
 from tests.tuning.test_run import trials_of
 from tuner.core.errors import UsageError
@@ -14,8 +14,8 @@ from tuner.core.record import Measurement
 from tuner.core.runs import ReuseKey, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.db.store import Store
-from tuner.recorded.t4_writing import Recording, t4_bytes
 from tuner.run_history.best_known import best_result
+from tuner.space.recorded.t4_writing import Recording, t4_bytes
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.parts.recording import RECORDINGS
 from tuner.tuning.run import begin, resume

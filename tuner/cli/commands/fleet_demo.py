@@ -36,7 +36,7 @@ def demo(operation: str, shape: str, trials: int, target: str, output: Path | No
     PostgreSQL (Debian: postgresql) and tuner's extra 'fleet'.
 
     Example: tuner fleet demo matmul 48x64x40
-    --target replay:tuner/recorded/matmul_48x64x40.t4.json.gz --trials 4
+    --target replay:tuner/space/recorded/matmul_48x64x40.t4.json.gz --trials 4
     """
     from tuner.fleet.local_fleet import local_fleet
 

@@ -95,7 +95,7 @@ def history(
         case "csv":
             print(history_csv(trials, best), end="")
         case "t4":
-            from tuner.recorded.t4_writing import Recording, t4_bytes
+            from tuner.space.recorded.t4_writing import Recording, t4_bytes
 
             print(t4_bytes(Recording(runs, trials)).decode(), end="")
         case _ if not trials:

@@ -149,7 +149,7 @@ def _require_recording(store: "Store", run: int) -> None:
 def _write(composition: "Composition", store: "Store", tuned: "TunedRun", output: Path) -> None:
     from tuner.core.runs import TrialQuery
     from tuner.output.atomic_write import write_atomically
-    from tuner.recorded.t4_writing import Recording, t4_bytes
+    from tuner.space.recorded.t4_writing import Recording, t4_bytes
 
     run = tuned.run
     spaces = composition.outcomes(run.settings.target).plan(run.settings, run.machine).feasible.spaces

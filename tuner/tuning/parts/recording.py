@@ -18,7 +18,7 @@ from tuner.tuning.target_kind import TargetStatus
 
 if TYPE_CHECKING:
     from tuner.core.bench import AbstractBench
-    from tuner.recorded.space import RecordedSpace
+    from tuner.space.recorded.space import RecordedSpace
     from tuner.tuning.outcome_source import BenchSettings
     from tuner.workers.in_flight import BenchOrder
 
@@ -146,7 +146,7 @@ def _recorded(file: Path) -> "RecordedSpace":
 
 @lru_cache(maxsize=4)
 def _read(file: Path, _stamp_ns: int) -> "RecordedSpace":
-    from tuner.recorded.reading import read_recorded
+    from tuner.space.recorded.reading import read_recorded
 
     return read_recorded(file)
 

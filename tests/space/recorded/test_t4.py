@@ -3,7 +3,7 @@
 import pytest
 
 from tuner.core.errors import Failure, Stage
-from tuner.recorded.t4 import invalidity_of
+from tuner.space.recorded.t4 import invalidity_of
 
 
 @pytest.mark.parametrize("stage", list(Stage))

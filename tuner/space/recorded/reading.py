@@ -4,10 +4,10 @@ from pathlib import Path
 
 from tuner.core.dataclass_json import quoted
 from tuner.core.errors import UsageError
-from tuner.recorded.file import open_recorded
-from tuner.recorded.kernel_tuner import is_kernel_tuner, kernel_tuner_space
-from tuner.recorded.space import RecordedSpace
-from tuner.recorded.t4_reading import is_t4, t4_space
+from tuner.space.recorded.file import open_recorded
+from tuner.space.recorded.kernel_tuner import is_kernel_tuner, kernel_tuner_space
+from tuner.space.recorded.space import RecordedSpace
+from tuner.space.recorded.t4_reading import is_t4, t4_space
 
 ALLOWED = "allowed T4 or a Kernel Tuner cache"
 

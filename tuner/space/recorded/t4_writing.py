@@ -10,7 +10,7 @@ from tuner.core.errors import Failure, UsageError
 from tuner.core.record import Measurement, Record
 from tuner.core.runs import Baseline, Run, StoredTrial
 from tuner.core.target_name import TargetName
-from tuner.recorded.t4 import (
+from tuner.space.recorded.t4 import (
     CORRECT,
     OWN,
     SCHEMA_VERSION,

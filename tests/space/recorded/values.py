@@ -11,7 +11,7 @@ from tuner.core.errors import Failure, Stage
 from tuner.core.record import Measurement, Record, Verdict
 from tuner.core.runs import Run, StoredTrial
 from tuner.core.target_name import TargetName
-from tuner.recorded.t4_writing import Recording, t4_bytes
+from tuner.space.recorded.t4_writing import Recording, t4_bytes
 from tuner.space.search_space import Knob, SearchSpace
 
 KNOBS = (Knob("tile", (2, 4, 8, 16, 12)), Knob("unroll", tuple(range(12))), Knob("order", ("nm", "mn")))

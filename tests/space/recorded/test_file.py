@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tuner.core.errors import UsageError
-from tuner.recorded import file as recorded_file
-from tuner.recorded.file import name_of, open_recorded
+from tuner.space.recorded import file as recorded_file
+from tuner.space.recorded.file import name_of, open_recorded
 
 
 @pytest.mark.parametrize("name", ["space.json", "space.t4.json", "space.t4.json.gz", "space.json.gz"])

@@ -9,11 +9,11 @@ from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Compiler, Machine, named_in_full
 from tuner.core.record import Measurement, Verdict
 from tuner.core.runs import Baseline
-from tuner.recorded.file import RecordedFile, printable
-from tuner.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
-from tuner.recorded.points import Points, Raw, feasible_set_of
-from tuner.recorded.space import RecordedSpace, RecordedTime
-from tuner.recorded.t4 import (
+from tuner.space.recorded.file import RecordedFile, printable
+from tuner.space.recorded.kernel_tuner import UNTIMED, foreign_machine, is_time, samples_of
+from tuner.space.recorded.points import Points, Raw, feasible_set_of
+from tuner.space.recorded.space import RecordedSpace, RecordedTime
+from tuner.space.recorded.t4 import (
     CORRECT,
     FORBIDDEN,
     OWN,

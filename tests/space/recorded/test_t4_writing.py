@@ -5,11 +5,11 @@ import gzip
 
 import pytest
 
-from tests.recorded import values
+from tests.space.recorded import values
 from tests.tuning import fakes
 from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
-from tuner.recorded.t4_writing import Recording, t4_bytes, t4_document
+from tuner.space.recorded.t4_writing import Recording, t4_bytes, t4_document
 
 
 def test_equal_recordings_are_equal_bytes() -> None:

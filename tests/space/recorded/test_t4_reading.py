@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.recorded import values
+from tests.space.recorded import values
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.record import Measurement, Verdict
-from tuner.recorded.reading import read_recorded
-from tuner.recorded.space import RecordedTime
-from tuner.recorded.t4_writing import Recording, t4_document
+from tuner.space.recorded.reading import read_recorded
+from tuner.space.recorded.space import RecordedTime
+from tuner.space.recorded.t4_writing import Recording, t4_document
 
 RESULT = {
     "configuration": {"block": 32, "unroll": 1},

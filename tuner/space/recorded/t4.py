@@ -12,7 +12,7 @@ from tuner.core.documents import PROBLEM
 from tuner.core.errors import Failure, Stage
 from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
-from tuner.recorded.kernel_tuner import is_time
+from tuner.space.recorded.kernel_tuner import is_time
 
 SCHEMA_VERSION = "1.1.0"
 OWN = "tuner"

@@ -1,9 +1,9 @@
 import math
 from pathlib import Path
 
-from tests.recorded import values
+from tests.space.recorded import values
 from tuner.core.errors import Failure
-from tuner.recorded.reading import read_recorded
+from tuner.space.recorded.reading import read_recorded
 
 
 def test_times_are_by_row_and_failures_have_none(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any, TypeGuard
 
 from tuner.core.errors import Failure, Stage, UsageError
 from tuner.core.machine import Compiler, Machine
-from tuner.recorded.file import RecordedFile, printable
-from tuner.recorded.points import Points, feasible_set_of
-from tuner.recorded.space import RecordedSpace, RecordedTime
+from tuner.space.recorded.file import RecordedFile, printable
+from tuner.space.recorded.points import Points, feasible_set_of
+from tuner.space.recorded.space import RecordedSpace, RecordedTime
 
 MS = 1e-3
 FORBIDDEN = "InvalidConfig"  # a restriction or a limit of the device rejects it

@@ -1,0 +1,1 @@
+"""Tuned schedules of several problems as files that other programs load."""

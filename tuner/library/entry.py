@@ -1,0 +1,30 @@
+"""A library's entry: one problem and the schedule that was tuned for it."""
+
+from dataclasses import dataclass
+
+from tuner.core.candidate import Candidate
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class LibraryEntry:
+    """A problem with its best known transform script, and where the script comes from."""
+
+    problem: Problem
+    candidate: Candidate  # strategy and knobs that the script was bound from
+    script: str  # the bound transform script, without a header
+    machine: Machine  # that timed it
+    threads: int
+    median_s: float  # seconds per call, on ``machine``
+    baseline: str  # name of the library that it was compared with; "": none
+    baseline_s: float | None  # seconds per call of the baseline in the same round; None: not timed
+    trial: int  # its number in the results database
+
+
+@dataclass(frozen=True)
+class LibraryFile:
+    """A file of an exported library."""
+
+    name: str  # in the folder of the library, such as "library.mlir"
+    content: bytes
