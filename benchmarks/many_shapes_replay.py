@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results_file import add_report_options, emit, report
-from tuner.analysis.many_shapes.pool import Pool
+from tuner.analysis.many_shapes.column_pool import ColumnPool
 from tuner.analysis.many_shapes.scheduler import Scheduler
 from tuner.core.candidate import Candidate, Value
 from tuner.core.described_processors import processor_of
@@ -52,7 +52,7 @@ def main() -> None:
         print("\n".join(f"{key:20} {value:.3f}" for key, value in summary.items()))
 
 
-def _pool(matrix: dict[str, Any], processor: str) -> Pool:
+def _pool(matrix: dict[str, Any], processor: str) -> ColumnPool:
     machine, space_file = processor_of(processor).machine, load_space_file(default_space_file())
     problems = []
     for shape in matrix["shapes"]:
@@ -71,7 +71,7 @@ def _candidate(text: str) -> Candidate:
     return Candidate.of(STRATEGIES[short], values)
 
 
-def _replayed(pool: Pool, times: list[list[float | None]], seed: int) -> dict[str, Any]:
+def _replayed(pool: ColumnPool, times: list[list[float | None]], seed: int) -> dict[str, Any]:
     """Returns the figures of one replay: geometric mean, worst, and total time, for each share."""
     points = sum(each is not None for row in pool.candidates for each in row)
     scheduler = Scheduler(pool, seed)

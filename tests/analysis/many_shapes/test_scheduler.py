@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tuner.analysis.many_shapes.pool import Pool
+from tuner.analysis.many_shapes.column_pool import ColumnPool
 from tuner.analysis.many_shapes.scheduler import POOL_TRIALS, ROUNDS, Scheduler
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Matmul
@@ -13,7 +13,7 @@ from tuner.core.problem import Matmul
 PROBLEMS = tuple(Matmul(m, 64, 64) for m in (8, 16, 256))
 COLUMNS = tuple(Candidate.of("s", {"x": x}) for x in range(10))
 SIZE = range(len(PROBLEMS))
-POOL = Pool(
+POOL = ColumnPool(
     PROBLEMS,
     (1, 1, 1),
     COLUMNS,
@@ -29,7 +29,12 @@ def time_of(problem: int, x: int) -> float:
 
 
 def replayed(
-    pool: Pool, trials: int, time: Time = time_of, seed: int = 0, pending: int = 0, has_sampler: bool = False
+    pool: ColumnPool,
+    trials: int,
+    time: Time = time_of,
+    seed: int = 0,
+    pending: int = 0,
+    has_sampler: bool = False,
 ) -> list[tuple[int, int | None]]:
     """Returns (problem, x) of each trial; x is None where the sampler was asked."""
     scheduler, found, waiting = Scheduler(pool, seed), [], []
@@ -108,13 +113,21 @@ def test_what_breaks_a_preference_comes_last() -> None:
     assert [x for problem, x in found if problem == 0] == [8, 9, 0]
 
 
+def test_the_sampler_proposes_before_what_breaks_a_preference() -> None:
+    demoted = tuple(x < 8 for x in range(10))
+    found = replayed(replace(POOL, is_demoted=(demoted,) * 3), 9, has_sampler=True)
+    assert [x for problem, x in found if problem == 0] == [8, 9, None]
+
+
 def test_after_some_trials_the_sampler_proposes_every_second_one() -> None:
     found = replayed(POOL, 400, has_sampler=True)
     of_slowest = [x for problem, x in found if problem == 2]
     assert None not in of_slowest[: len(COLUMNS)]
     assert set(of_slowest[len(COLUMNS) :]) == {None}  # the pool is empty
     large = tuple(Candidate.of("s", {"x": x}) for x in range(40))
-    wide = Pool(PROBLEMS[:1], (1,), large, (large,), (tuple(1.0 + x for x in range(40)),), ((False,) * 40,))
+    wide = ColumnPool(
+        PROBLEMS[:1], (1,), large, (large,), (tuple(1.0 + x for x in range(40)),), ((False,) * 40,)
+    )
     asked = [
         x is None for _, x in replayed(wide, POOL_TRIALS + 6, lambda _problem, _x: 1.0, has_sampler=True)
     ]

@@ -10,7 +10,9 @@ Numbers = npt.NDArray[np.float64]
 # benchmarks/results/many_shapes_replay.json: these values on 34 problems x 57 configurations
 WIDTH = 8.0  # a problem at a distance of d octaves counts exp(-d * d / WIDTH)
 SHRINKAGE = 0.5  # weight of the assumption that a configuration is as good as the cost model says
-LEAST_TIMES = 2  # of a problem: with one time its mean cannot be told from what the configuration is worth
+LEAST_TIMES = (
+    2  # of a problem: with one time its mean cannot be separated from what the configuration is worth
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tuner.analysis.many_shapes.column_pool import ColumnPool
 from tuner.analysis.many_shapes.corrected_model import KnownTimes, corrected_scores
-from tuner.analysis.many_shapes.pool import Pool
 from tuner.core.candidate import Candidate
 
 # 3, 4, 5 in the replay of benchmarks/results/many_shapes_replay.json at 15 %: worst .88, .92, .92
@@ -24,7 +24,7 @@ LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by 
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class NextTrial:
     """The problem of the next trial, and the configuration of the pool to try on it."""
 
     problem: int  # index of the problem
@@ -38,7 +38,7 @@ class Scheduler:
     ``tell`` with its time. A resumed group calls ``take`` and ``tell`` for what is stored, and goes on.
     """
 
-    def __init__(self, pool: Pool, seed: int) -> None:
+    def __init__(self, pool: ColumnPool, seed: int) -> None:
         self._pool = pool
         self._seed = seed
         size = (len(pool.problems), len(pool.columns))
@@ -51,12 +51,12 @@ class Scheduler:
         self._is_demoted = np.array(pool.is_demoted, np.bool_).reshape(size)
         self._is_exhausted = [False] * len(pool.problems)  # the sampler has nothing more to propose
         self._taken = [0] * len(pool.problems)
-        self._bests: list[list[float]] = [[] for _ in pool.problems]  # least time after each that was told
+        self._least_s: list[list[float]] = [[] for _ in pool.problems]  # least time after each outcome
 
-    def suggest(self, number: int) -> Suggestion | None:
+    def suggest(self, number: int) -> NextTrial | None:
         """Returns what trial ``number`` of the group should be; None where nothing is left to try."""
         problem = self._next_problem(np.random.default_rng((self._seed, number)))
-        return None if problem is None else Suggestion(problem, self._next_column(problem))
+        return None if problem is None else NextTrial(problem, self._next_column(problem))
 
     def take(self, problem: int, candidate: Candidate) -> None:
         """Marks ``candidate`` as proposed on a problem: columns with this projection are not tried again."""
@@ -65,9 +65,9 @@ class Scheduler:
 
     def tell(self, problem: int, candidate: Candidate, time_s: float | None) -> None:
         """Takes the time of a proposed candidate in seconds per call; None for a failed or untimed one."""
-        bests = self._bests[problem]
-        best_s = bests[-1] if bests else np.inf
-        bests.append(best_s if time_s is None else min(best_s, time_s))
+        least_s = self._least_s[problem]
+        best_s = least_s[-1] if least_s else np.inf
+        least_s.append(best_s if time_s is None else min(best_s, time_s))
         if time_s is not None:
             self._times_s[problem, self._pool.equal_columns(problem, candidate)] = time_s
 
@@ -103,21 +103,21 @@ class Scheduler:
 
     def _gain_s(self, problem: int) -> float:
         """Returns the seconds that a trial of the problem promises to save; inf where it has no time yet."""
-        bests = self._bests[problem]
-        if not bests or not np.isfinite(bests[-1]):
+        least_s = self._least_s[problem]
+        if not least_s or not np.isfinite(least_s[-1]):
             return np.inf
-        before = bests[max(0, len(bests) - 1 - WINDOW)]
-        latest = (before - bests[-1]) / WINDOW if np.isfinite(before) else 0.0
-        return LATEST * latest + (1 - LATEST) * bests[-1] / max(1, self._taken[problem])
+        before = least_s[max(0, len(least_s) - 1 - WINDOW)]
+        latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
+        return LATEST * latest + (1 - LATEST) * least_s[-1] / max(1, self._taken[problem])
 
     def _next_column(self, problem: int) -> int | None:
-        """Returns the column of the pool to try on a problem; None: the sampler's turn."""
+        """Returns the column of the pool to try on a problem; None: the sampler proposes."""
         is_open = self._is_open[problem]
+        preferred = is_open & ~self._is_demoted[problem]
         is_late = self._taken[problem] >= POOL_TRIALS and self._taken[problem] % 2 == 1
-        if not is_open.any() or (is_late and not self._is_exhausted[problem]):
+        if not self._is_exhausted[problem] and (is_late or not preferred.any()):
             return None
         scores = self._scores(problem)
-        preferred = is_open & ~self._is_demoted[problem]
         among = np.flatnonzero(preferred if preferred.any() else is_open)
         return int(among[np.argmin(scores[among])])
 

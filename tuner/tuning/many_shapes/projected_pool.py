@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.analysis.many_shapes.pool import Pool
+from tuner.analysis.many_shapes.column_pool import ColumnPool
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -33,10 +33,10 @@ class _Row:
 
 def projected_pool(
     problems: tuple[PoolProblem, ...], columns: tuple[Candidate, ...], machine: Machine, threads: int
-) -> Pool:
+) -> ColumnPool:
     """Returns the pool of unprojected configurations ``columns`` for the problems of a group."""
     rows = [_row(each, columns, machine, threads) for each in problems]
-    return Pool(
+    return ColumnPool(
         tuple(each.problem for each in problems),
         tuple(each.count for each in problems),
         columns,

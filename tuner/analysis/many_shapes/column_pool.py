@@ -11,7 +11,7 @@ from tuner.core.problem import Problem
 
 
 @dataclass(frozen=True)
-class Pool:
+class ColumnPool:
     """One set of configurations, and what each becomes on every problem of a group."""
 
     problems: tuple[Problem, ...]
