@@ -85,11 +85,6 @@ def test_a_column_that_cannot_do_the_problem_is_never_chosen() -> None:
     assert ranked_columns(MATRIX, asked(WEIGHTS[0]), columns=(1, 2)).columns == (1, 2)
 
 
-def test_a_column_without_a_model_cost_comes_last() -> None:
-    far = Matmul(4096, 7, 4096)
-    assert ranked_columns(MATRIX, asked(far, (float("inf"), 2.0, 1.0))).columns == (2, 1, 0)
-
-
 def test_within_noise_the_column_of_more_problems_comes_first() -> None:
     problems = (Matmul(8, 512, 256), Matmul(8, 64, 64), Matmul(8, 64, 128))
     times = [[1.0, 1.0 + NOISE / 2], [2.0, 1.0], [2.0, 1.0]]

@@ -25,8 +25,3 @@ def test_a_problem_without_any_time_has_the_level_of_the_others() -> None:
     logs = completed_times(matrix).logs[1]
     assert logs[0] < np.log(3) / 2 < logs[1]
     assert np.isfinite(logs).all()
-
-
-def test_nothing_is_predicted_where_the_model_says_nothing() -> None:
-    matrix = matrix_of([[1.0, 3.0], [2.0, None]], costs=[[1.0, 1.0], [1.0, float("inf")]], applies=ALL)
-    assert completed_times(matrix).logs[1, 1] == np.inf

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tuner.analysis.many_shapes.completed_times import completed_times
-from tuner.analysis.many_shapes.nearby_residuals import nearby_mean, residuals
+from tuner.analysis.many_shapes.corrected_model import KnownTimes, corrected_scores
 from tuner.analysis.many_shapes.portfolio import NOISE
 from tuner.analysis.many_shapes.time_matrix import Numbers, TimeMatrix
 from tuner.core.problem import Problem
 
 TUNED, SAME_WEIGHTS, MODEL = SOURCES = ("tuned", "same n and k", "cost model")
-WIDTH_OCTAVES = 1.0  # of the weights of similar problems; 2 reads 4 % less on 34 problems held out
+WIDTH = 2.0  # of ``corrected_scores``: narrow, as every problem has its times; 8 reads 4 % less, held out
 ONE_SIDE_OCTAVES = 2.0  # how far m may lie outside of all tuned m of its weights: what was studied
 
 
@@ -62,14 +62,12 @@ def ranked_columns(
 def by_model(matrix: TimeMatrix, asked: AskedProblem, columns: Iterable[int]) -> tuple[int, ...]:
     """Returns columns ordered by model cost, corrected by the residuals of similar problems; best first.
 
-    Problems of another operation, type, layout or epilogue do not count. A column without a model cost comes
-    last.
+    Problems of another operation, type, layout or epilogue do not count.
     """
     like = [_kind(problem) == _kind(asked.problem) for problem in matrix.problems]
-    table = np.where(np.array(like, np.bool_)[:, None], residuals(matrix), np.nan)
+    known = KnownTimes(matrix.model_costs()[like], matrix.times()[like], matrix.log_sizes()[like])
     at: Numbers = np.log2(np.array(asked.problem.sizes, np.float64))
-    corrections = nearby_mean(table, matrix.log_sizes(), at, WIDTH_OCTAVES)
-    expected: Numbers = np.log(np.array(asked.costs, np.float64)) + corrections
+    expected = corrected_scores(known, np.array(asked.costs, np.float64), at, WIDTH)
     return _ordered(matrix, list(columns), expected)
 
 

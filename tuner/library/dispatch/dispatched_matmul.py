@@ -1,5 +1,6 @@
 """``tuner.matmul``: the product of two arrays by what is fastest for their shape."""
 
+import itertools
 import os
 import threading
 from collections import Counter
@@ -94,8 +95,7 @@ class DispatchedMatmul:
             entry = self._entries[(*key, rule, db, threads, measure)]
         except (KeyError, AttributeError, TypeError):
             entry = self._entry(a, b, (rule, db, threads, measure))
-        if entry.miss:
-            self._count(entry.miss)
+        entry.count()
         return entry.call(a, b, out)
 
     def chosen(
@@ -152,7 +152,11 @@ class DispatchedMatmul:
             ['baseline: types int64 and int64']
         """
         with self._counting:
-            return tuple(Misses(reason, calls) for reason, calls in self._missed.most_common())
+            counted = Counter(self._missed)
+            for entry in tuple(self._entries.values()):
+                counted[entry.chosen.miss] += entry.calls()
+        del counted[""]  # hits
+        return tuple(Misses(reason, calls) for reason, calls in counted.most_common() if calls)
 
     def _count(self, reason: str) -> None:
         with self._counting:
@@ -162,9 +166,8 @@ class DispatchedMatmul:
         """Returns the entry of arrays like these, made at the first call."""
         _require_options(*options)
         if type(a) is not np.ndarray or type(b) is not np.ndarray:
-            return _Entry(
-                Chosen(BASELINE, None, reason=str(problem_of(a, b, NUMPY_ALIGNMENT))), numpy_product
-            )
+            chosen = Chosen(BASELINE, None, reason=NO_ARRAYS)
+            return _Entry(chosen, numpy_product, lambda: self._count(chosen.miss))
         key = (type(a), a.shape, a.strides, a.dtype, type(b), b.shape, b.strides, b.dtype, *options)
         return self._kept(key, a, b, options, NUMPY_ALIGNMENT)
 
@@ -184,9 +187,8 @@ class DispatchedMatmul:
             if reason == OUT:
                 self._count(f"{BASELINE}: {reason}")
                 return numpy_product(a, b, out)
-            entry = self._entries.get((*key, UNALIGNED)) or self._kept(
-                (*key, UNALIGNED), a, b, options, UNALIGNED
-            )
+            other = (*key, UNALIGNED)
+            entry = self._entries.get(other) or self._kept(other, a, b, options, UNALIGNED)
             return entry.call(a, b, out)
 
         *sources, measure = options
@@ -204,14 +206,24 @@ class DispatchedMatmul:
 
 @final
 class _Entry:
-    """What computes the product of arrays of one kind, and whether that is a miss."""
+    """What computes the product of arrays of one kind, and how often it was called."""
 
-    __slots__ = ("call", "chosen", "miss")
+    __slots__ = ("_looked", "call", "chosen", "count")
 
-    def __init__(self, chosen: Chosen, call: MatmulCall) -> None:
+    def __init__(self, chosen: Chosen, call: MatmulCall, count: Callable[[], object] | None = None) -> None:
+        """Takes a function that counts a call elsewhere; None: calls are counted here."""
         self.chosen = chosen
         self.call = call
-        self.miss = chosen.miss
+        # a counter's step is atomic, and ten times as fast as a lock
+        self.count: Callable[[], object] = itertools.count().__next__ if count is None else count
+        self._looked = 0
+
+    def calls(self) -> int:
+        """Returns how many calls were counted here; callers hold a lock."""
+        steps = self.count()
+        assert isinstance(steps, int)
+        self._looked += 1
+        return steps - self._looked + 1
 
 
 def _require_options(rule: object, _db: object, threads: object, measure: object) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import numpy as np
 
-from tuner.analysis.many_shapes.nearby_residuals import residuals
+from tuner.analysis.many_shapes.completed_times import known_times
+from tuner.analysis.many_shapes.corrected_model import residuals
 from tuner.analysis.many_shapes.portfolio import Portfolio
 from tuner.analysis.many_shapes.regret import Regret
 from tuner.analysis.many_shapes.time_matrix import TimeMatrix
@@ -147,7 +148,7 @@ def distilled(
     Predicted times are left out. ``made``: the version of tuner, and the date in UTC as ISO 8601.
     """
     columns = portfolio.columns
-    table = residuals(group.matrix)
+    table = residuals(known_times(group.matrix))
     problems = [
         TunedProblem(
             problem=problem,

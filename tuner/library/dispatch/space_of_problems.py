@@ -6,21 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from tuner.analysis.many_shapes.choice import AskedProblem
 from tuner.core.candidate import Candidate
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.core.target import Script
-from tuner.cost_model.row_cost import model_of
 from tuner.scripts.chosen import choose, spaces
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.file.entries import StrategyEntry, Variables
 from tuner.space.file.reading import SpaceFile, load_space_file
 from tuner.space.file.shipped import default_space_file
-from tuner.space.projection import Projection
 from tuner.space.search_space import SearchSpace
+from tuner.tuning.many_shapes.projected_pool import PoolProblem, projected_pool
 
 
 @dataclass(frozen=True)
@@ -60,16 +57,9 @@ class SpaceOfProblems:
 
         Raises UsageError where no strategy of the file supports the problem.
         """
-        projections = {space.strategy: (space, Projection(space)) for space in self._spaces(problem)}
-        found = [
-            projections[each.strategy][1].of(each) if each.strategy in projections else None
-            for each in columns
-        ]
-        costs = (
-            np.inf if each is None else self._cost(projections[each.strategy][0], problem, each)
-            for each in found
-        )
-        return ProjectedColumns(problem, tuple(found), tuple(costs))
+        of = PoolProblem(problem, 1, self._spaces(problem))
+        pool = projected_pool((of,), tuple(columns), self.machine, self.threads)
+        return ProjectedColumns(problem, pool.candidates[0], pool.costs[0])
 
     def script(self, problem: Problem, candidate: Candidate) -> Script:
         """Returns the script of a configuration that is allowed for the problem. Raises CandidateError."""
@@ -92,14 +82,6 @@ class SpaceOfProblems:
 
     def _variables(self, problem: Problem) -> Variables:
         return variables_of(problem, self.machine, self.threads)
-
-    def _cost(self, space: SearchSpace, problem: Problem, candidate: Candidate) -> float:
-        model = model_of(space, problem, self.machine, self.threads)
-        if model is None:
-            return float("inf")
-        values = dict(candidate.choices)
-        row = [knob.choices.index(values[knob.name]) for knob in space.knobs]
-        return float(model.costs(np.array([row]), {})[0])
 
 
 def _meaning(entry: StrategyEntry) -> tuple[object, ...]:
