@@ -14,13 +14,12 @@ from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate, Value
 from tuner.core.dataclass_json import form, number, whole
 from tuner.core.documents import PROBLEM
-from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.recorded_round import Seconds
+from tuner.library.dispatch.measured_group import MeasuredGroup
 
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
 Efficiency = Annotated[float, number("a number above 0 and up to 1", lambda found: 0 < found <= 1)]
-RoundsOfCell = tuple[float, ...]  # median seconds of each timing round; (): not timed
 
 
 @dataclass(frozen=True)
@@ -122,18 +121,6 @@ class DispatchRule:
 def _cost(time_s: float | None, residual: float | None) -> float:
     """Returns a model cost with a residual, up to a factor that all configurations of a problem share."""
     return math.inf if time_s is None or residual is None else time_s / math.exp(residual)
-
-
-@dataclass(frozen=True)
-class MeasuredGroup:
-    """Times of configurations on the problems of a group, by round, and where they were measured."""
-
-    matrix: TimeMatrix
-    rounds_s: tuple[tuple[RoundsOfCell, ...], ...]  # [problem][column]; each cell's least is in ``matrix``
-    baselines_s: tuple[float | None, ...]  # per problem; None: not timed
-    machine: Machine
-    threads: int
-    compiler: Compiler
 
 
 def distilled(
