@@ -36,7 +36,7 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class TunedProblem:
+class RuleProblem:
     """A tuned problem of a rule, with one entry per configuration in each list."""
 
     problem: Problem = field(metadata=PROBLEM)
@@ -76,7 +76,7 @@ class DispatchRule:
     space_sha256: str  # of the strategies: ``SpaceOfProblems.sha256``
     regret: StatedRegret | None
     configurations: tuple[Configuration, ...]
-    problems: tuple[TunedProblem, ...]
+    problems: tuple[RuleProblem, ...]
 
     def __post_init__(self) -> None:
         """Raises ValueError for no configuration, repeated ones or problems, and lists of other lengths."""
@@ -96,7 +96,7 @@ class DispatchRule:
         """Returns the configurations as candidates."""
         return tuple(each.candidate for each in self.configurations)
 
-    def tuned(self, problem: Problem) -> TunedProblem | None:
+    def tuned(self, problem: Problem) -> RuleProblem | None:
         """Returns the entry of exactly this problem; None where it was not tuned."""
         return next((each for each in self.problems if each.problem == problem), None)
 
@@ -137,7 +137,7 @@ def distilled(
     columns = portfolio.columns
     table = residuals(known_times(group.matrix))
     problems = [
-        TunedProblem(
+        RuleProblem(
             problem=problem,
             count=group.matrix.counts[row],
             serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),
