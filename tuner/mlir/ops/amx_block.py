@@ -25,8 +25,8 @@ Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (block
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.extent import Extent, in_steps
 from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
@@ -121,7 +121,7 @@ class _AmxMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
     matmul: BufferMatmul
-    columns: Extent  # of C
+    columns: BlockExtent  # of C
     tiles_m: int
     tiles_n: int
     a: WordSource
@@ -146,7 +146,7 @@ class _AmxMatmul:
 
     def build(self) -> None:
         """Creates the loops over strips of rows of A, and over panels of B."""
-        in_steps(Extent(self.matmul.m), self.tiles_m * WORDS, self._strip)
+        in_steps(BlockExtent(self.matmul.m), self.tiles_m * WORDS, self._strip)
 
     def _strip(self, number: Value, rows: int) -> None:
         first = times(number, self.tiles_m * WORDS)

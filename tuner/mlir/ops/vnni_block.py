@@ -30,8 +30,8 @@ Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.extent import Extent, in_steps
 from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
 from tuner.mlir.ops.blocks.words import WORD_BITS, WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
@@ -80,7 +80,7 @@ class _VnniMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
     matmul: BufferMatmul
-    columns: Extent  # of C
+    columns: BlockExtent  # of C
     tile_m: int
     vectors: int  # of a row of sums, and of a packed panel of B
     a: WordSource
@@ -127,7 +127,7 @@ class _VnniMatmul:
         """Creates the code: packing of B, then loops over strips of rows of A and over panels of B."""
         pack_b(self.b, self.columns, self.matmul.k, self.vectors, self._store_b)
         loop(0, self.columns.covering(self.vectors * self._lanes), self._correct)
-        in_steps(Extent(self.matmul.m), self.tile_m, self._strip)
+        in_steps(BlockExtent(self.matmul.m), self.tile_m, self._strip)
 
     def _store_a(self, row: Value, step: Value, words: Value) -> None:
         flipped = value("arith.xori", self.a.vector, words, _splat(self.a.vector, SIGN))

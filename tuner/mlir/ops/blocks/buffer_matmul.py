@@ -6,7 +6,7 @@ Columns of C may be dynamic where they are one of two sizes, as in a loop over b
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ops.blocks.extent import Extent
+from tuner.mlir.ops.blocks.block_extent import BlockExtent
 from tuner.mlir.rewrite.building import size_of
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
@@ -47,9 +47,13 @@ class BufferMatmul:
         """Returns whether the columns of C are dynamic: ``n`` or ``last_n``."""
         return bool(ir.MemRefType(self.c.type).is_dynamic_dim(1))
 
-    def columns(self) -> Extent:
+    def columns(self) -> BlockExtent:
         """Returns the extent of the columns of C; creates its dynamic size at the insertion point."""
-        return Extent(self.n, self.last_n, size_of(self.c, 1)) if self.has_dynamic_columns else Extent(self.n)
+        return (
+            BlockExtent(self.n, self.last_n, size_of(self.c, 1))
+            if self.has_dynamic_columns
+            else BlockExtent(self.n)
+        )
 
     @property
     def element(self) -> str:

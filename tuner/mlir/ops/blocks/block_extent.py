@@ -8,7 +8,7 @@ from tuner.mlir.rewrite.building import index, loop, plus, total, value
 
 
 @dataclass(frozen=True, eq=False)
-class Extent:
+class BlockExtent:
     """The size of a dimension: ``whole``; with a ``size``, that of the last block may be ``last`` instead.
 
     Code for an extent is made once for both sizes: loops over whole steps have a dynamic bound, and what is
@@ -35,7 +35,7 @@ class Extent:
         return tuple(dict.fromkeys(size % step for size in sizes if size % step))
 
 
-def in_steps(extent: Extent, step: int, body: Callable[[Value, int], None]) -> None:
+def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None]) -> None:
     """Creates the loop over the whole steps of an extent, and one over each rest of it as one step, if any.
 
     ``body`` creates the ops of a step, from its number and its size.
@@ -56,7 +56,7 @@ def in_steps(extent: Extent, step: int, body: Callable[[Value, int], None]) -> N
         over(whole, _end(extent, step, whole, rest), rest)
 
 
-def _end(extent: Extent, step: int, whole: Value | int, rest: int) -> Value | int:
+def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value | int:
     """Creates the end of the loop over a rest: one iteration where the extent has this rest, else none."""
     if extent.size is None or isinstance(whole, int):
         return int(whole) + 1 if isinstance(whole, int) else plus(whole, 1)
