@@ -16,13 +16,14 @@ from tuner.cli.options import (
     taken_problem,
 )
 from tuner.core.errors import UsageError
+from tuner.library.formats import FORMATS as LIBRARY_FORMATS
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.tuning.composition import Composition
 
-FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4")
+FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *LIBRARY_FORMATS)
 DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
 
 
@@ -31,6 +32,13 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
 @click.argument("shape", required=False, metavar="[Bx]MxNxK")
 @problem_options
 @click.option("--trial", type=int, help="Export this trial instead of the best for a shape.")
+@click.option(
+    "--run",
+    "runs",
+    type=int,
+    multiple=True,
+    help="Of several problems: only results of this run; repeatable.",
+)
 @click.option("--target", help="Only results of this target.")
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")
@@ -56,6 +64,7 @@ def export(
     context: click.Context,
     /,
     trial: int | None,
+    runs: tuple[int, ...],
     target: str | None,
     machine: str | None,
     threads: int | None,
@@ -78,6 +87,15 @@ def export(
     from tuner.run_history.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
+    if form is not None and form in LIBRARY_FORMATS:
+        from tuner.cli.library_export import export_library
+
+        if trial is not None:
+            raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
+        export_library(context, form, runs, output, database, stock_only=is_stock, as_json=as_json)
+        return
+    if runs:
+        raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
