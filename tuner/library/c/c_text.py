@@ -9,6 +9,8 @@ from tuner.core.printable import printable
 from tuner.library.c.code_target import BITS
 from tuner.library.c.cpu_kernels import CpuKernel
 from tuner.library.c.functions import CFunction
+from tuner.library.c.gpu_kernels import GpuKernel
+from tuner.library.entry import LibraryEntry
 
 WIDENED = {"bf16": "from_bf16({})", "i8": "(int32_t){}"}  # element type -> expression in the sums' type
 ROUNDED = {"bf16": "to_bf16({})"}  # element type of C -> expression of a sum
@@ -37,6 +39,8 @@ def _templates() -> jinja2.Environment:
         "comment": comment,
         "from_integer": lambda text, dtype: FROM_INTEGER.get(dtype, "{}").format(text),
         "loop_parameters": lambda function: parameters(function, has_batch=False),
+        "gpu_parameters": gpu_parameters,
+        "gpu_provenance": gpu_provenance,
         "needs": needs,
         "parameters": parameters,
         "provenance": provenance,
@@ -60,6 +64,13 @@ def needs(names: Iterable[str], macro: str) -> str:
     return " | ".join(f"{macro}_{BITS[name]}" for name in names) or "0"
 
 
+def gpu_provenance(kernel: GpuKernel) -> str:
+    """Returns where a kernel for a GPU comes from, in a line: sizes, chip, time, baseline, trial."""
+    entry = kernel.entry
+    parts = (entry.problem.shape, entry.machine.chip, *times(entry), f"trial {entry.trial}")
+    return ", ".join(part for part in parts if part)
+
+
 def provenance(kernel: CpuKernel) -> str:
     """Returns where a kernel comes from, in a line: sizes, threads, time, baseline, instructions, trial."""
     entry = kernel.entry
@@ -67,13 +78,28 @@ def provenance(kernel: CpuKernel) -> str:
     parts = [
         entry.problem.shape,
         f"{count} threads" if count > 1 else "",
-        f"{entry.median_s * 1e6:.1f} us",
-        f"{entry.baseline_s / entry.median_s:.2f} x {entry.baseline}" if entry.baseline_s else "",
+        *times(kernel.entry),
         " ".join(entry.problem.memory_options),
         " ".join(kernel.target.needs),
         f"trial {entry.trial}",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def times(entry: LibraryEntry) -> tuple[str, ...]:
+    """Returns the time of an entry, and the ratio to the baseline where both were timed in one round."""
+    if entry.median_s is None:
+        return ("verified, not timed",)
+    ratio = f"{entry.baseline_s / entry.median_s:.2f} x {entry.baseline}" if entry.baseline_s else ""
+    return (f"{entry.median_s * 1e6:.1f} us", ratio)
+
+
+def gpu_parameters(function: CFunction) -> str:
+    """Returns the parameters of a function on a GPU: addresses of A, B[, bias], C, the sizes, the stream."""
+    addresses = ["a", "b", *["bias"] * function.has_bias, "c"]
+    sizes = ["batch"] * function.is_batch + ["m", "n", "k"]
+    types = (*(f"uint64_t {each}" for each in addresses), *(f"int64_t {each}" for each in sizes))
+    return ", ".join((*types, "void *stream"))
 
 
 def comment(text: str) -> str:

@@ -1,5 +1,6 @@
 """The kernels of a C library for CPUs: entries compiled, their functions named, where each thread begins."""
 
+import math
 from dataclasses import dataclass, replace
 
 from tuner.core.errors import CandidateError, TunerError
@@ -53,7 +54,8 @@ def compile_kernels(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[Cpu
 
 def _rank(entry: LibraryEntry) -> tuple[object, ...]:
     """Returns what entries are sorted by: sizes, then the time, which is of one machine or of several."""
-    return (replace(entry.problem, sizes=(1, 1, 1), batch=1).key, entry.problem.extents, entry.median_s)
+    time_s = math.inf if entry.median_s is None else entry.median_s
+    return (replace(entry.problem, sizes=(1, 1, 1), batch=1).key, entry.problem.extents, time_s)
 
 
 def _compiled(compiler: CpuCompiler, entry: LibraryEntry, number: str, function: CFunction) -> CpuKernel:

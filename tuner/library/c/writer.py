@@ -5,6 +5,7 @@ import re
 from tuner.core.errors import UsageError
 from tuner.library.c.c_text import rendered
 from tuner.library.c.cpu_files import cpu_files
+from tuner.library.c.gpu_files import gpu_files
 from tuner.library.entry import LibraryEntry, LibraryFile
 
 DEFAULT_PREFIX = "tuner"
@@ -25,6 +26,11 @@ def c_files(entries: tuple[LibraryEntry, ...], prefix: str = DEFAULT_PREFIX) -> 
         raise UsageError(
             f"--prefix: found {prefix!r}, allowed a lower-case letter, then up to 30 of a-z, 0-9 and _"
         )
-    files = cpu_files(entries, prefix)
-    example = rendered("CMakeLists.txt", prefix=prefix, has_cpu=True, has_gpu=False)
+    on_gpu = tuple(entry for entry in entries if entry.machine.chip)
+    on_cpu = tuple(entry for entry in entries if not entry.machine.chip)
+    files = (
+        *(cpu_files(on_cpu, prefix) if on_cpu else ()),
+        *(gpu_files(on_gpu, prefix) if on_gpu else ()),
+    )
+    example = rendered("CMakeLists.txt", prefix=prefix, has_cpu=bool(on_cpu), has_gpu=bool(on_gpu))
     return (*files, LibraryFile("CMakeLists.txt", example))
