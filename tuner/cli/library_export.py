@@ -1,6 +1,7 @@
 """``tuner export`` in a format of several problems: a folder of files for the best trial of each."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from click.core import ParameterSource
 
 from tuner.cli.options import composition_of, open_known_store, print_json
 from tuner.core.errors import UsageError
-from tuner.library.formats import FORMATS, STOCK_FORMATS
+from tuner.library.formats import FORMATS, STOCK_FORMATS, Writer
 
 if TYPE_CHECKING:
     from tuner.core.runs import TaskQuery
@@ -27,6 +28,7 @@ def export_library(
     database: str | None,
     *,
     stock_only: bool,
+    prefix: str | None,
     as_json: bool,
 ) -> None:
     """Writes the best trial of each problem that fits the options into a folder; prints what was written.
@@ -37,6 +39,8 @@ def export_library(
     from tuner.library.entries import library_entries
     from tuner.output.folder_write import write_folder
 
+    if prefix is not None and form != "c":
+        raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
     if folder is None:
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
     with open_known_store(database) as store:
@@ -47,7 +51,7 @@ def export_library(
             runs,
             stock_only=stock_only or form in STOCK_FORMATS,
         )
-    files = FORMATS[form]()(found.entries)
+    files = _writer(form, prefix)(found.entries)
     paths = write_folder(folder, {file.name: file.content for file in files})
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -56,6 +60,15 @@ def export_library(
     print(_count_text(len(found.entries), len(found.notes)), file=sys.stderr)
     if as_json:
         print_json(_document(form, paths, found))
+
+
+def _writer(form: str, prefix: str | None) -> Writer:
+    """Returns the writer of a format; ``prefix``: of names of C, None for the default."""
+    if prefix is None:
+        return FORMATS[form]()
+    from tuner.library.c.writer import c_files
+
+    return partial(c_files, prefix=prefix)
 
 
 def _task(context: click.Context, has_runs: bool) -> "TaskQuery":

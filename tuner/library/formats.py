@@ -8,7 +8,15 @@ if TYPE_CHECKING:
 
 # A function from entries to files; raises UsageError and TunerError.
 Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
+
+
+def _c() -> Writer:
+    from tuner.library.c.writer import c_files
+
+    return c_files
+
+
 # Name of a format -> a function that returns its writer, so that only the chosen one is imported.
-FORMATS: Mapping[str, Callable[[], Writer]] = {}
+FORMATS: Mapping[str, Callable[[], Writer]] = {"c": _c}
 # Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
 STOCK_FORMATS = ("library", "lighthouse")

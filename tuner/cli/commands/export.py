@@ -56,6 +56,9 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
     "t4: its result as autotuners share it.",
 )
+@click.option(
+    "--prefix", help="Of format c: what the names of functions and files begin with; tuner unless given."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
 @json_option
@@ -70,6 +73,7 @@ def export(
     threads: int | None,
     is_stock: bool,
     form: str | None,
+    prefix: str | None,
     output: Path | None,
     database: str | None,
     as_json: bool,
@@ -92,10 +96,11 @@ def export(
 
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
-        export_library(context, form, runs, output, database, stock_only=is_stock, as_json=as_json)
+        export_library(
+            context, form, runs, output, database, stock_only=is_stock, prefix=prefix, as_json=as_json
+        )
         return
-    if runs:
-        raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
+    _refuse_options_of_libraries(runs, prefix)
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
@@ -117,6 +122,14 @@ def export(
             _write(composition, store, stored, form, output, as_json)
             if trial is None:
                 print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+
+
+def _refuse_options_of_libraries(runs: tuple[int, ...], prefix: str | None) -> None:
+    """Raises UsageError for options that a format of one problem does not take."""
+    if prefix is not None:
+        raise UsageError("--prefix needs --format c")
+    if runs:
+        raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
 
 
 def _write_stock(
