@@ -45,9 +45,8 @@ class Scheduler:
         self._costs = np.array(pool.costs, np.float64).reshape(size)
         self._octaves = pool.octaves()
         self._times_s = np.full(size, np.nan)
-        self._is_open = np.array([[each is not None for each in row] for row in pool.candidates]).reshape(
-            size
-        )
+        applies = [[each is not None for each in row] for row in pool.candidates]
+        self._is_open = np.array(applies, np.bool_).reshape(size)
         self._is_demoted = np.array(pool.is_demoted, np.bool_).reshape(size)
         self._is_exhausted = [False] * len(pool.problems)  # the sampler has nothing more to propose
         self._taken = [0] * len(pool.problems)
