@@ -57,7 +57,7 @@ class SpaceOfProblems:
 
         Raises UsageError where no strategy of the file supports the problem.
         """
-        of = PoolProblem(problem, 1, self._spaces(problem))
+        of = PoolProblem(problem, 1, self.spaces(problem))
         pool = projected_pool((of,), tuple(columns), self.machine, self.threads)
         return ProjectedColumns(problem, pool.candidates[0], pool.costs[0])
 
@@ -76,7 +76,11 @@ class SpaceOfProblems:
         meanings = [_meaning(self.space_file.strategy(name)) for name in sorted({*strategies})]
         return hashlib.sha256(json.dumps(meanings, default=str).encode()).hexdigest()
 
-    def _spaces(self, problem: Problem) -> tuple[SearchSpace, ...]:
+    def spaces(self, problem: Problem) -> tuple[SearchSpace, ...]:
+        """Returns the search spaces of the strategies that support a problem.
+
+        Raises UsageError where none does.
+        """
         chosen = choose((), self.space_file)
         return spaces(chosen, self.space_file, problem, self.machine.isa, self._variables(problem))
 
