@@ -23,6 +23,7 @@ def export_library(
     context: click.Context,
     form: str,
     runs: tuple[int, ...],
+    version: str | None,
     folder: Path | None,
     database: str | None,
     *,
@@ -35,6 +36,7 @@ def export_library(
     which is 1 then; with --run these do not narrow either. Raises UsageError where nothing can be exported.
     """
     from tuner.library.entries import library_entries
+    from tuner.library.mlir_versions import for_version
     from tuner.output.folder_write import write_folder
 
     if folder is None:
@@ -48,6 +50,8 @@ def export_library(
             stock_only=stock_only or form in STOCK_FORMATS,
         )
     files = FORMATS[form]()(found.entries)
+    if version is not None:
+        files = tuple(for_version(version, file) for file in files)
     paths = write_folder(folder, {file.name: file.content for file in files})
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)

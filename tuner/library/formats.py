@@ -9,6 +9,12 @@ if TYPE_CHECKING:
 # A function from entries to files; raises UsageError and TunerError.
 Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
 # Name of a format -> a function that returns its writer, so that only the chosen one is imported.
-FORMATS: Mapping[str, Callable[[], Writer]] = {}
+FORMATS: Mapping[str, Callable[[], Writer]] = {"library": lambda: _library()}
 # Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
 STOCK_FORMATS = ("library", "lighthouse")
+
+
+def _library() -> Writer:
+    from tuner.library.library_format import write_library
+
+    return write_library

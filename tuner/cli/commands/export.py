@@ -17,6 +17,7 @@ from tuner.cli.options import (
 )
 from tuner.core.errors import UsageError
 from tuner.library.formats import FORMATS as LIBRARY_FORMATS
+from tuner.library.mlir_versions import VERSIONS
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
@@ -54,9 +55,20 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     type=click.Choice(FORMATS),
     help="script: the bound transform script (default); source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
-    "t4: its result as autotuners share it.",
+    "t4: its result as autotuners share it; library: one transform module of all problems that fit.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option(
+    "--for",
+    "version",
+    type=click.Choice(VERSIONS),
+    help="Of several problems: write MLIR with the dialect names of this version. Default: those of mlir-23.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file; of several problems: into this folder.",
+)
 @database_option
 @json_option
 @click.pass_context
@@ -70,6 +82,7 @@ def export(
     threads: int | None,
     is_stock: bool,
     form: str | None,
+    version: str | None,
     output: Path | None,
     database: str | None,
     as_json: bool,
@@ -80,6 +93,9 @@ def export(
     The payload of a script written to FILE is written next to it: FILE with .source before the suffix. With
     --json the formats json (then the default) and t4 are printed as they are, the text of other formats as a
     field of a document; with --json and FILE the document names the files written.
+
+    A format of several problems writes the best trial of each problem that fits the options that were
+    typed, or of the runs of --run, into a folder: tuner export --format library -o DIR.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
@@ -92,10 +108,13 @@ def export(
 
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
-        export_library(context, form, runs, output, database, stock_only=is_stock, as_json=as_json)
+        export_library(context, form, runs, version, output, database, stock_only=is_stock, as_json=as_json)
         return
-    if runs:
-        raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
+    if runs or version is not None:
+        option = "--run" if runs else "--for"
+        raise UsageError(
+            f"{option} needs a format of several problems", f"--format {next(iter(LIBRARY_FORMATS))}"
+        )
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
