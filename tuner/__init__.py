@@ -14,6 +14,7 @@ __all__ = [
     "history",
     "load_best",
     "matmul",
+    "portfolio",
     "progress",
     "report",
     "resume",
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from tuner.api import export, history, load_best, resume, runs, tune
+    from tuner.api import export, history, load_best, portfolio, resume, runs, tune
     from tuner.core.errors import UsageError
     from tuner.core.problem import BatchMatmul, Matmul
     from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
@@ -48,7 +49,7 @@ def __getattr__(name: str) -> Any:
         from tuner.core.errors import UsageError
 
         return UsageError
-    if name in ("tune", "resume", "history", "runs", "export", "load_best"):
+    if name in ("tune", "resume", "history", "runs", "export", "load_best", "portfolio"):
         from tuner import api
 
         return getattr(api, name)
