@@ -16,7 +16,13 @@ def _c() -> Writer:
     return c_files
 
 
+def _iree() -> Writer:
+    from tuner.library.iree.writer import iree_files
+
+    return iree_files
+
+
 # Name of a format -> a function that returns its writer, so that only the chosen one is imported.
-FORMATS: Mapping[str, Callable[[], Writer]] = {"c": _c}
+FORMATS: Mapping[str, Callable[[], Writer]] = {"c": _c, "iree": _iree}
 # Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
 STOCK_FORMATS = ("library", "lighthouse")
