@@ -112,7 +112,7 @@ def test_the_uninterrupted_group_used_pool_and_sampler(
     assert len(order) == sum(len(each) for each in found) == TRIALS
     pooled = {column for _, _, column in order[:12]}
     assert len({column for _, _, column in order}) > len(pooled)
-    assert all(len(each) >= 8 for each in found)
+    assert max(len(each) for each in found) > 8  # the pool's size
 
 
 def test_a_group_killed_before_it_is_stored_leaves_nothing(tmp_path: Path) -> None:
