@@ -17,6 +17,12 @@ def _c() -> Writer:
 
 
 # Name of a format -> a function that returns its writer, so that only the chosen one is imported.
-FORMATS: Mapping[str, Callable[[], Writer]] = {"c": _c}
+FORMATS: Mapping[str, Callable[[], Writer]] = {"library": lambda: _library(), "c": lambda: _c()}
 # Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
 STOCK_FORMATS = ("library", "lighthouse")
+
+
+def _library() -> Writer:
+    from tuner.library.library_format import write_library
+
+    return write_library
