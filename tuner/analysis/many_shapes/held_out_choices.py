@@ -19,7 +19,7 @@ class HeldOutChoice:
 
 
 def held_out_choices(matrix: TimeMatrix) -> tuple[HeldOutChoice, ...]:
-    """Returns the choice for each problem, held out by turns, without a measurement of the problem.
+    """Returns the choice for each problem, held out once, without a measurement of the problem.
 
     Problems that no column applies to are left out.
     """

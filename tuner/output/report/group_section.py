@@ -3,21 +3,14 @@
 from dataclasses import dataclass
 
 from tuner.analysis.many_shapes.held_out_choices import HeldOutChoice, held_out_choices
-from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate
 from tuner.core.run_groups import RunGroup
+from tuner.output.formatting import knobs_text
+from tuner.output.report.content import ReportedGroup
 from tuner.output.report.portfolio_curve import PortfolioCurve, portfolio_curve_of
 from tuner.output.report.time_map import TimeMap, time_map_of
 
 CHOICES_SHOWN = 10  # the worst
-
-
-@dataclass(frozen=True)
-class ReportedGroup:
-    """A group of runs, with the names of its problems and the times of its configurations."""
-
-    group: RunGroup
-    matrix: TimeMatrix
 
 
 @dataclass(frozen=True)
@@ -51,6 +44,25 @@ def group_section_of(reported: ReportedGroup) -> GroupSection:
         choices=tuple(timed[:CHOICES_SHOWN]),
         untimed_choices=len(choices) - len(timed),
     )
+
+
+def share_text(share: float | None) -> str:
+    """Returns a share of the best speed in percent, "97.1%"; "unknown" for None."""
+    return "unknown" if share is None else f"{100 * share:.1f}%"
+
+
+def choice_rows(section: GroupSection) -> tuple[tuple[str, ...], ...]:
+    """Returns the table of the worst choices of dispatch, its head first."""
+    rows = (
+        (
+            each.problem.key,
+            share_text(each.efficiency),
+            each.source,
+            f"{section.columns[each.column].strategy} {knobs_text(section.columns[each.column].choices)}",
+        )
+        for each in section.choices
+    )
+    return (("problem", "of the best", "chosen by", "configuration"), *rows)
 
 
 def _efficiency(choice: HeldOutChoice) -> float:

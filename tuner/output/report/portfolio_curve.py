@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.analysis.many_shapes.portfolio import choose_portfolio, usable_columns
-from tuner.analysis.many_shapes.regret import Regret, regret_held_out, regret_in_sample
+from tuner.analysis.many_shapes.regret import regret_held_out, regret_in_sample
 from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.output.report.drawing import HEIGHT, WIDTH, Ticks, line
 
@@ -17,7 +17,7 @@ class PortfolioPoint:
 
     size: int
     in_sample: float | None  # geometric mean over the problems
-    held_out: float | None  # geometric mean, each problem held out by turns
+    held_out: float | None  # geometric mean, each problem held out once
     worst: float | None  # the worst problem, in sample
 
 
@@ -77,8 +77,4 @@ def portfolio_curve_of(matrix: TimeMatrix) -> PortfolioCurve | None:
 def _point(matrix: TimeMatrix, size: int) -> PortfolioPoint:
     inside = regret_in_sample(matrix, choose_portfolio(matrix, size))
     outside = regret_held_out(matrix, size) if len(matrix.problems) > 1 else None
-    return PortfolioPoint(size, inside.geomean, None if outside is None else outside.geomean, _worst(inside))
-
-
-def _worst(regret: Regret) -> float | None:
-    return min(regret.known, default=None)
+    return PortfolioPoint(size, inside.geomean, None if outside is None else outside.geomean, inside.worst)

@@ -22,14 +22,14 @@ class TimedCell:
 
     @property
     def shade(self) -> str:
-        """Returns the name of the cell's shade: "0" (slow) to "5" (fastest), "none" where nothing was timed."""
+        """Returns the name of the cell's shade: "0" (slow) to "5" (fastest); "none" without a time."""
         if self.efficiency is None:
             return "none"
         return str(sum(self.efficiency >= bound for bound in SHADES))
 
     @property
     def text(self) -> str:
-        """Returns what the cell shows, as text: its speed relative to the problem's best, or why it has none."""
+        """Returns the cell as text: its speed relative to the problem's best, or why it has none."""
         if self.efficiency is not None:
             return f"{100 * self.efficiency:.1f}% of the best"
         return "not timed" if self.applies else "does not apply"
@@ -42,6 +42,11 @@ class TimeMap:
     problems: tuple[str, ...]  # labels of the lines
     columns: tuple[int, ...]  # numbers of the configurations with a time, most timed first
     cells: tuple[TimedCell, ...]
+
+    @property
+    def cell(self) -> float:
+        """Returns the size of a cell with the gap to the next one."""
+        return CELL
 
     @property
     def margin(self) -> float:
