@@ -106,5 +106,5 @@ def test_a_group_without_a_time_says_so(store: Store) -> None:
 
 
 def test_an_unknown_group_is_named(store: Store) -> None:
-    with pytest.raises(UsageError, match="^group: found 7, allowed none: the database is empty"):
+    with pytest.raises(UsageError, match=r"^group: found 7, allowed none: the database is empty"):
         reported_group(store, parts(), 7)
