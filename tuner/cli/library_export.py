@@ -37,10 +37,11 @@ def export_library(
     """
     from tuner.library.entries import library_entries
     from tuner.library.mlir_versions import for_version
-    from tuner.output.folder_write import write_folder
+    from tuner.output.folder_write import require_folder, write_folder
 
     if folder is None:
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
+    require_folder(folder)  # entries may take minutes
     with open_known_store(database) as store:
         found = library_entries(
             store,
