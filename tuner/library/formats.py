@@ -16,13 +16,19 @@ def _c() -> Writer:
     return c_files
 
 
-# Name of a format -> a function that returns its writer, so that only the chosen one is imported.
-FORMATS: Mapping[str, Callable[[], Writer]] = {"library": lambda: _library(), "c": lambda: _c()}
-# Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
-STOCK_FORMATS = ("library", "lighthouse")
+def _iree() -> Writer:
+    from tuner.library.iree.writer import iree_files
+
+    return iree_files
 
 
 def _library() -> Writer:
     from tuner.library.library_format import write_library
 
     return write_library
+
+
+# Name of a format -> a function that returns its writer, so that only the chosen one is imported.
+FORMATS: Mapping[str, Callable[[], Writer]] = {"library": _library, "c": _c, "iree": _iree}
+# Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
+STOCK_FORMATS = ("library", "lighthouse")

@@ -110,8 +110,8 @@ def test_an_unknown_group_and_options_of_a_resumed_one_are_refused(tuner: Tuner,
 def test_the_contractions_of_a_model_are_tuned(tuner: Tuner, tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(
-        """func.func @layer(%a: tensor<8x16xf32>, %b: tensor<16x4xf32>, %c: tensor<8x4xf32>, %d: tensor<?x4xf32>,
-            %e: tensor<?x16xf32>) -> (tensor<8x4xf32>, tensor<?x4xf32>) {
+        """func.func @layer(%a: tensor<8x16xf32>, %b: tensor<16x4xf32>, %c: tensor<8x4xf32>,
+            %d: tensor<?x4xf32>, %e: tensor<?x16xf32>) -> (tensor<8x4xf32>, tensor<?x4xf32>) {
           %0 = linalg.matmul ins(%a, %b : tensor<8x16xf32>, tensor<16x4xf32>)
             outs(%c : tensor<8x4xf32>) -> tensor<8x4xf32>
           %1 = linalg.matmul ins(%e, %b : tensor<?x16xf32>, tensor<16x4xf32>)
