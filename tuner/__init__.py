@@ -13,20 +13,28 @@ __all__ = [
     "export",
     "history",
     "load_best",
+    "matmul",
     "progress",
     "report",
     "resume",
+    "resume_many",
     "runs",
     "tune",
+    "tune_many",
 ]
 
+OF_API = ("tune", "tune_many", "resume", "resume_many", "history", "runs", "export", "load_best")
+
 if TYPE_CHECKING:
-    from tuner.api import export, history, load_best, resume, runs, tune
+    from tuner.api import export, history, load_best, resume, resume_many, runs, tune, tune_many
     from tuner.core.errors import UsageError
     from tuner.core.problem import BatchMatmul, Matmul
+    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
     from tuner.output.progress import progress
     from tuner.output.report_pages import report
     from tuner.programs.compile import compile_program
+
+    matmul: DispatchedMatmul
 
 
 def __dir__() -> list[str]:
@@ -44,10 +52,15 @@ def __getattr__(name: str) -> Any:
         from tuner.core.errors import UsageError
 
         return UsageError
-    if name in ("tune", "resume", "history", "runs", "export", "load_best"):
+    if name in OF_API:
         from tuner import api
 
         return getattr(api, name)
+    if name == "matmul":
+        from tuner import api
+
+        globals()[name] = found = api.dispatched_matmul()  # a call takes no microsecond to find it again
+        return found
     if name == "progress":
         from tuner.output.progress import progress
 

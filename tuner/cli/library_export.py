@@ -1,6 +1,7 @@
 """``tuner export`` in a format of several problems: a folder of files for the best trial of each."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,15 @@ from click.core import ParameterSource
 
 from tuner.cli.options import composition_of, open_known_store, print_json
 from tuner.core.errors import UsageError
-from tuner.library.formats import FORMATS, STOCK_FORMATS
+from tuner.core.target_name import TargetName
+from tuner.library.formats import FORMATS, STOCK_FORMATS, Writer
 
 if TYPE_CHECKING:
     from tuner.core.runs import TaskQuery
+    from tuner.db.store import Store
     from tuner.library.entries import LibraryEntries
 
+GPU_FORMATS = ("c",)  # others have schedules for CPUs alone
 WITH_DEFAULTS = ("align", "cache")  # options whose defaults narrow the results as well
 FROM_TYPED = ("operation", "shape", "dtype", "layout", "epilogue", "target", "machine", "threads")
 
@@ -28,6 +32,7 @@ def export_library(
     database: str | None,
     *,
     stock_only: bool,
+    prefix: str | None,
     as_json: bool,
 ) -> None:
     """Writes the best trial of each problem that fits the options into a folder; prints what was written.
@@ -35,22 +40,21 @@ def export_library(
     An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
     which is 1 then; with --run these do not narrow either. Raises UsageError where nothing can be exported.
     """
-    from tuner.library.entries import library_entries
     from tuner.library.mlir_versions import for_version
     from tuner.output.folder_write import require_folder, write_folder
 
+    if prefix is not None and form != "c":
+        raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
     if folder is None:
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
     require_folder(folder)  # entries may take minutes
     with open_known_store(database) as store:
-        found = library_entries(
-            store,
-            composition_of(context),
-            _task(context, bool(runs)),
-            runs,
-            stock_only=stock_only or form in STOCK_FORMATS,
-        )
-    files = FORMATS[form]()(found.entries)
+        task = _task(context, bool(runs))
+        if form in GPU_FORMATS and _is_on_gpu(store, task, runs):
+            found = _gpu_entries(store, task, runs)
+        else:
+            found = _cpu_entries(context, store, task, runs, stock_only or form in STOCK_FORMATS)
+    files = _writer(form, prefix)(found.entries)
     if version is not None:
         files = tuple(for_version(version, file) for file in files)
     paths = write_folder(folder, {file.name: file.content for file in files})
@@ -58,9 +62,40 @@ def export_library(
         print(f"note: {note}", file=sys.stderr)
     for path in paths:
         print(f"wrote {path}", file=sys.stderr)
-    print(_count_text(len(found.entries), len(found.notes)), file=sys.stderr)
+    noted = "not timed" if found.entries[0].machine.chip else "not with the fastest script"
+    print(_count_text(len(found.entries), len(found.notes), noted), file=sys.stderr)
     if as_json:
         print_json(_document(form, paths, found))
+
+
+def _is_on_gpu(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> bool:
+    """Returns whether the target, or that of the first run where none is given, is a GPU or a simulator."""
+    if task.target is not None:
+        return not TargetName.parse(task.target).is_on_cpu
+    return bool(runs) and not store.run(runs[0]).settings.target.is_on_cpu
+
+
+def _cpu_entries(
+    context: click.Context, store: "Store", task: "TaskQuery", runs: tuple[int, ...], stock_only: bool
+) -> "LibraryEntries":
+    from tuner.library.entries import library_entries
+
+    return library_entries(store, composition_of(context), task, runs, stock_only=stock_only)
+
+
+def _gpu_entries(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> "LibraryEntries":
+    from tuner.library.gpu_entries import gpu_entries
+
+    return gpu_entries(store, task, runs)
+
+
+def _writer(form: str, prefix: str | None) -> Writer:
+    """Returns the writer of a format; ``prefix``: of names of C, None for the default."""
+    if prefix is None:
+        return FORMATS[form]()
+    from tuner.library.c.writer import c_files
+
+    return partial(c_files, prefix=prefix)
 
 
 def _task(context: click.Context, has_runs: bool) -> "TaskQuery":
@@ -84,10 +119,10 @@ def _is_typed(context: click.Context, name: str) -> bool:
     )
 
 
-def _count_text(entries: int, notes: int) -> str:
+def _count_text(entries: int, notes: int, noted: str) -> str:
     """Returns the last line of the export: how many problems the library has."""
     problems = f"{entries} problem{'s' * (entries != 1)}"
-    return f"exported {problems}" + f"; {notes} not with the fastest script, see the notes" * bool(notes)
+    return f"exported {problems}" + f"; {notes} {noted}, see the notes" * bool(notes)
 
 
 def _document(form: str, paths: tuple[Path, ...], found: "LibraryEntries") -> dict[str, Any]:

@@ -8,13 +8,27 @@ if TYPE_CHECKING:
 
 # A function from entries to files; raises UsageError and TunerError.
 Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
-# Name of a format -> a function that returns its writer, so that only the chosen one is imported.
-FORMATS: Mapping[str, Callable[[], Writer]] = {"library": lambda: _library()}
-# Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
-STOCK_FORMATS = ("library", "lighthouse")
+
+
+def _c() -> Writer:
+    from tuner.library.c.writer import c_files
+
+    return c_files
+
+
+def _iree() -> Writer:
+    from tuner.library.iree.writer import iree_files
+
+    return iree_files
 
 
 def _library() -> Writer:
     from tuner.library.library_format import write_library
 
     return write_library
+
+
+# Name of a format -> a function that returns its writer, so that only the chosen one is imported.
+FORMATS: Mapping[str, Callable[[], Writer]] = {"library": _library, "c": _c, "iree": _iree}
+# Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
+STOCK_FORMATS = ("library", "lighthouse")

@@ -69,6 +69,9 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     type=click.Path(path_type=Path),
     help="Write to this file; of several problems: into this folder.",
 )
+@click.option(
+    "--prefix", help="Of format c: what the names of functions and files begin with; tuner unless given."
+)
 @database_option
 @json_option
 @click.pass_context
@@ -82,6 +85,7 @@ def export(
     threads: int | None,
     is_stock: bool,
     form: str | None,
+    prefix: str | None,
     version: str | None,
     output: Path | None,
     database: str | None,
@@ -108,13 +112,19 @@ def export(
 
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
-        export_library(context, form, runs, version, output, database, stock_only=is_stock, as_json=as_json)
-        return
-    if runs or version is not None:
-        option = "--run" if runs else "--for"
-        raise UsageError(
-            f"{option} needs a format of several problems", f"--format {next(iter(LIBRARY_FORMATS))}"
+        export_library(
+            context,
+            form,
+            runs,
+            version,
+            output,
+            database,
+            stock_only=is_stock,
+            prefix=prefix,
+            as_json=as_json,
         )
+        return
+    _refuse_options_of_libraries(runs, version, prefix)
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
@@ -136,6 +146,16 @@ def export(
             _write(composition, store, stored, form, output, as_json)
             if trial is None:
                 print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+
+
+def _refuse_options_of_libraries(runs: tuple[int, ...], version: str | None, prefix: str | None) -> None:
+    """Raises UsageError for options that a format of one problem does not take."""
+    if prefix is not None:
+        raise UsageError("--prefix needs --format c")
+    if version is not None:
+        raise UsageError("--for needs a format of several problems", "--format library")
+    if runs:
+        raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
 
 
 def _write_stock(
