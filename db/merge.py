@@ -13,7 +13,7 @@ from tuner.core.possible_outcome import most_flop_per_s, why_impossible, why_no_
 from tuner.core.record import Verdict
 from tuner.db.interning import interned
 from tuner.db.later_times import select_round
-from tuner.db.models import FIRST, Base, MeasurementRow, RunRow, ScriptRow, TrialRow
+from tuner.db.models import FIRST, Base, MeasurementRow, RunGroupRow, RunRow, ScriptRow, TrialRow
 from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.queries import run_select
 from tuner.db.ranking import rank
@@ -29,7 +29,8 @@ OUTCOME = (
     *("finished", "status", "stage", "reason", "max_error", "elements", "notes", "stage_s"),
     *("script_sha256", "artifact_sha256", "stale", "compile_s"),
 )
-PROPOSAL = ("number", "row", "strategy", "knobs", "proposed")
+PROPOSAL = ("number", "row", "strategy", "knobs", "proposed", "group_number", "unprojected")
+GROUP_PROGRESS = ("status", "seconds", "search_s", "trials", "budget_s")
 
 
 @final
@@ -48,12 +49,15 @@ class Merge:
         self._theirs = theirs
         self._runs_added = 0
         self._trials_added = 0
+        self._groups: dict[int, int] = {}  # id of a group in their database -> id in ours
         self._trials: dict[int, TrialRow] = {}  # id in their database -> row in ours
         # (row in ours, id in theirs of the trial whose outcome it reuses)
         self._reuses: list[tuple[TrialRow, int]] = []
 
     def do(self) -> tuple[int, int]:
         """Merges the other database into this one, without a commit; returns (runs added, trials added)."""
+        for their_group in self._theirs.scalars(select(RunGroupRow).order_by(RunGroupRow.id)):
+            self._groups[their_group.id] = self._group(their_group)
         for their_run in self._theirs.scalars(run_select().order_by(RunRow.id)):
             run = self._run(their_run)
             self._merge_trials(run, their_run)
@@ -61,6 +65,17 @@ class Merge:
         for trial, their_id in self._reuses:
             trial.reused_from_id = self._trials[their_id].id
         return self._runs_added, self._trials_added
+
+    def _group(self, theirs: RunGroupRow) -> int:
+        """Adds a group, or takes over its progress where the other copy ran longer; returns our id of it."""
+        group = self._ours.scalars(select(RunGroupRow).where(RunGroupRow.uuid == theirs.uuid)).one_or_none()
+        if group is None:
+            group = _copy(theirs)
+            self._ours.add(group)
+            self._ours.flush()
+        elif _group_progress(theirs) > _group_progress(group):
+            _assign(group, theirs, GROUP_PROGRESS)
+        return group.id
 
     def _run(self, their_run: RunRow) -> RunRow:
         run = self._ours.scalars(run_select().where(RunRow.uuid == their_run.uuid)).one_or_none()
@@ -77,6 +92,7 @@ class Merge:
         run.machine = interned(self._ours, _copy(their_run.machine))
         run.environment = interned(self._ours, _copy(their_run.environment))
         run.rounds, run.baselines = [], []
+        run.group_id = None if their_run.group_id is None else self._groups[their_run.group_id]
         self._take_progress(run, their_run)
         self._ours.add(run)
         self._ours.flush()
@@ -180,6 +196,11 @@ def _trials(session: Session, run: RunRow) -> Iterator[TrialRow]:
 def _progress(run: RunRow) -> tuple[float, str]:
     """Returns the sort key of copies of a run: the seconds that each ran, then its columns, to break ties."""
     return run.seconds or 0.0, repr([getattr(run, name) for name in PROGRESS])
+
+
+def _group_progress(group: RunGroupRow) -> tuple[float, str]:
+    """Returns the sort key of copies of a group: the seconds that each ran, then its columns."""
+    return group.seconds, repr([getattr(group, name) for name in GROUP_PROGRESS])
 
 
 def _precedence(trial: TrialRow) -> tuple[bool, datetime.datetime, str]:

@@ -4,6 +4,7 @@ problem, machine, environment, script   shared by runs and trials, each stored o
 run ─< trial ─< measurement             a run also owns the measurements of its baseline
 run ─< timing_round                     a measurement refers to its round by the round's number
 artifact ─< resources                   a GPU program under its hash, which trials refer to, and its kernels
+run_group ─< run                        problems that were tuned under one budget
 fleet_...                               exchanged between runs and the nodes of a fleet: tuner.fleet
 """
 
@@ -147,6 +148,24 @@ class ResourcesRow(Base):
     notes: Mapped[list[Any]] = mapped_column(sa.JSON)  # lines of ptxas
 
 
+class RunGroupRow(Base):
+    """A row of the table ``run_group``: many problems under one budget, each a row of ``run``."""
+
+    __tablename__ = "run_group"
+
+    id: Mapped[int] = mapped_column(ID, primary_key=True)
+    uuid: Mapped[str] = mapped_column(unique=True)  # the same in every database that it is merged into
+    created: Mapped[datetime.datetime] = mapped_column(index=True)
+    source: Mapped[str]  # name of the file with the problems
+    trials: Mapped[int | None]  # budget of all runs
+    budget_s: Mapped[float | None]
+    seed: Mapped[int]
+    columns: Mapped[list[Any]] = mapped_column(sa.JSON)  # [{"strategy", "knobs"}, ...], unprojected
+    status: Mapped[str]
+    seconds: Mapped[float]  # of all sessions
+    search_s: Mapped[float]  # of these what counts for the budget
+
+
 class RunRow(Base):
     """A row of the table ``run``: one tuning run with its settings, machine, compiler and progress."""
 
@@ -187,6 +206,10 @@ class RunRow(Base):
     roofline: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of Roofline
     round: Mapped[int] = mapped_column(server_default=sa.text("0"), default=0)  # the round whose times count
     unreliable: Mapped[str] = mapped_column(server_default=sa.text("''"), default="")  # of that round
+    group_id: Mapped[int | None] = mapped_column(index=True)  # of run_group; no foreign key: migration 0021
+    group_place: Mapped[int | None]  # of GroupPlace, as the next two
+    group_name: Mapped[str | None]
+    group_count: Mapped[int | None]
 
     problem: Mapped[ProblemRow] = relationship(lazy="raise")
     machine: Mapped[MachineRow] = relationship(lazy="raise")
@@ -225,6 +248,9 @@ class TrialRow(Base):
     ranked_s: Mapped[float | None]  # tuner.db.ranking; NULL: not timed, cut short, or stale
     stale: Mapped[str | None]  # why its time no longer holds
     compile_s: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))  # of CompileSeconds
+    group_number: Mapped[int | None]  # in the order of proposals of the run's group
+    # of the configuration before its projection
+    unprojected: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
 
     run: Mapped[RunRow] = relationship(lazy="raise")
     script: Mapped[ScriptRow | None] = relationship(lazy="raise")

@@ -18,7 +18,15 @@ from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.possible_outcome import why_no_roofline, why_not_seconds
 from tuner.core.problem import Problem, split_extents
 from tuner.core.record import Measurement, OffsetTime, Record, Verdict
-from tuner.core.runs import Baseline, LibraryTime, RemoteMeasurement, Run, RunSettings, StoredTrial
+from tuner.core.runs import (
+    Baseline,
+    GroupPlace,
+    LibraryTime,
+    RemoteMeasurement,
+    Run,
+    RunSettings,
+    StoredTrial,
+)
 from tuner.core.target_name import TargetName
 from tuner.db.json_columns import point_of, stored_candidate, stored_point, value_of
 from tuner.db.models import EnvironmentRow, MachineRow, MeasurementRow, ProblemRow, RunRow, TrialRow
@@ -33,7 +41,7 @@ def _same_named(kind: type, *others: str) -> tuple[str, ...]:
 OF_PROBLEM = _same_named(Problem, "sizes", "batch")
 OF_MACHINE = _same_named(Machine)
 OF_SETTINGS = _same_named(RunSettings, "problem", "target", "strategies", "warm_files", "first")
-OF_RUN = _same_named(Run, "settings", "machine", "compiler", "baseline", "elsewhere", "roofline")
+OF_RUN = _same_named(Run, "settings", "machine", "compiler", "baseline", "elsewhere", "roofline", "group")
 OF_MEASUREMENT = _same_named(Measurement, "samples_s", "interval_s", "conditions", "host", "offsets")
 
 
@@ -106,6 +114,7 @@ def run_of(row: RunRow) -> Run:
         baseline=_baseline_of(row),
         elsewhere=value_of(RemoteMeasurement, row.elsewhere),
         roofline=_roofline_of(row),
+        group=_group_place_of(row),
         **_copied(row, OF_RUN),
     )
 
@@ -253,6 +262,12 @@ def _baseline_of(row: RunRow) -> Baseline | None:
         return None
     libraries = value_of(tuple[LibraryTime, ...], time.libraries) or ()
     return Baseline(row.baseline_name, row.baseline_threads, measurement, time.is_interleaved, libraries)
+
+
+def _group_place_of(row: RunRow) -> GroupPlace | None:
+    if row.group_id is None:
+        return None
+    return GroupPlace(row.group_id, row.group_place or 0, row.group_name or "", row.group_count or 1)
 
 
 def _roofline_of(row: RunRow) -> Roofline | None:

@@ -22,6 +22,7 @@ from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.record import Record
 from tuner.core.remote_results import RemoteResults
+from tuner.core.run_groups import GroupMember, GroupProposal, GroupSettings, RunGroup
 from tuner.core.runs import (
     Baseline,
     BestGroup,
@@ -43,11 +44,12 @@ from tuner.db import rows
 from tuner.db.address import is_missing
 from tuner.db.backup import backup
 from tuner.db.database import Database
+from tuner.db.groups import group_proposals, group_row, put_in_group, set_group_seconds, stored_group
 from tuner.db.interning import interned
 from tuner.db.json_columns import stored_candidate
 from tuner.db.later_times import add_round, put_baseline, stored_round
 from tuner.db.merge import Merge
-from tuner.db.models import ProblemRow, RunRow, TrialRow
+from tuner.db.models import ProblemRow, RunGroupRow, RunRow, TrialRow
 from tuner.db.pending import pending_trials
 from tuner.db.programs import artifact_row, stored_programs
 from tuner.db.prune import prune
@@ -72,7 +74,7 @@ from tuner.db.trial_writes import add_outcome, add_proposal, add_script, latest_
 if TYPE_CHECKING:
     from tuner.db.queries import AnySelect
 
-Row = TypeVar("Row", RunRow, TrialRow)
+Row = TypeVar("Row", RunRow, TrialRow, RunGroupRow)
 
 
 @final
@@ -138,20 +140,80 @@ class Store:
         ``load_average`` is the machine's load at the start; None: unknown.
         """
         with self._database.writing() as session:
-            run = RunRow(
-                uuid=str(uuid.uuid4()),
-                created=_now(),
-                status=RUNNING,
-                tuner_version=tuner_version,
-                load_average=load_average,
-                **rows.settings_columns(settings),
-            )
-            run.problem = interned(session, rows.problem_row(settings.problem))
-            run.machine = interned(session, rows.machine_row(machine))
-            run.environment = interned(session, rows.environment_row(compiler))
-            session.add(run)
+            run = _begun_run(session, settings, machine, compiler, tuner_version, load_average)
             session.flush()
             return run.id
+
+    def begin_group(
+        self,
+        settings: GroupSettings,
+        members: tuple[GroupMember, ...],
+        machine: Machine,
+        compiler: Compiler,
+        tuner_version: str,
+        load_average: float | None,
+    ) -> int:
+        """Stores a new group of runs, all with status "running"; returns the id of the group.
+
+        ``members`` are its problems, in order; each becomes a run. ``load_average`` is the machine's load at
+        the start; None: unknown.
+        """
+        with self._database.writing() as session:
+            group = group_row(settings, _now())
+            session.add(group)
+            session.flush()
+            for place, member in enumerate(members):
+                run = _begun_run(session, member.settings, machine, compiler, tuner_version, load_average)
+                run.group_id, run.group_place = group.id, place
+                run.group_name, run.group_count = member.name, member.count
+            return group.id
+
+    def group(self, group_id: int) -> RunGroup:
+        """Returns the group with an id, with its runs. Raises UsageError for an unknown id."""
+        with self._database.reading() as session:
+            return stored_group(session, _known(session, RunGroupRow, group_id))
+
+    def groups(self) -> tuple[RunGroup, ...]:
+        """Returns all groups of runs, the latest first."""
+        with self._database.reading() as session:
+            found = session.scalars(sa.select(RunGroupRow).order_by(RunGroupRow.id.desc())).all()
+            return tuple(stored_group(session, row) for row in found)
+
+    def group_proposals(self, group_id: int) -> tuple[GroupProposal, ...]:
+        """Returns all candidates that a group has proposed, by number in the group, with their outcomes.
+
+        An unknown group has none.
+        """
+        with self._database.reading() as session:
+            runs = session.scalars(sa.select(RunRow.id).where(RunRow.group_id == group_id)).all()
+            queries = (trials_of_query(TrialQuery(run=run)) for run in runs)
+            trials = {trial.id: trial for query in queries for trial in _trials(session, query)}
+            return group_proposals(session, group_id, trials)
+
+    def set_group_status(self, group_id: int, status: str) -> None:
+        """Stores the status of a group and of its runs: "running", "done" or "interrupted".
+
+        Raises ValueError for another status, UsageError for an unknown id.
+        """
+        if status not in RUN_STATUSES:
+            raise ValueError(f"status of a group: found {status!r}, allowed {', '.join(RUN_STATUSES)}")
+        with self._database.writing() as session:
+            _known(session, RunGroupRow, group_id).status = status
+            session.execute(sa.update(RunRow).where(RunRow.group_id == group_id).values(status=status))
+
+    def set_group_seconds(self, group_id: int, seconds: float, search_s: float) -> None:
+        """Stores the seconds of all sessions of a group, and the part of them that counts for its budget."""
+        with self._database.transaction() as connection:
+            set_group_seconds(connection, group_id, seconds, search_s)
+
+    def extend_group(self, group_id: int, trials: int | None, budget_s: float | None) -> None:
+        """Replaces the limits of a group: number of trials, and seconds; None means no limit.
+
+        Raises UsageError for an unknown id.
+        """
+        with self._database.writing() as session:
+            group = _known(session, RunGroupRow, group_id)
+            group.trials, group.budget_s = trials, budget_s
 
     def resume_run(self, run_id: int) -> None:
         """Sets the status of a run to "running" again. Raises UsageError for an unknown id."""
@@ -209,7 +271,13 @@ class Store:
             _known(session, RunRow, run_id).roofline = encode(roofline)
 
     def propose(
-        self, run_id: int, number: int, row: int, candidate: Candidate, run_seconds: float | None = None
+        self,
+        run_id: int,
+        number: int,
+        row: int,
+        candidate: Candidate,
+        run_seconds: float | None = None,
+        in_group: tuple[int, Candidate] | None = None,
     ) -> int:
         """Stores a candidate that a run proposes, before it is evaluated; returns the id of the new trial.
 
@@ -220,6 +288,8 @@ class Store:
             row: Index of the candidate in the run's feasible set.
             candidate: The strategy with a value for each knob.
             run_seconds: Seconds that the run has taken so far, over all sessions; None: not stored.
+            in_group: Number of the trial in the run's group, and the configuration before its projection onto
+                the problem; None for a run of its own.
         """
         with self._database.transaction() as connection:
             latest = latest_moment(connection, run_id) if _is_id(run_id) else None
@@ -232,6 +302,8 @@ class Store:
                 raise UsageError(
                     f"trial {number} was proposed already: another process works on run {run_id}"
                 ) from error
+            if in_group is not None:
+                put_in_group(connection, trial_id, *in_group, candidate)
             if run_seconds is not None:  # a kill before the first outcome loses no time of the budget
                 set_seconds(connection, run_id, run_seconds)
             return trial_id
@@ -480,6 +552,30 @@ class Store:
                 return Merge(ours, theirs).do()
         finally:
             other.close()
+
+
+def _begun_run(
+    session: Session,
+    settings: RunSettings,
+    machine: Machine,
+    compiler: Compiler,
+    tuner_version: str,
+    load_average: float | None,
+) -> RunRow:
+    """Adds a new run with status "running" to a session and returns its row, which has no id yet."""
+    run = RunRow(
+        uuid=str(uuid.uuid4()),
+        created=_now(),
+        status=RUNNING,
+        tuner_version=tuner_version,
+        load_average=load_average,
+        **rows.settings_columns(settings),
+    )
+    run.problem = interned(session, rows.problem_row(settings.problem))
+    run.machine = interned(session, rows.machine_row(machine))
+    run.environment = interned(session, rows.environment_row(compiler))
+    session.add(run)
+    return run
 
 
 def _known(session: Session, table: type[Row], row_id: int) -> Row:

@@ -181,6 +181,7 @@ INSIDE: Mapping[str, Table] = {
         "local_server": (),
         "completion": (),
         "options": (),
+        "library_apply": ("options",),
         "library_export": ("options",),
         "program_documents": (),
         "ptx_arguments": (),
@@ -190,8 +191,8 @@ INSIDE: Mapping[str, Table] = {
         "main": ("help_text", "completion"),
         "run_session": ("signals",),
         "commands": (
-            *("fleet_options", "fleet_tables", "gate_summary", "library_export", "local_server", "main"),
-            "options",
+            *("fleet_options", "fleet_tables", "gate_summary", "library_apply", "library_export"),
+            *("local_server", "main", "options"),
             *("program_documents", "ptx_arguments", "run_session", "screen", "script_check", "signals"),
         ),
         "__init__": ("commands", "main"),
@@ -257,6 +258,7 @@ OWNERS = {
     "optuna": "samplers",
     "sqlalchemy": "db",
     "alembic": "db",
+    "iree": "library.iree",
     "psycopg": "fleet",
     "procrastinate": "fleet",
 }

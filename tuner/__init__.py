@@ -13,6 +13,7 @@ __all__ = [
     "export",
     "history",
     "load_best",
+    "matmul",
     "progress",
     "report",
     "resume",
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
     from tuner.api import export, history, load_best, resume, runs, tune
     from tuner.core.errors import UsageError
     from tuner.core.problem import BatchMatmul, Matmul
+    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
     from tuner.output.progress import progress
     from tuner.output.report_pages import report
     from tuner.programs.compile import compile_program
+
+    matmul: DispatchedMatmul
 
 
 def __dir__() -> list[str]:
@@ -48,6 +52,11 @@ def __getattr__(name: str) -> Any:
         from tuner import api
 
         return getattr(api, name)
+    if name == "matmul":
+        from tuner import api
+
+        globals()[name] = found = api.dispatched_matmul()  # a call takes no microsecond to find it again
+        return found
     if name == "progress":
         from tuner.output.progress import progress
 

@@ -1,7 +1,8 @@
-"""The Python API: ``tuner.tune``, ``resume``, ``history``, ``runs``, ``export``, ``load_best``."""
+"""The Python API: ``tuner.tune``, ``resume``, ``history``, ``runs``, ``export``, ``load_best`` and more."""
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from tuner.tuning.run_request import RunRequest
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
+    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+    from tuner.tuning.composition import Composition
     from tuner.tuning.events import Event, Observer
     from tuner.tuning.tuned_run import TunedRun
 
@@ -368,3 +371,18 @@ def load_best(
     with naming_database(db), open_known(db) as store:
         best = best_here(store, composition, problem, target, threads).best
         return composition.kind(best.record.target).load(problem, best, store.program(best.id))
+
+
+@cache
+def dispatched_matmul() -> "DispatchedMatmul":
+    """Returns ``tuner.matmul``, which keeps the kernels that this process has loaded."""
+    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+    from tuner.library.dispatch.first_use_cache import default_folder
+
+    return DispatchedMatmul(_composition, default_folder)
+
+
+def _composition() -> "Composition":
+    from tuner.tuning.parts.real import real_composition
+
+    return real_composition()

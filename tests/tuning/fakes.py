@@ -30,7 +30,7 @@ from tuner.workers.limits import Limits
 from tuner.workers.local_bench import LocalBench
 from tuner.workers.protocol import Factory
 from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import WorkerBench
+from tuner.workers.worker_bench import BenchProcesses, WorkerBench
 
 BASELINE_S = 2e-3
 ROOFLINE = Roofline(2e9, 1e9)
@@ -74,9 +74,8 @@ def worker_bench(target: Factory) -> Callable[[BenchOrder, BenchSettings], Abstr
     """Returns a bench of real processes that serve a fake target."""
 
     def build(order: BenchOrder, how: BenchSettings) -> AbstractBench:
-        return WorkerBench(
-            order, compile_spec(target), evaluation_spec(target), how.workers, Limits(), how.seed
-        )
+        processes = BenchProcesses(compile_spec(target), evaluation_spec(target), how.workers, Limits())
+        return WorkerBench(order, processes, how.seed)
 
     return build
 

@@ -132,7 +132,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     folder = tmp_path_factory.mktemp("resume")
     few = functools.partial(choose_top_trials, limit=TOP_TRIALS)
     with Store.open(str(folder / "results.db")) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tuner.tuning.session.choose_top_trials", few)
+        patch.setattr("tuner.tuning.run_steps.choose_top_trials", few)
         yield Bed(write_recording(folder), store, {})
 
 

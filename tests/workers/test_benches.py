@@ -27,7 +27,7 @@ from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.local_bench import LocalBench
 from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import WorkerBench
+from tuner.workers.worker_bench import BenchProcesses, WorkerBench
 
 Build = Callable[[BenchOrder], AbstractBench]
 
@@ -38,7 +38,7 @@ def build_local(of: BenchOrder) -> AbstractBench:
 
 def build_workers(of: BenchOrder) -> AbstractBench:
     specs = compile_spec(fake_factory()), evaluation_spec(fake_factory())
-    return WorkerBench(of, *specs, 2, Limits(), 0)
+    return WorkerBench(of, BenchProcesses(*specs, 2, Limits()), 0)
 
 
 @pytest.fixture(scope="module", params=[build_local, build_workers], ids=["local", "workers"])

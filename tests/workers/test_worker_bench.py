@@ -34,7 +34,7 @@ from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
 from tuner.workers.services import compile_spec, evaluation_spec
 from tuner.workers.timing_lock import TimingLock
-from tuner.workers.worker_bench import WorkerBench
+from tuner.workers.worker_bench import BenchProcesses, WorkerBench
 
 # No deed meets another's limit: memory that a machine hands out for the first time can take seconds to touch.
 LONG_TIMEOUT = Limits(compile_timeout_s=60.0, evaluation_timeout_s=60.0, memory_bytes=300 << 20)
@@ -63,7 +63,7 @@ ENDLESS = frozenset({"loop", "sleep"})
 def bench_of(factory: Factory | None = None, workers: int = 2, limits: Limits = LONG_TIMEOUT) -> WorkerBench:
     target = factory or fake_factory()
     specs = compile_spec(target), evaluation_spec(target)
-    return WorkerBench(order(), *specs, workers, limits, 0)
+    return WorkerBench(order(), BenchProcesses(*specs, workers, limits), 0)
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_while_another_tuner_times_a_bench_waits_and_that_does_not_count(tmp_pat
     exclusive = TimingLock("cpu", "me", given.append, tmp_path)
     limits = Limits(evaluation_timeout_s=HURRIED.evaluation_timeout_s)
     specs = compile_spec(target), evaluation_spec(target)
-    bench = WorkerBench(order(), *specs, 1, limits, 0, exclusive.held)
+    bench = WorkerBench(order(), BenchProcesses(*specs, 1, limits, exclusive.held), 0)
     (record,) = run(bench, candidate(3))
     bench.close()
     holding.join()

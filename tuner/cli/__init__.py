@@ -11,6 +11,7 @@ from tuner.cli.commands.export import export
 from tuner.cli.commands.fleet import fleet
 from tuner.cli.commands.gate import gate
 from tuner.cli.commands.history import explain, history, show
+from tuner.cli.commands.library import library
 from tuner.cli.commands.lower import lower
 from tuner.cli.commands.measure import measure
 from tuner.cli.commands.new_strategy import new_strategy
@@ -30,7 +31,7 @@ main.add_sections(
     (
         ("Tune", (tune, strategies, new_strategy, space, targets)),
         ("Ask", (history, runs, show, diff, explain, report, dashboard)),
-        ("Export", (export, check, apply, audit, gate)),
+        ("Export", (export, check, apply, library, audit, gate)),
         ("Programs", (run, lower, ptx)),
         ("Measure on other machines", (bundle, measure, fleet)),
         ("Database", (db, record_space, verify_resume)),

@@ -27,6 +27,7 @@ def export_library(
     context: click.Context,
     form: str,
     runs: tuple[int, ...],
+    version: str | None,
     folder: Path | None,
     database: str | None,
     *,
@@ -39,6 +40,7 @@ def export_library(
     An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
     which is 1 then; with --run these do not narrow either. Raises UsageError where nothing can be exported.
     """
+    from tuner.library.mlir_versions import for_version
     from tuner.output.folder_write import write_folder
 
     if prefix is not None and form != "c":
@@ -52,6 +54,8 @@ def export_library(
         else:
             found = _cpu_entries(context, store, task, runs, stock_only or form in STOCK_FORMATS)
     files = _writer(form, prefix)(found.entries)
+    if version is not None:
+        files = tuple(for_version(version, file) for file in files)
     paths = write_folder(folder, {file.name: file.content for file in files})
     for note in found.notes:
         print(f"note: {note}", file=sys.stderr)

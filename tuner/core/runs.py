@@ -94,6 +94,16 @@ class RemoteMeasurement:
 
 
 @dataclass(frozen=True)
+class GroupPlace:
+    """The place of a run in a group of runs, which share one budget."""
+
+    group: int  # id of the group
+    place: int  # among the runs of the group: 0, 1, ...
+    name: str  # of the problem, such as that of a layer; "": none
+    count: int  # how often the problem occurs in what is tuned
+
+
+@dataclass(frozen=True)
 class Run:
     """One run of the tuner: settings, machine, compiler, status, and times and noise of the whole run."""
 
@@ -114,6 +124,7 @@ class Run:
     roofline: Roofline | None = None  # measured at the end; None: interrupted, or the measurement failed
     unreliable: str = ""  # why the final times cannot be relied on; "" where they can
     uuid: str = ""  # the same in every database that the run is merged into
+    group: GroupPlace | None = None  # None: a run of its own
 
     @property
     def idle_share(self) -> float | None:

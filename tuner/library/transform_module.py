@@ -3,7 +3,8 @@
 Steps of the entry sequence, by upstream's ops alone:
   1. linalg.generic contractions become named ops.
   2. Each named op of a known layout is given to the matchers; the first that matches names its entry.
-  3. Each named op moves, with the fill that clears its result, to a function of its own. A batch moves as a whole,
+  3. Each named op moves, with the fill that clears its result, to a function of its own. A batch moves as a
+  whole,
      so that no matrix is copied at the function's boundary, and becomes a loop over matmuls there.
   4. Each function has the half of its entry's schedule that works on tensors.
   5. The whole module is bufferized, once; then each function has the other half of its schedule.
@@ -13,17 +14,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from tuner.core.problem import BATCH_MATMUL, MATMUL
-from tuner.library.matchers import ANY, Contraction, maps_attribute, matcher
-from tuner.library.script_halves import ScriptHalves
+from tuner.core.problem import BATCH_MATMUL
+from tuner.scripts.matchers import ANY, LINALG, Contraction, maps_attribute, matcher
+from tuner.scripts.script_halves import ScriptHalves
 
+ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of one handle
+TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
 MARK_SEQUENCE = "tuner_mark"  # steps 1 and 2, without which nothing is changed
 PREFIX = "tuned."  # of the attributes that name an op's entry
 FLOAT, INTEGER = ("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi")
 
 
 @dataclass(frozen=True)
-class Schedule:
+class EntrySchedule:
     """An entry as the module has it: its name, what it is for, and the halves of its script."""
 
     name: str  # an identifier: "matmul_64x96x33_f32_nn"
@@ -31,7 +34,7 @@ class Schedule:
     halves: ScriptHalves
 
 
-def transform_module(schedules: tuple[Schedule, ...]) -> str:
+def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
     """Returns the MLIR text of a module whose first op is the entry sequence for all schedules."""
     names = [schedule.name for schedule in schedules]
     entry = f"""  transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
@@ -40,9 +43,9 @@ def transform_module(schedules: tuple[Schedule, ...]) -> str:
 {"".join(_applied("tensors", "%root", name) for name in names)}\
     transform.structured.eliminate_empty_tensors %root : {ANY}
     %buffers = transform.bufferization.one_shot_bufferize layout{{IdentityLayoutMap}} %root
-      {{bufferize_function_boundaries = true, memcpy_op = "linalg.copy"}} : ({ANY}) -> {ANY}
+      {{bufferize_function_boundaries = true, memcpy_op = "linalg.copy"}} : {ONE}
 {"".join(_applied("buffers", "%buffers", name) for name in names)}\
-    %whole = transform.apply_registered_pass "drop-equivalent-buffer-results" to %buffers : ({ANY}) -> {ANY}
+    %whole = transform.apply_registered_pass "drop-equivalent-buffer-results" to %buffers : {ONE}
     transform.yield
   }}
 """
@@ -50,21 +53,22 @@ def transform_module(schedules: tuple[Schedule, ...]) -> str:
     return f"module attributes {{transform.with_named_sequence}} {{\n{''.join(parts)}}}\n"
 
 
-def _marking(schedules: tuple[Schedule, ...]) -> str:
+def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
     """Returns the sequence that names contractions and annotates each with the entry that matches it."""
     pairs = [(contraction, schedule.name) for schedule in schedules for contraction in schedule.contractions]
     # Exact batches come first: the first matcher that matches an op wins.
     pairs.sort(key=lambda pair: (pair[0].operation, pair[0].layout, pair[0].batch is None))
     groups = [
-        (key, tuple(group)) for key, group in groupby(pairs, key=lambda pair: (pair[0].operation, pair[0].layout))
+        (key, tuple(group))
+        for key, group in groupby(pairs, key=lambda pair: (pair[0].operation, pair[0].layout))
     ]
     return f"""  transform.named_sequence @{MARK_SEQUENCE}(%root: {ANY} {{transform.readonly}}) {{
-    %contractions = transform.collect_matching @is_contraction in %root : ({ANY}) -> {ANY}
+    %contractions = transform.collect_matching @is_contraction in %root : {ONE}
     transform.foreach %contractions : {ANY} {{
     ^bb0(%generic: {ANY}):
       transform.sequence %generic : {ANY} failures(suppress) {{
       ^bb1(%one: {ANY}):
-        %named = transform.structured.specialize %one : ({ANY}) -> {ANY}
+        %named = transform.structured.specialize %one : {ONE}
         transform.yield
       }}
     }}
@@ -79,11 +83,10 @@ def _dispatched(number: int, operation: str, layout: str, pairs: Iterable[tuple[
     """Returns the steps that give the ops of one name and layout to their matchers."""
     listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
     found = f"%ops{number}"
-    name = {MATMUL: "linalg.matmul", BATCH_MATMUL: "linalg.batch_matmul"}[operation]
-    return f"""    {found} = transform.structured.match ops{{["{name}"]}} attributes{{{maps_attribute(operation, layout)}}} \
-in %root : ({ANY}) -> {ANY}
+    return f"""    {found} = transform.structured.match ops{{["{LINALG[operation]}"]}}
+      attributes{{{maps_attribute(operation, layout)}}} in %root : {ONE}
     %walked{number} = transform.foreach_match restrict_root in {found}
-      {listed} : ({ANY}) -> {ANY}
+      {listed} : {ONE}
 """
 
 
@@ -96,7 +99,7 @@ def _generic_matcher() -> str:
     multiply, add = FLOAT
     return f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
     transform.match.operation_name %op ["linalg.generic"] : {ANY}
-    %matched = transform.match.structured failures(propagate) %op : ({ANY}) -> {ANY} {{
+    %matched = transform.match.structured failures(propagate) %op : {ONE} {{
     ^bb0(%s: {ANY}):
       transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}
       transform.match.structured.yield %s : {ANY}
@@ -112,25 +115,25 @@ def _outlined(name: str) -> str:
     ops = 'transform.structured.match ops{["linalg.matmul", "linalg.batch_matmul"]}'
     include = f"transform.include @tuner_whole failures(propagate) (%function, %call) : ({ANY}, {ANY}) -> ()"
     outline = f"""      %function, %call = transform.loop.outline %whole {{func_name = "tuned_{name}"}} \
-: ({ANY}) -> ({ANY}, {ANY})
+: {PAIR}
       transform.annotate %function "{attribute}" : {ANY}
       %private = transform.param.constant "private" -> !transform.any_param
       transform.annotate %function "sym_visibility" = %private : {ANY}, !transform.any_param
       {include}
     }}
 """
-    tiled = f"transform.structured.tile_using_forall %op num_threads [1] : ({ANY}) -> ({ANY}, {ANY})"
-    return f"""    %marked_{name} = {ops} attributes{{{attribute}}} in %root : ({ANY}) -> {ANY}
+    tiled = f"transform.structured.tile_using_forall %op num_threads [1] : {PAIR}"
+    return f"""    %marked_{name} = {ops} attributes{{{attribute}}} in %root : {ONE}
     %split_{name} = transform.foreach_match restrict_root in %marked_{name}
-      @is_cleared -> @mark_cleared, @is_any -> @mark_accumulating : ({ANY}) -> {ANY}
-    %cleared_{name} = {ops} attributes{{{attribute}, {PREFIX}cleared}} in %root : ({ANY}) -> {ANY}
+      @is_cleared -> @mark_cleared, @is_any -> @mark_accumulating : {ONE}
+    %cleared_{name} = {ops} attributes{{{attribute}, {PREFIX}cleared}} in %root : {ONE}
     transform.foreach %cleared_{name} : {ANY} {{
     ^bb0(%op: {ANY}):
-      %fill = transform.get_producer_of_operand %op[2] : ({ANY}) -> {ANY}
+      %fill = transform.get_producer_of_operand %op[2] : {ONE}
       %part, %loop = {tiled}
-      %inside, %whole = transform.structured.fuse_into_containing_op %fill into %loop : ({ANY}, {ANY}) -> ({ANY}, {ANY})
+      %inside, %whole = transform.structured.fuse_into_containing_op %fill into %loop : {TWO}
 {outline}\
-    %accumulating_{name} = {ops} attributes{{{attribute}, {PREFIX}accumulating}} in %root : ({ANY}) -> {ANY}
+    %accumulating_{name} = {ops} attributes{{{attribute}, {PREFIX}accumulating}} in %root : {ONE}
     transform.foreach %accumulating_{name} : {ANY} {{
     ^bb0(%op: {ANY}):
       %part, %whole = {tiled}
@@ -140,7 +143,8 @@ def _outlined(name: str) -> str:
 def _applied(half: str, root: str, name: str) -> str:
     """Returns the steps that run one half of an entry's schedule on each function of the entry."""
     handle = f"%{half}_{name}"
-    return f"""    {handle} = transform.structured.match ops{{["func.func"]}} attributes{{{PREFIX}{name}}} in {root} : ({ANY}) -> {ANY}
+    functions = f'transform.structured.match ops{{["func.func"]}} attributes{{{PREFIX}{name}}}'
+    return f"""    {handle} = {functions} in {root} : {ONE}
     transform.foreach {handle} : {ANY} {{
     ^bb0(%function: {ANY}):
       transform.include @{half}_{name} failures(propagate) (%function) : ({ANY}) -> ()
@@ -148,7 +152,7 @@ def _applied(half: str, root: str, name: str) -> str:
 """
 
 
-def _sequences(schedule: Schedule) -> str:
+def _sequences(schedule: EntrySchedule) -> str:
     """Returns what is an entry's own: the action of its matchers, and the halves of its schedule."""
     name, halves = schedule.name, schedule.halves
     return f"""  transform.named_sequence @mark_{name}(%op: {ANY} {{transform.readonly}}) {{
@@ -165,7 +169,7 @@ def _sequences(schedule: Schedule) -> str:
 
 
 _SHARED = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
-    %before = transform.get_producer_of_operand %op[2] : ({ANY}) -> {ANY}
+    %before = transform.get_producer_of_operand %op[2] : {ONE}
     transform.match.operation_name %before ["linalg.fill"] : {ANY}
     transform.yield %op : {ANY}
   }}
@@ -180,8 +184,9 @@ _SHARED = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.read
     transform.annotate %op "{PREFIX}accumulating" : {ANY}
     transform.yield
   }}
-  transform.named_sequence @tuner_whole(%function: {ANY} {{transform.readonly}}, %call: {ANY} {{transform.readonly}}) {{
-    %caller = transform.get_parent_op %call {{op_name = "func.func"}} : ({ANY}) -> {ANY}
+  transform.named_sequence @tuner_whole(
+      %function: {ANY} {{transform.readonly}}, %call: {ANY} {{transform.readonly}}) {{
+    %caller = transform.get_parent_op %call {{op_name = "func.func"}} : {ONE}
     transform.apply_patterns to %caller {{
       transform.apply_patterns.canonicalization
     }} : {ANY}
@@ -189,18 +194,18 @@ _SHARED = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.read
       transform.apply_patterns.canonicalization
       transform.apply_patterns.scf.for_loop_canonicalization
     }} : {ANY}
-    %batches = transform.structured.match ops{{["linalg.batch_matmul"]}} in %function : ({ANY}) -> {ANY}
+    %batches = transform.structured.match ops{{["linalg.batch_matmul"]}} in %function : {ONE}
     transform.foreach %batches : {ANY} {{
     ^bb0(%batch: {ANY}):
-      %matrix, %matrices = transform.structured.fuse %batch tile_sizes [1, 0, 0, 0] : ({ANY}) -> ({ANY}, {ANY})
-      %named = transform.structured.match ops{{["linalg.batch_matmul", "linalg.fill"]}} in %function : ({ANY}) -> {ANY}
-      %generic = transform.structured.generalize %named : ({ANY}) -> {ANY}
+      %matrix, %matrices = transform.structured.fuse %batch tile_sizes [1, 0, 0, 0] : {PAIR}
+      %named = transform.structured.match ops{{["linalg.batch_matmul", "linalg.fill"]}} in %function : {ONE}
+      %generic = transform.structured.generalize %named : {ONE}
       transform.apply_patterns to %function {{
         transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
         transform.apply_patterns.canonicalization
       }} : {ANY}
-      %flat = transform.structured.match ops{{["linalg.generic"]}} in %function : ({ANY}) -> {ANY}
-      %named_again = transform.structured.specialize %flat : ({ANY}) -> {ANY}
+      %flat = transform.structured.match ops{{["linalg.generic"]}} in %function : {ONE}
+      %named_again = transform.structured.specialize %flat : {ONE}
       transform.apply_patterns to %function {{
         transform.apply_patterns.canonicalization
         transform.apply_patterns.scf.for_loop_canonicalization

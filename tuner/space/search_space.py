@@ -40,6 +40,7 @@ class SearchSpace:
     constraints: tuple[Expression, ...] = ()  # in the order of the file
     variables: tuple[tuple[str, Value], ...] = ()  # sizes, element bytes, device limits
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried after all that do not
+    projection: tuple[tuple[str, Value], ...] = ()  # knob -> value, where its own does not suit a problem
 
     def __post_init__(self) -> None:
         """Raises ValueError for a repeated knob, UsageError for an expression with an unknown name."""

@@ -97,6 +97,8 @@ class OutcomeSource:
     roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
     # (target, problem, threads) -> child processes of the bench; None: the bench has none
     children: Callable[[TargetName, Problem, int], BenchChildren] | None = None
+    # benches of several problems that share child processes; None: each problem has a ``bench`` of its own
+    benches: "Callable[[tuple[BenchOrder, ...], BenchSettings], tuple[AbstractBench, ...]] | None" = None
     is_timed: Callable[[], bool] = always  # False: correct candidates are verified, not timed
     needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
     times_processors: bool = False  # of this machine: other programs on them disturb the times

@@ -4,20 +4,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.analysis.reliability import is_pressed
-from tuner.core.errors import CandidateError, UsageError
-from tuner.core.machine import Compiler, Machine
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
 from tuner.core.runs import Proposal, Run, RunSettings, TaskQuery
 from tuner.core.version import __version__
 from tuner.samplers import make_sampler
-from tuner.space.feasible_set import FeasibleSet
 from tuner.tuning.advice import tune_command
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import MachineBusy, Observer, RunStarted, ignore
 from tuner.tuning.first_points import planned, rows_of_first
 from tuner.tuning.interruption import Interruption
 from tuner.tuning.memory_check import require_memory, require_threads, require_workers
-from tuner.tuning.outcome_source import Bind, OutcomeSource, Plan
+from tuner.tuning.outcome_source import OutcomeSource, Plan
 from tuner.tuning.run_limit import RunLimit, require_longer
+from tuner.tuning.same_run import require_same_code, require_same_rows, require_same_scripts
 from tuner.tuning.session import TuningSession
 from tuner.tuning.target_choice import require_runs_here
 from tuner.tuning.tuned_run import TunedRun, tuned_run
@@ -43,14 +43,14 @@ def begin(
     if source.needs_local_resources:
         require_workers(settings.workers, composition.machine())
         require_memory(settings.problem, composition.machine())
-    machine = _machine(settings, source, composition)
+    machine = machine_of_run(settings, source, composition)
     settings, plan = planned(settings, machine, source, store)
     sampler = make_sampler(settings.sampler, plan.feasible, settings.seed, rows_of_first(settings, plan))
     compiler = source.compiler(settings.target)
     run_id = store.begin_run(settings, machine, compiler, __version__, composition.load_average())
     run = store.run(run_id)
     observe(_started(run, plan, ()))
-    _observe_load(run, source, composition, observe)
+    observe_load(run, source, composition, observe)
     return TuningSession(run, (), plan.feasible, sampler, source, store, interruption, observe).run()
 
 
@@ -83,6 +83,9 @@ def resume(
     run = store.run(run_id)
     if run.elsewhere is not None:
         raise UsageError(f"run {run_id}: was measured from a bundle and cannot be continued")
+    if run.group is not None and run.status != "done":
+        line = f"run {run_id}: belongs to group {run.group.group}, whose runs share one budget"
+        raise UsageError(line, f"tuner tune --resume group:{run.group.group}")
     if run.status == "done" and not retime and limit is None:
         return tuned_run(store, run_id)
     command = tune_command(TaskQuery.of(run.settings.problem))
@@ -92,13 +95,13 @@ def resume(
             run.settings.baseline_library, run.settings.problem
         )
     source = composition.outcomes_of_run(run.settings)
-    machine = _machine(run.settings, source, composition)
-    _require_same_code(run, machine, source.compiler(run.settings.target))
+    machine = machine_of_run(run.settings, source, composition)
+    require_same_code(run, machine, source.compiler(run.settings.target))
     plan = source.plan(run.settings, machine)
     stored = store.proposals(run_id)
-    _require_same_rows(run, plan.feasible, stored)
+    require_same_rows(run, plan.feasible, stored)
     bind = source.bind(run.settings.strategies, run.settings.problem, run.settings.threads, machine)
-    _require_same_scripts(run, bind, stored)
+    require_same_scripts(run, bind, stored)
     first = rows_of_first(run.settings, plan)
     sampler = make_sampler(run.settings.sampler, plan.feasible, run.settings.seed, first)
     if limit is not None:
@@ -107,13 +110,13 @@ def resume(
         run = replace(run, settings=limit.applied(run.settings))
     store.resume_run(run_id)
     observe(_started(run, plan, stored))
-    _observe_load(run, source, composition, observe)
+    observe_load(run, source, composition, observe)
     return TuningSession(
         run, stored, plan.feasible, sampler, source, store, interruption, observe, retime
     ).run()
 
 
-def _machine(settings: RunSettings, source: OutcomeSource, composition: Composition) -> Machine:
+def machine_of_run(settings: RunSettings, source: OutcomeSource, composition: Composition) -> Machine:
     """Returns the machine of a run. Raises UsageError for more threads than processors."""
     machine = source.machine(settings.target)
     if source.needs_local_resources:
@@ -121,7 +124,7 @@ def _machine(settings: RunSettings, source: OutcomeSource, composition: Composit
     return machine
 
 
-def _observe_load(run: Run, source: OutcomeSource, composition: Composition, observe: Observer) -> None:
+def observe_load(run: Run, source: OutcomeSource, composition: Composition, observe: Observer) -> None:
     """Reports, before anything is timed, that other programs or the hypervisor leave too few processors."""
     if not source.times_processors:
         return
@@ -140,39 +143,3 @@ def _started(run: Run, plan: Plan, stored: tuple[Proposal, ...]) -> RunStarted:
         feasible.rows,
         proposed_before=len(stored),
     )
-
-
-def _require_same_code(run: Run, machine: Machine, compiler: Compiler) -> None:
-    if machine.name != run.machine.name:
-        raise UsageError(f"run {run.id}: was made on {run.machine.name!r}, this machine is {machine.name!r}")
-    if compiler.fingerprint != run.compiler.fingerprint:
-        changes = ", ".join(run.compiler.changes_to(compiler))
-        raise UsageError(
-            f"run {run.id}: was made by another version of the compiler; changed: {changes}",
-            "start a new run, or time its best trial with this version: tuner audit",
-        )
-
-
-def _require_same_rows(run: Run, feasible: FeasibleSet, stored: tuple[Proposal, ...]) -> None:
-    """Raises UsageError unless every stored row is still the index of the same candidate."""
-    for each in stored:
-        if each.row >= feasible.rows or feasible.candidate(each.row) != each.candidate:
-            raise UsageError(
-                f"run {run.id}: row {each.row} of its search space is no longer "
-                f"{each.candidate.text}; start a new run"
-            )
-
-
-def _require_same_scripts(run: Run, bind: Bind, stored: tuple[Proposal, ...]) -> None:
-    """Raises UsageError unless each strategy still binds its first trial to the same script."""
-    finished = [each.trial.record for each in stored if each.trial is not None]
-    records = [record for record in finished if record.script_sha256]
-    for record in {record.candidate.strategy: record for record in reversed(records)}.values():
-        try:
-            script = bind(record.candidate)
-        except CandidateError:
-            script = None
-        if script is None or script.sha256 != record.script_sha256:
-            raise UsageError(
-                f"run {run.id}: strategy {record.candidate.strategy!r} was changed since; start a new run"
-            )

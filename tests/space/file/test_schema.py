@@ -46,6 +46,7 @@ def test_everything_that_is_given_is_kept() -> None:
     knobs: {a: [1, 2], b: ["x"]}
     constraints: ["a < m", "b == 'x'"]
     preferences: ["a == 2"]
+    projection: {a: 1, b: "y"}
     first: [{b: x, a: 2}]
 """
     )
@@ -57,6 +58,7 @@ def test_everything_that_is_given_is_kept() -> None:
     assert [(each.text, each.where) for each in entry.preferences] == [
         ("a == 2", "f.yaml: strategies.s.preferences[0]")
     ]
+    assert entry.projection == (("a", 1), ("b", "y"))
     assert entry.first == (Candidate.of("s", {"a": 2, "b": "x"}),)
 
 
@@ -162,3 +164,19 @@ def test_further_problems_are_counted() -> None:
         match=re.escape("found 'f8', allowed f32, f64, bf16, f16, tf32, i8, e4m3, e5m2 (and 2 more)"),
     ):
         read("strategies: {s: {ops: [matmul], dtypes: [f8, f9], layouts: [xx]}}")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("{c: 1}", r"f\.yaml: strategies\.s\.projection: knob: found 'c', allowed a, b"),
+        ("{a: x}", r"f\.yaml: strategies\.s\.projection\.a: found 'x', allowed an integer"),
+        ("{b: 1}", r"f\.yaml: strategies\.s\.projection\.b: found 1, allowed a text"),
+        ("[a]", r"f\.yaml: strategies\.s\.projection: found \['a'\], allowed a mapping"),
+        ("{a: 1.5}", r"f\.yaml: strategies\.s\.projection\.a: found 1\.5, allowed an integer or a text"),
+    ],
+)
+def test_a_projection_of_another_knob_or_kind_is_refused(given: str, message: str) -> None:
+    knobs = "    knobs: {a: [1, 2], b: [x]}\n"
+    with pytest.raises(UsageError, match=message):
+        read(f"{HEAD}{knobs}    projection: {given}\n")

@@ -15,7 +15,7 @@ from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.protocol import Factory
 from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import WorkerBench
+from tuner.workers.worker_bench import BenchProcesses, WorkerBench
 
 pytestmark = pytest.mark.mlir
 
@@ -70,7 +70,7 @@ def evaluated(deeds: list[str], limits: Limits) -> list[Record]:
     """One run over the deeds."""
     factory = Factory("tests.targets.cpu.injected_faults:DrillTarget", (1,))
     order = BenchOrder(PROBLEM, TargetName("drill"), bind, lambda script, code: None)
-    bench = WorkerBench(order, compile_spec(factory), evaluation_spec(factory), 1, limits, 0)
+    bench = WorkerBench(order, BenchProcesses(compile_spec(factory), evaluation_spec(factory), 1, limits), 0)
     try:
         for number, deed in enumerate(deeds):
             bench.start(number, Candidate.of("drill", {"deed": deed}), Effort(budget_s=0.01))

@@ -17,7 +17,7 @@ from tuner.core.target_name import TargetName
 from tuner.workers.in_flight import BenchOrder
 from tuner.workers.limits import Limits
 from tuner.workers.services import compile_spec, evaluation_spec
-from tuner.workers.worker_bench import WorkerBench
+from tuner.workers.worker_bench import BenchProcesses, WorkerBench
 
 pytestmark = pytest.mark.mlir
 
@@ -45,7 +45,7 @@ def bound(record: Record) -> BoundRecord:
 def bench() -> Iterator[WorkerBench]:
     order = BenchOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
     factory = stub_factory()
-    made = WorkerBench(order, compile_spec(factory), evaluation_spec(factory), 1, LIMITS, 0)
+    made = WorkerBench(order, BenchProcesses(compile_spec(factory), evaluation_spec(factory), 1, LIMITS), 0)
     yield made
     made.close()
 

@@ -17,6 +17,7 @@ from tuner.cli.options import (
 )
 from tuner.core.errors import UsageError
 from tuner.library.formats import FORMATS as LIBRARY_FORMATS
+from tuner.library.mlir_versions import VERSIONS
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
@@ -54,12 +55,23 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     type=click.Choice(FORMATS),
     help="script: the bound transform script (default); source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
-    "t4: its result as autotuners share it.",
+    "t4: its result as autotuners share it; library: one transform module of all problems that fit.",
+)
+@click.option(
+    "--for",
+    "version",
+    type=click.Choice(VERSIONS),
+    help="Of several problems: write MLIR with the dialect names of this version. Default: those of mlir-23.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file; of several problems: into this folder.",
 )
 @click.option(
     "--prefix", help="Of format c: what the names of functions and files begin with; tuner unless given."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @database_option
 @json_option
 @click.pass_context
@@ -74,6 +86,7 @@ def export(
     is_stock: bool,
     form: str | None,
     prefix: str | None,
+    version: str | None,
     output: Path | None,
     database: str | None,
     as_json: bool,
@@ -84,6 +97,9 @@ def export(
     The payload of a script written to FILE is written next to it: FILE with .source before the suffix. With
     --json the formats json (then the default) and t4 are printed as they are, the text of other formats as a
     field of a document; with --json and FILE the document names the files written.
+
+    A format of several problems writes the best trial of each problem that fits the options that were
+    typed, or of the runs of --run, into a folder: tuner export --format library -o DIR.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
@@ -97,10 +113,18 @@ def export(
         if trial is not None:
             raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
         export_library(
-            context, form, runs, output, database, stock_only=is_stock, prefix=prefix, as_json=as_json
+            context,
+            form,
+            runs,
+            version,
+            output,
+            database,
+            stock_only=is_stock,
+            prefix=prefix,
+            as_json=as_json,
         )
         return
-    _refuse_options_of_libraries(runs, prefix)
+    _refuse_options_of_libraries(runs, version, prefix)
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
@@ -124,10 +148,12 @@ def export(
                 print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
 
 
-def _refuse_options_of_libraries(runs: tuple[int, ...], prefix: str | None) -> None:
+def _refuse_options_of_libraries(runs: tuple[int, ...], version: str | None, prefix: str | None) -> None:
     """Raises UsageError for options that a format of one problem does not take."""
     if prefix is not None:
         raise UsageError("--prefix needs --format c")
+    if version is not None:
+        raise UsageError("--for needs a format of several problems", "--format library")
     if runs:
         raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
 

@@ -91,6 +91,7 @@ class StrategyEntry:
     description: str = ""
     preferences: tuple[Expression, ...] = ()  # a combination that breaks one is tried last
     let: tuple[DerivedName, ...] = ()  # written out in constraints and preferences already
+    projection: tuple[tuple[str, Value], ...] = ()  # knob -> value, where its own does not suit a problem
 
     def why_not(self, problem: Problem, isa: str) -> str | None:
         """Returns why the strategy does not support a problem and instruction set; None where it does."""
@@ -118,7 +119,7 @@ class StrategyEntry:
         named = {knob.name for knob in knobs}
         knobs += tuple(knob for knob in script_knobs if knob.name not in named)
         self._check_names({knob.name for knob in knobs}, {name for name, _ in variables})
-        return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences)
+        return SearchSpace(self.name, knobs, self.constraints, variables, self.preferences, self.projection)
 
     def _check_names(self, knobs: set[str], variables: set[str]) -> None:
         """Raises UsageError for a derived name that is taken, and for an unknown name in an expression."""

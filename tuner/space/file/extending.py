@@ -6,7 +6,7 @@ from tuner.core.errors import UsageError
 
 KEY = "extends"
 DEFAULT = "default"
-BY_NAME = ("knobs", "let")  # keys of a strategy whose entries are merged one by one
+BY_NAME = ("knobs", "let", "projection")  # keys of a strategy whose entries are merged one by one
 
 
 def is_extending(document: object, name: str) -> bool:
@@ -26,8 +26,8 @@ def extended(own: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
     """Returns the shipped document ``default`` merged with ``own``, a file's: its new strategies come first.
 
     A strategy that both have stays in its place: each key that the file gives replaces the shipped one; in
-    ``knobs`` and ``let`` each name. A document that has not the form of a space file is returned as it is,
-    without ``extends``, for the schema to refuse.
+    ``knobs``, ``let`` and ``projection`` each name. A document that has not the form of a space file is
+    returned as it is, without ``extends``, for the schema to refuse.
     """
     wanted = own.get("strategies")
     if not isinstance(wanted, dict):

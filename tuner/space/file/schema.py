@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
-from tuner.core.errors import UsageError
+from tuner.core.errors import UsageError, unknown_value
 from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS
 from tuner.space.expression import Expression, parse
 from tuner.space.file.derived_names import Derived, DerivedName, written_out, written_out_names
@@ -163,6 +163,7 @@ class _Strategy(_Strict):
     let: dict[Name, str] = {}
     constraints: list[str] = []
     preferences: list[str] = []
+    projection: dict[Name, Choice] = {}
     first: list[dict[Name, Choice]] = []
 
 
@@ -191,6 +192,7 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     for derived in let:
         derived.require_other_than(given.knobs, "knob")
     written = written_out_names(let)
+    knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
     return StrategyEntry(
         name,
         tuple(given.ops),
@@ -198,13 +200,14 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         tuple(given.layouts),
         tuple(given.epilogues),
         tuple(given.isas),
-        tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items()),
+        knobs,
         _expressions(given.constraints, f"{where}.constraints", written),
         tuple(_first(name, point, given, f"{where}.first[{n}]") for n, point in enumerate(given.first)),
         given.template,
         given.description,
         _expressions(given.preferences, f"{where}.preferences", written),
         let,
+        _projection(given, knobs, f"{where}.projection"),
     )
 
 
@@ -221,6 +224,22 @@ def _knob(name: str, form: list[Value] | _Range | _Powers | _Divisors, where: st
         of = parse(form.divisors_of, f"{where}.divisors_of")
         return KnobEntry(name, where, Divisors(of, form.min, form.max, tuple(form.extra)))
     return KnobEntry(name, where, form.choices())
+
+
+def _projection(given: _Strategy, knobs: tuple[KnobEntry, ...], where: str) -> tuple[tuple[str, Value], ...]:
+    """Returns the values that knobs take in a projection; where only the script declares knobs, unchecked.
+
+    A value that is no choice is allowed: a file that extends another may have narrowed the knob.
+    """
+    for name, value in given.projection.items():
+        entry = next((each for each in knobs if each.name == name), None)
+        if entry is None and knobs:
+            raise unknown_value(f"{where}: knob", name, [each.name for each in knobs])
+        is_text = entry is not None and isinstance(entry.choices, tuple) and isinstance(entry.choices[0], str)
+        if entry is not None and isinstance(value, str) != is_text:
+            kind = "a text" if is_text else "an integer"
+            raise UsageError(f"{where}.{name}: found {value!r}, allowed {kind}, as the knob's choices are")
+    return tuple(given.projection.items())
 
 
 def _first(strategy: str, point: dict[str, Value], given: _Strategy, where: str) -> Candidate:

@@ -37,6 +37,20 @@ def load(text: str, name: str) -> object:
         raise UsageError(f"{name}: found no YAML ({reason})") from None
 
 
+def item_lines(text: str) -> tuple[int, ...]:
+    """Returns the line on which each item of a document's list begins, from 1.
+
+    The list is the whole document, or the only value of a mapping; () for another document. The text must be
+    one that ``load`` accepts.
+    """
+    root = yaml.compose(text, LOADER)
+    if isinstance(root, yaml.MappingNode) and len(root.value) == 1:
+        root = root.value[0][1]
+    if not isinstance(root, yaml.SequenceNode):
+        return ()
+    return tuple(item.start_mark.line + 1 for item in root.value)
+
+
 def dump(document: object) -> str:
     """Returns lists, mappings and scalars as a YAML text, which ``load`` can read.
 

@@ -1,6 +1,7 @@
 """The bench of targets whose candidates are compiled and evaluated in child processes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tuner.core.problem import Problem
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 Children = Callable[[TargetName, Problem, int], BenchChildren]  # (target, problem, threads)
 Bench = Callable[["BenchOrder", BenchSettings], "AbstractBench"]
+Benches = Callable[["tuple[BenchOrder, ...]", BenchSettings], "tuple[AbstractBench, ...]"]
 
 
 def child_bench(children: Children) -> Bench:
@@ -21,22 +23,32 @@ def child_bench(children: Children) -> Bench:
     ``children`` returns how to start them, for (target, problem, threads). They are started as soon as a
     bench is created.
     """
+    several = child_benches(children)
+    return lambda order, how: several((order,), how)[0]
 
-    def bench(order: "BenchOrder", how: BenchSettings) -> "AbstractBench":
+
+def child_benches(children: Children) -> Benches:
+    """Returns a function that creates a bench for each of several problems, on the same child processes.
+
+    ``children`` returns how to start them; those of the first problem are started, with the memory that the
+    largest problem may take. All problems have one target.
+    """
+
+    def benches(orders: "tuple[BenchOrder, ...]", how: BenchSettings) -> "tuple[AbstractBench, ...]":
         from tuner.workers.services import compile_spec, evaluation_spec
         from tuner.workers.timing_lock import TimingLock, holder_text
-        from tuner.workers.worker_bench import WorkerBench
+        from tuner.workers.worker_bench import BenchProcesses, WorkerBench
 
-        made = children(order.target, order.problem, how.threads)
-        exclusive = TimingLock(made.device, holder_text(order.problem), how.report_waiting)
-        return WorkerBench(
-            order,
-            compile_spec(made.compiler),
-            evaluation_spec(made.evaluator, made.environment),
+        made = [children(order.target, order.problem, how.threads) for order in orders]
+        memory_bytes = max(each.limits.memory_bytes for each in made)
+        exclusive = TimingLock(made[0].device, holder_text(orders[0].problem), how.report_waiting)
+        processes = BenchProcesses(
+            compile_spec(made[0].compiler),
+            evaluation_spec(made[0].evaluator, made[0].environment),
             how.workers,
-            made.limits,
-            how.seed,
+            replace(made[0].limits, memory_bytes=memory_bytes),
             exclusive.held,
         )
+        return tuple(WorkerBench(order, processes, how.seed) for order in orders)
 
-    return bench
+    return benches

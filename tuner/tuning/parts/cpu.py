@@ -17,7 +17,7 @@ from tuner.core.target_name import TargetName
 from tuner.mlir.fingerprint import CPU_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
-from tuner.tuning.parts.child_bench import child_bench
+from tuner.tuning.parts.child_bench import child_bench, child_benches
 from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.tuning.parts.child_functions import measure_cpu_baseline, measure_cpu_roofline
 from tuner.tuning.parts.described_cpu import described_cpu
@@ -169,6 +169,7 @@ def _outcomes(choice: str) -> OutcomeSource:
         plan=strategy_space.plan,
         bind=strategy_space.bind,
         bench=child_bench(children),
+        benches=child_benches(children),
         baseline=partial(_baseline, choice),
         roofline=_roofline,
         children=children,

@@ -14,7 +14,7 @@ from tuner.core.target_name import CUDA, TargetName
 from tuner.mlir.fingerprint import GPU_SOURCES
 from tuner.tuning.outcome_source import BenchChildren, OutcomeSource
 from tuner.tuning.parts import strategy_space
-from tuner.tuning.parts.child_bench import child_bench
+from tuner.tuning.parts.child_bench import child_bench, child_benches
 from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.tuning.parts.child_functions import measure_gpu_baseline, measure_gpu_roofline
 from tuner.tuning.parts.gpu import (
@@ -183,6 +183,7 @@ KIND = TargetKind(
         plan=strategy_space.plan,
         bind=strategy_space.bind,
         bench=child_bench(_children),
+        benches=child_benches(_children),
         baseline=_baseline,
         roofline=_roofline,
         children=_children,

@@ -51,7 +51,9 @@ def halves_of(script: str) -> ScriptHalves | str:
     The halves are those from which the same script, but for comments and blank lines, can be put together.
     """
     text = "".join(
-        line for line in script.splitlines(keepends=True) if line.strip() and not line.strip().startswith("//")
+        line
+        for line in script.splitlines(keepends=True)
+        if line.strip() and not line.strip().startswith("//")
     )
     functions = list(FUNCTION.finditer(text))
     if len(functions) > 1:

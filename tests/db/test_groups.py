@@ -1,0 +1,124 @@
+"""Groups of runs: stored, read back, merged."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.db.values import CANDIDATE, COMPILER, MACHINE, SCRIPT, SETTINGS, add, begin, outcome, timed
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul
+from tuner.core.run_groups import GroupMember, GroupSettings
+from tuner.core.runs import GroupPlace
+from tuner.db.store import Store
+
+WIDE = Candidate.of("matmul_cpu_packed", {"tile_m": 14, "order": "mnk"})
+GROUP = GroupSettings("shapes.yaml", 40, None, 7, (CANDIDATE, WIDE))
+MEMBERS = (
+    GroupMember(replace(SETTINGS, trials=None, budget_s=None, first=()), "attention", 12),
+    GroupMember(replace(SETTINGS, problem=Matmul(1, 64, 64), trials=None, budget_s=None, first=()), "", 1),
+)
+
+
+def begin_group(store: Store) -> int:
+    return store.begin_group(GROUP, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
+
+
+def fill(store: Store) -> int:
+    """Stores a group with three trials, of which the last has no outcome."""
+    group = begin_group(store)
+    first, second = (run.id for run in store.group(group).runs)
+    trial = store.propose(first, 0, 10, CANDIDATE, 0.5, (0, CANDIDATE))
+    store.record(trial, outcome(timed(0.5)), SCRIPT, 1.0)
+    other = store.propose(second, 0, 11, CANDIDATE, 0.5, (1, WIDE))
+    store.record(other, replace(outcome(timed(0.25)), problem=Matmul(1, 64, 64)), SCRIPT, 1.0)
+    store.propose(first, 1, 12, WIDE, 2.0, (2, WIDE))
+    store.set_group_seconds(group, 3.0, 2.5)
+    return group
+
+
+def test_a_group_is_read_back_with_its_runs_in_order(store: Store) -> None:
+    begin(store)  # of its own
+    found = store.group(begin_group(store))
+    assert (found.settings, found.status, found.seconds, found.search_s) == (GROUP, "running", 0.0, 0.0)
+    assert [run.settings for run in found.runs] == [member.settings for member in MEMBERS]
+    assert [run.group for run in found.runs] == [
+        GroupPlace(found.id, 0, "attention", 12),
+        GroupPlace(found.id, 1, "", 1),
+    ]
+    assert [run.group for run in store.runs()][-1] is None
+    assert store.groups() == (found,)
+
+
+def test_proposals_of_a_group_are_in_its_order_with_their_unprojected_configuration(store: Store) -> None:
+    group = fill(store)
+    first, second = (run.id for run in store.group(group).runs)
+    found = store.group_proposals(group)
+    assert [(each.number, each.run, each.column) for each in found] == [
+        (0, first, CANDIDATE),
+        (1, second, WIDE),
+        (2, first, WIDE),
+    ]
+    assert [each.proposal.candidate for each in found] == [CANDIDATE, CANDIDATE, WIDE]
+    assert [each.proposal.number for each in found] == [0, 0, 1]
+    times = [each.proposal.trial and each.proposal.trial.best_s for each in found]
+    assert times == [0.5, 0.25, None]
+    assert store.group_proposals(99) == ()
+
+
+def test_progress_and_limits_of_a_group_are_kept(store: Store) -> None:
+    group = fill(store)
+    store.set_group_status(group, "interrupted")
+    store.extend_group(group, None, 90.0)
+    found = store.group(group)
+    assert (found.status, found.seconds, found.search_s) == ("interrupted", 3.0, 2.5)
+    assert {run.status for run in found.runs} == {"interrupted"}
+    assert (found.settings.trials, found.settings.budget_s) == (None, 90.0)
+
+
+def test_an_unknown_group_and_status_are_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="run_group: found 1, allowed none: the database is empty"):
+        store.group(1)
+    group = begin_group(store)
+    with pytest.raises(UsageError, match=f"run_group: found 77, allowed {group} to {group}"):
+        store.extend_group(77, 1, None)
+    with pytest.raises(ValueError, match="status of a group: found 'asleep'"):
+        store.set_group_status(group, "asleep")
+
+
+def test_a_merge_keeps_groups_and_a_second_one_adds_nothing(store: Store, tmp_path: Path) -> None:
+    address = str(tmp_path / "other.db")
+    with Store.open(address) as other:
+        add(other, begin(other), 0, outcome(timed(0.1)))  # so that ids differ
+        theirs = other.group(fill(other))
+        proposed = other.group_proposals(theirs.id)
+    begin_group(store)  # another group with the id of theirs
+    for added in ((3, 4), (0, 0)):
+        assert store.merge(address) == added
+    ours = next(group for group in store.groups() if group.uuid == theirs.uuid)
+    assert len(store.groups()) == 2
+    assert replace(ours, id=0, runs=()) == replace(theirs, id=0, runs=())
+    assert [run.uuid for run in ours.runs] == [run.uuid for run in theirs.runs]
+    assert [run.group for run in ours.runs] == [
+        replace(run.group, group=ours.id) for run in theirs.runs if run.group is not None
+    ]
+    merged = store.group_proposals(ours.id)
+    assert [(each.number, each.column) for each in merged] == [
+        (each.number, each.column) for each in proposed
+    ]
+
+
+def test_a_merge_takes_the_progress_of_the_copy_that_ran_longer(store: Store, tmp_path: Path) -> None:
+    address = str(tmp_path / "other.db")
+    group = fill(store)
+    store.backup(Path(address))
+    with Store.open(address) as other:
+        other.set_group_seconds(group, 9.0, 8.0)
+        other.set_group_status(group, "done")
+    store.merge(address)
+    assert (store.group(group).status, store.group(group).seconds) == ("done", 9.0)
+    with Store.open(address) as other:
+        other.set_group_seconds(group, 1.0, 1.0)
+    store.merge(address)
+    assert store.group(group).seconds == 9.0

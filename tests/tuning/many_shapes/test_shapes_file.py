@@ -1,0 +1,100 @@
+from pathlib import Path
+
+import pytest
+
+from tuner.core.errors import UsageError
+from tuner.core.problem import BatchMatmul, Matmul
+from tuner.tuning.many_shapes.named_problem import NamedProblem
+from tuner.tuning.many_shapes.shapes_file import read_shapes
+
+EVERYTHING = """\
+# the layers of a model
+- {op: matmul, shape: 128x768x768, count: 12, name: attention}
+- shape: [8, 64, 64, 32]
+  dtype: bf16
+  layout: nt
+  output: bf16
+- 1x768x3072
+- {shape: 1X768x3072, count: 3, name: "out"}
+- {op: batch_matmul, shape: 2x4x4x4, epilogue: bias_relu, align: any, cache: cold}
+- {shape: 4x4x4, align: 64, dtype: f64, output: f64}
+"""
+
+
+def written(tmp_path: Path, text: str, name: str = "shapes.yaml") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_yaml_gives_each_problem_once_with_its_count_and_names(tmp_path: Path) -> None:
+    expected = (
+        NamedProblem(Matmul(128, 768, 768), "attention", 12),
+        NamedProblem(BatchMatmul(8, 64, 64, 32, "bf16", "nt", output="bf16")),
+        NamedProblem(Matmul(1, 768, 3072), "out", 4),
+        NamedProblem(BatchMatmul(2, 4, 4, 4, epilogue="bias_relu", align="any", cache="cold")),
+        NamedProblem(Matmul(4, 4, 4, "f64", align=64)),
+    )
+    assert read_shapes(written(tmp_path, EVERYTHING)) == expected
+    nested = "shapes:\n" + "".join(f"  {line}\n" for line in EVERYTHING.splitlines())
+    assert read_shapes(written(tmp_path, nested, "nested.yml")) == expected
+
+
+def test_csv_has_the_same_keys(tmp_path: Path) -> None:
+    text = 'shape,name,count,dtype\n128x768x768,"q, k",12,\n\n 4x8x16 ,,,f64\n'
+    assert read_shapes(written(tmp_path, text, "shapes.csv")) == (
+        NamedProblem(Matmul(128, 768, 768), "q, k", 12),
+        NamedProblem(Matmul(4, 8, 16, "f64")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- {shape: 8x8}", r"shapes\.yaml: line 1: shape: found '8x8', allowed MxNxK"),
+        ("- {shape: 8x8x8}\n- {op: matmul}", r"shapes\.yaml: line 2: shape: is missing"),
+        ("- {shape: 8x8x8}\n\n- {shap: 8x8x8}", r"shapes\.yaml: line 3: key: found 'shap', allowed"),
+        ("- {shape: 8x8x8, op: conv}", r"line 1: op: found 'conv', allowed matmul, batch_matmul"),
+        ("- {shape: 8x8x8, dtype: f31}", r"line 1: dtype: found 'f31'"),
+        ("- {shape: 8x8x8, layout: 1}", r"line 1: layout: found 1, allowed a text"),
+        ("- {shape: 8x8x8, count: 0}", r"line 1: count: found 0, allowed 1\.\."),
+        ("- {shape: 8x8x8, count: many}", r"line 1: count: found 'many', allowed an integer"),
+        ("- {shape: 8x8x8, count: 1.5}", r"line 1: count: found 1\.5, allowed an integer"),
+        ("- {shape: 0x8x8}", r"line 1: size m: found 0"),
+        ("- {shape: 8x8x8, op: batch_matmul}", r"line 1: shape: found '8x8x8', allowed BxMxNxK"),
+        ("- {shape: 8x8x8, shape: 8x8x8}", r"line 1: the key 'shape' is given twice"),
+        ("- {shape: 8x8x8}\n- 7", r"line 2: found 7, allowed such as"),
+        ("shape: 8x8x8", r"shapes\.yaml: found no list"),
+        ("", r"shapes\.yaml: found no list"),
+        ("[]", r"shapes\.yaml: has no problem"),
+        ("- {shape: 8x8x8", r"shapes\.yaml: line \d+, column \d+: found no YAML"),
+    ],
+)
+def test_an_error_of_yaml_is_one_line_with_line_and_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        read_shapes(written(tmp_path, text))
+    assert "\n" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("shape,shap\n", r"shapes\.csv: line 1: key: found 'shap', allowed"),
+        ("shape,shape\n", r"shapes\.csv: line 1: the key 'shape' is given twice"),
+        ("shape,count\n8x8x8,2\n8x8x8\n", r"shapes\.csv: line 3: found 1 fields, allowed 2"),
+        ("shape,count\n8x8x8,-2\n", r"shapes\.csv: line 2: count: found '-2', allowed an integer"),
+        ("name\nfirst\n", r"shapes\.csv: line 2: shape: is missing"),
+        ('shape\n"8x8x8', r"shapes\.csv: line 2: found no CSV"),
+        ("shape\n", r"shapes\.csv: has no problem"),
+    ],
+)
+def test_an_error_of_csv_is_one_line_with_line_and_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_shapes(written(tmp_path, text, "shapes.csv"))
+
+
+def test_another_suffix_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"shapes\.txt: found the suffix '\.txt', allowed \.yaml, \.csv"):
+        read_shapes(tmp_path / "shapes.txt")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_shapes(tmp_path / "shapes.yaml")

@@ -1,0 +1,125 @@
+"""One budget of trials for many problems: which problem comes next, and what is tried on it.
+
+Every problem gets ROUNDS trials. Then the next trial goes where it promises to save most time, as in TVM's
+task scheduler (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762,
+section 6), weighted by how often a problem occurs. Within a problem, configurations of the pool are tried in
+the order of the corrected cost model; where the pool ends, the run's own sampler proposes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.analysis.many_shapes.column_pool import ColumnPool
+from tuner.analysis.many_shapes.corrected_model import KnownTimes, corrected_scores
+from tuner.core.candidate import Candidate
+
+# 3, 4, 5 in the replay of benchmarks/results/many_shapes_replay.json at 15 %: worst .88, .92, .92
+ROUNDS = 4  # trials of every problem before times decide
+POOL_TRIALS = 16  # of a problem: from then on the sampler proposes every second one
+EXPLORED = 0.05  # share of trials that go to any problem
+WINDOW = 3  # trials over which the latest gain is counted
+LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by the number of trials
+
+
+@dataclass(frozen=True)
+class NextTrial:
+    """The problem of the next trial, and the configuration of the pool to try on it."""
+
+    problem: int  # index of the problem
+    column: int | None  # of the pool; None: the run's sampler proposes
+
+
+class Scheduler:
+    """Decides trial after trial; what it suggests depends on the pool, the seed and the calls before.
+
+    In the life of a group: ``suggest``, then ``take`` with what was tried, which may be something else; later
+    ``tell`` with its time. A resumed group calls ``take`` and ``tell`` for what is stored, and goes on.
+    """
+
+    def __init__(self, pool: ColumnPool, seed: int) -> None:
+        self._pool = pool
+        self._seed = seed
+        size = (len(pool.problems), len(pool.columns))
+        self._costs = np.array(pool.costs, np.float64).reshape(size)
+        self._octaves = pool.octaves()
+        self._times_s = np.full(size, np.nan)
+        applies = [[each is not None for each in row] for row in pool.candidates]
+        self._is_open = np.array(applies, np.bool_).reshape(size)
+        self._is_demoted = np.array(pool.is_demoted, np.bool_).reshape(size)
+        self._is_exhausted = [False] * len(pool.problems)  # the sampler has nothing more to propose
+        self._taken = [0] * len(pool.problems)
+        self._least_s: list[list[float]] = [[] for _ in pool.problems]  # least time after each outcome
+
+    def suggest(self, number: int) -> NextTrial | None:
+        """Returns what trial ``number`` of the group should be; None where nothing is left to try."""
+        problem = self._next_problem(np.random.default_rng((self._seed, number)))
+        return None if problem is None else NextTrial(problem, self._next_column(problem))
+
+    def take(self, problem: int, candidate: Candidate) -> None:
+        """Marks ``candidate`` as proposed on a problem: columns with this projection are not tried again."""
+        self._taken[problem] += 1
+        self._is_open[problem, self._pool.equal_columns(problem, candidate)] = False
+
+    def tell(self, problem: int, candidate: Candidate, time_s: float | None) -> None:
+        """Takes the time of a proposed candidate in seconds per call; None for a failed or untimed one."""
+        least_s = self._least_s[problem]
+        best_s = least_s[-1] if least_s else np.inf
+        least_s.append(best_s if time_s is None else min(best_s, time_s))
+        if time_s is not None:
+            self._times_s[problem, self._pool.equal_columns(problem, candidate)] = time_s
+
+    def end_sampler(self, problem: int) -> None:
+        """Marks that the sampler of a problem has nothing more to propose."""
+        self._is_exhausted[problem] = True
+
+    def _next_problem(self, rng: np.random.Generator) -> int | None:
+        left = [problem for problem in range(len(self._taken)) if self._has_more(problem)]
+        if not left:
+            return None
+        fewest = min(left, key=lambda problem: self._taken[problem])
+        if self._taken[fewest] < ROUNDS:
+            return fewest
+        if rng.random() < EXPLORED:
+            return int(rng.choice(left))
+        gains = self._gains()
+        return max(left, key=lambda problem: gains[problem])
+
+    def _has_more(self, problem: int) -> bool:
+        return bool(self._is_open[problem].any()) or not self._is_exhausted[problem]
+
+    def _gains(self) -> npt.NDArray[np.float64]:
+        """Returns per problem the seconds that a trial promises to save, times the problem's count.
+
+        A problem without a time promises as much as the best of the others, spread over its trials.
+        """
+        gains = np.array([self._gain_s(problem) for problem in range(len(self._taken))])
+        gains *= np.array(self._pool.counts, np.float64)
+        known = gains[np.isfinite(gains)]
+        most = float(known.max()) if len(known) else 1.0
+        return np.where(np.isfinite(gains), gains, ROUNDS * most / np.maximum(1, self._taken))
+
+    def _gain_s(self, problem: int) -> float:
+        """Returns the seconds that a trial of the problem promises to save; inf where it has no time yet."""
+        least_s = self._least_s[problem]
+        if not least_s or not np.isfinite(least_s[-1]):
+            return np.inf
+        before = least_s[max(0, len(least_s) - 1 - WINDOW)]
+        latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
+        return LATEST * latest + (1 - LATEST) * least_s[-1] / max(1, self._taken[problem])
+
+    def _next_column(self, problem: int) -> int | None:
+        """Returns the column of the pool to try on a problem; None: the sampler proposes."""
+        is_open = self._is_open[problem]
+        preferred = is_open & ~self._is_demoted[problem]
+        is_late = self._taken[problem] >= POOL_TRIALS and self._taken[problem] % 2 == 1
+        if not self._is_exhausted[problem] and (is_late or not preferred.any()):
+            return None
+        scores = self._scores(problem)
+        among = np.flatnonzero(preferred if preferred.any() else is_open)
+        return int(among[np.argmin(scores[among])])
+
+    def _scores(self, problem: int) -> npt.NDArray[np.float64]:
+        known = KnownTimes(self._costs, self._times_s, self._octaves)
+        return corrected_scores(known, self._costs[problem], self._octaves[problem])

@@ -1,0 +1,1 @@
+"""Groups of runs: many problems tuned under one budget, each as a run of its own."""

@@ -1,0 +1,260 @@
+"""One session of a group of runs: one search over all problems, then the final re-measurement of each."""
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tuner.analysis.many_shapes.column_pool import ColumnPool
+from tuner.analysis.many_shapes.scheduler import Scheduler
+from tuner.core.bench import AbstractBench
+from tuner.core.candidate import Candidate
+from tuner.core.machine import Roofline
+from tuner.core.run_groups import GroupProposal, RunGroup
+from tuner.core.sampler import AbstractSampler
+from tuner.core.target import Effort
+from tuner.space.feasible_set import FeasibleSet
+from tuner.tuning.ask_tell import EARLY_STOPPED
+from tuner.tuning.events import Event, Observer, WaitsForLock, WaitsForNode
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.group_events import GroupObserver, RunEvent
+from tuner.tuning.many_shapes.tuned_group import TunedGroup, tuned_group
+from tuner.tuning.outcome_source import BenchSettings, OutcomeSource
+from tuner.tuning.run_steps import RunSteps
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+TOP_TRIALS_OF_GROUP = 4  # of each problem: it has some six trials, a run of its own a hundred
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """What a group may try: the pool, and each problem's feasible set and sampler."""
+
+    pool: ColumnPool
+    feasible: tuple[FeasibleSet, ...]
+    samplers: tuple[AbstractSampler, ...]
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A trial in flight."""
+
+    place: int  # of its run in the group
+    number: int  # within its run
+    row: int
+    candidate: Candidate
+
+
+class GroupSession:
+    """One session of a stored group, new or resumed: search, final re-measurements, selected results."""
+
+    def __init__(
+        self,
+        group: RunGroup,
+        plan: GroupPlan,
+        stored: tuple[GroupProposal, ...],  # of earlier sessions, by number
+        source: OutcomeSource,
+        store: "Store",
+        interruption: Interruption,
+        observe: GroupObserver,
+    ) -> None:
+        self._group = group
+        self._plan = plan
+        self._stored = stored
+        self._source = source
+        self._store = store
+        self._interruption = interruption
+        self._observe = observe
+        self._places = {run.id: place for place, run in enumerate(group.runs)}
+        self._steps = tuple(self._steps_of(place) for place in range(len(group.runs)))
+        self._scheduler = Scheduler(plan.pool, group.settings.seed)
+        self._taken = [0] * len(group.runs)  # trials of each run
+        self._least_s: list[float | None] = [None] * len(group.runs)
+        self._proposed = len(stored)
+        self._run_s = [run.seconds or 0.0 for run in group.runs]
+        self._started_s = self._charged_s = time.monotonic()
+        self._search_ended_s: float | None = None  # by the monotonic clock
+
+    def run(self) -> TunedGroup:
+        """Works until the group's end or until the user interrupts; returns it with its selected results.
+
+        The search ends when the budget is spent or everything is tried. Each outcome is stored as soon as it
+        is known. An interruption raises nothing: the status of the group says so.
+        """
+        benches: tuple[AbstractBench, ...] = ()
+        status = "interrupted"
+        try:
+            benches = self._benches()
+            status = self._work(benches)
+        except KeyboardInterrupt:
+            pass  # the status says so
+        finally:
+            for bench in benches:
+                bench.close()
+            self._store.set_group_status(self._group.id, status)
+            self._store_seconds()
+        return tuned_group(self._store, self._group.id)
+
+    def _steps_of(self, place: int) -> RunSteps:
+        run = self._group.runs[place]
+        stored = tuple(each.proposal for each in self._stored if each.run == run.id)
+        observe = self._observer(place)
+        return RunSteps(run, stored, self._source, self._store, self._interruption, observe)
+
+    def _observer(self, place: int) -> Observer:
+        def observe(event: Event) -> None:
+            self._observe(RunEvent(place, event, self._proposed, self._elapsed_s()))
+
+        return observe
+
+    def _benches(self) -> tuple[AbstractBench, ...]:
+        settings, observe = self._group.runs[0].settings, self._observer(0)
+        how = BenchSettings(
+            settings.threads,
+            settings.workers,
+            settings.seed,
+            lambda who: observe(WaitsForLock(who)),
+            self._group.runs[0].uuid,
+            lambda why: observe(WaitsForNode(why)),
+        )
+        orders = tuple(steps.order for steps in self._steps)
+        if self._source.benches is not None:
+            benches = self._source.benches(orders, how)
+        else:
+            benches = tuple(self._source.bench(order, how) for order in orders)
+        return tuple(steps.replaying(bench) for steps, bench in zip(self._steps, benches, strict=True))
+
+    def _work(self, benches: tuple[AbstractBench, ...]) -> str:
+        """Searches and re-measures; returns the status of the group."""
+        self._search(benches)
+        self._search_ended_s = time.monotonic()
+        if self._interruption.is_asked:
+            return "interrupted"
+        rooflines: dict[str, Roofline] = {}  # by dtype
+        for place, (steps, bench) in enumerate(zip(self._steps, benches, strict=True)):
+            if not steps.has_round() and steps.remeasure_top_trials(bench, TOP_TRIALS_OF_GROUP):
+                self._measure_roofline(steps, rooflines)
+            self._charge(place)
+            # from now on it can be resumed, extended and timed again as a run of its own
+            self._store.extend_run(steps.run.id, self._taken[place], None)
+        return "done"
+
+    def _measure_roofline(self, steps: RunSteps, known: dict[str, Roofline]) -> None:
+        """Stores the roofline of a run, measured once per type of the inputs."""
+        dtype = steps.run.settings.problem.dtype
+        if dtype in known:
+            self._store.set_roofline(steps.run.id, known[dtype])
+            return
+        steps.measure_roofline()
+        found = self._store.run(steps.run.id).roofline
+        if found is not None:
+            known[dtype] = found
+
+    def _search(self, benches: tuple[AbstractBench, ...]) -> None:
+        """Tries candidates until the budget is spent.
+
+        At proposal ``n`` the scheduler and the samplers know the outcomes of the proposals up to
+        ``n - pending``, and no later ones, so that a resumed group proposes what an uninterrupted one does.
+        """
+        limit = self._group.runs[0].settings.workers + 1  # one is timed while the workers compile the next
+        pending: deque[_Started] = deque()
+        number = 0
+        while True:
+            while len(pending) < limit and not self._is_over(number):
+                started = self._start(number, benches)
+                if started is None:
+                    break
+                pending.append(started)
+                number += 1
+            if not pending:
+                return
+            self._finish(pending.popleft(), benches)
+
+    def _is_over(self, proposed: int) -> bool:
+        settings = self._group.settings
+        if proposed < len(self._stored):
+            return False
+        if self._interruption.is_asked or (settings.trials is not None and proposed >= settings.trials):
+            return True
+        return settings.budget_s is not None and self._searched_s() >= settings.budget_s
+
+    def _start(self, number: int, benches: tuple[AbstractBench, ...]) -> _Started | None:
+        """Proposes trial ``number`` of the group, or the stored one, and starts it; None: nothing is left."""
+        chosen = self._stored_trial(number) if number < len(self._stored) else self._next_trial(number)
+        if chosen is None:
+            return None
+        started, column = chosen
+        place = started.place
+        self._scheduler.take(place, started.candidate)
+        self._taken[place] += 1
+        if self._taken[place] == self._plan.feasible[place].rows:
+            self._scheduler.end_sampler(place)
+        self._proposed = max(self._proposed, number + 1)
+        is_new = self._steps[place].propose(
+            started.number, started.row, started.candidate, self._run_s[place], (number, column)
+        )
+        if is_new:
+            self._store_seconds()
+        least_s = self._least_s[place]
+        effort = Effort(stop_above_s=None if least_s is None else EARLY_STOPPED * least_s)
+        benches[place].start(started.number, started.candidate, effort)
+        return started
+
+    def _stored_trial(self, number: int) -> tuple[_Started, Candidate]:
+        each = self._stored[number]
+        place, proposal = self._places[each.run], each.proposal
+        self._plan.samplers[place].replay(proposal.number, proposal.row)
+        return _Started(place, proposal.number, proposal.row, proposal.candidate), each.column
+
+    def _next_trial(self, number: int) -> tuple[_Started, Candidate] | None:
+        suggestion = self._scheduler.suggest(number)
+        if suggestion is None:
+            return None
+        place, sampler = suggestion.problem, self._plan.samplers[suggestion.problem]
+        feasible, own_number = self._plan.feasible[place], self._taken[place]
+        if suggestion.column is None:
+            row = sampler.ask(own_number)
+            if row is None:
+                self._scheduler.end_sampler(place)
+                return self._next_trial(number)
+            candidate = feasible.candidate(row)
+            return _Started(place, own_number, row, candidate), candidate
+        projection = self._plan.pool.candidates[place][suggestion.column]
+        assert projection is not None
+        found = feasible.row_of(projection)
+        assert found is not None
+        sampler.replay(own_number, found)
+        return _Started(place, own_number, found, projection), self._plan.pool.columns[suggestion.column]
+
+    def _finish(self, started: _Started, benches: tuple[AbstractBench, ...]) -> None:
+        """Waits for a trial; stores and reports its outcome unless an earlier session stored it."""
+        place = started.place
+        finished = benches[place].finish()
+        median_s = finished.record.median_s
+        self._scheduler.tell(place, started.candidate, median_s)
+        self._plan.samplers[place].tell(started.row, median_s)
+        least_s = self._least_s[place]
+        if median_s is not None and (least_s is None or median_s < least_s):
+            self._least_s[place] = median_s
+        self._charge(place)
+        if self._steps[place].keep(started.number, finished, self._run_s[place]):
+            self._store_seconds()
+
+    def _charge(self, place: int) -> None:
+        """Adds the seconds since the last call to those of a run: so the runs' seconds are the group's."""
+        now_s = time.monotonic()
+        self._run_s[place] += now_s - self._charged_s
+        self._charged_s = now_s
+
+    def _store_seconds(self) -> None:
+        self._store.set_group_seconds(self._group.id, self._elapsed_s(), self._searched_s())
+
+    def _elapsed_s(self) -> float:
+        return self._group.seconds + time.monotonic() - self._started_s
+
+    def _searched_s(self) -> float:
+        """Returns the seconds that count for the budget, over all sessions."""
+        end_s = time.monotonic() if self._search_ended_s is None else self._search_ended_s
+        return self._group.search_s + end_s - self._started_s

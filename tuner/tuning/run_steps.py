@@ -1,0 +1,174 @@
+"""The steps of a run that sessions of one run and of a group of runs share; each stores what it did."""
+
+from typing import TYPE_CHECKING
+
+from tuner.analysis.reliability import round_quality
+from tuner.core.bench import AbstractBench, BoundRecord
+from tuner.core.candidate import Candidate
+from tuner.core.errors import TunerError
+from tuner.core.runs import Baseline, Proposal, Run, TrialQuery
+from tuner.core.timing_round import RoundQuality, TimedRound
+from tuner.tuning.events import (
+    BaselineFailed,
+    BaselineMeasured,
+    NoiseMeasured,
+    Observer,
+    RemeasurementStarted,
+    RoundLost,
+    TrialDone,
+)
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.known_outcomes import KnownOutcomes
+from tuner.tuning.outcome_source import OutcomeSource
+from tuner.tuning.progress import Progress
+from tuner.tuning.remeasurement import (
+    TOP_TRIALS,
+    Remeasurement,
+    bound_record,
+    choose_top_trials,
+    quietest_anchor_s,
+    remeasure_top_trials,
+)
+from tuner.tuning.resumption import ReplayingBench
+from tuner.workers.in_flight import BenchOrder
+
+if TYPE_CHECKING:
+    from tuner.db.store import Store
+
+
+class RunSteps:
+    """Proposes, stores and re-measures trials of one stored run, and times its baseline."""
+
+    def __init__(
+        self,
+        run: Run,
+        stored: tuple[Proposal, ...],  # of earlier sessions, by number
+        source: OutcomeSource,
+        store: "Store",
+        interruption: Interruption,
+        observe: Observer,
+    ) -> None:
+        self.run = run
+        self.progress = Progress(stored)
+        self._stored = stored
+        self._source = source
+        self._store = store
+        self._interruption = interruption
+        self._observe = observe
+        self._known = KnownOutcomes(store, run)
+        settings = run.settings
+        self._bind = source.bind(settings.strategies, settings.problem, settings.threads, run.machine)
+
+    @property
+    def order(self) -> BenchOrder:
+        """Returns what a bench needs to know of the run's candidates."""
+        settings = self.run.settings
+        return BenchOrder(settings.problem, settings.target, self._bind, self._known.recall)
+
+    def replaying(self, bench: AbstractBench) -> ReplayingBench:
+        """Returns a bench that gives stored trials their stored outcome, and other trials to ``bench``."""
+        records = tuple(None if each.trial is None else bound_record(each.trial) for each in self._stored)
+        return ReplayingBench(bench, records, self._interruption)
+
+    def propose(
+        self,
+        number: int,
+        row: int,
+        candidate: Candidate,
+        elapsed_s: float,
+        in_group: tuple[int, Candidate] | None = None,
+    ) -> bool:
+        """Stores a proposal unless an earlier session stored it; returns whether it is new.
+
+        ``elapsed_s``: seconds of all sessions of the run. ``in_group``: as for ``Store.propose``.
+        """
+        if number in self.progress.trial_ids:
+            return False
+        trial_id = self._store.propose(self.run.id, number, row, candidate, elapsed_s, in_group)
+        self.progress.propose(number, trial_id)
+        return True
+
+    def keep(self, number: int, bound: BoundRecord, elapsed_s: float) -> bool:
+        """Stores and reports an outcome unless an earlier session stored it; returns whether it is new."""
+        progress, record = self.progress, bound.record
+        trial_id = progress.trial_ids[number]
+        self._known.add(trial_id, record)
+        if not progress.take(number, record):
+            return False
+        self._store.record(trial_id, record, bound.script.text, elapsed_s)
+        self._observe(TrialDone(trial_id, number, record, progress.counts, progress.best, elapsed_s))
+        return True
+
+    def has_round(self) -> bool:
+        """Returns whether a round over all trials gave times; a round before an extension covers fewer."""
+        rounds = self._store.rounds(self.run.id)
+        proposed = self.progress.counts.proposed
+        return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
+
+    def remeasure_top_trials(self, bench: AbstractBench, limit: int = TOP_TRIALS) -> bool:
+        """Times the ``limit`` fastest trials again; stores a new round with these times and the baseline's.
+
+        Returns whether the round gave times.
+        """
+        trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))
+        top_trials = choose_top_trials(trials, limit)
+        if not top_trials:
+            return False
+        self._observe(RemeasurementStarted(len(top_trials)))
+        final_times = remeasure_top_trials(bench, top_trials)
+        if not final_times.times:
+            self._lose_round(final_times.reason)
+            return False
+        baseline = final_times.baseline or self._timed_baseline()  # or alone, in the same minute
+        if final_times.baseline is not None:
+            self._observe(BaselineMeasured(final_times.baseline))
+        self._keep_round(final_times, baseline, quietest_anchor_s(trials))
+        return True
+
+    def measure_baseline(self) -> None:
+        """Times the baseline alone and stores it, where that works."""
+        baseline = self._timed_baseline()
+        if baseline is not None:
+            self._store.set_baseline(self.run.id, baseline)
+
+    def measure_roofline(self) -> None:
+        """Measures and stores the machine's roofline; without one the result is complete too."""
+        settings = self.run.settings
+        try:
+            with self._interruption.waiting():
+                roofline = self._source.roofline(settings.problem, settings.threads)
+        except TunerError:
+            return
+        self._store.set_roofline(self.run.id, roofline)
+
+    def _lose_round(self, reason: str) -> None:
+        """Stores and reports a round that gave no times."""
+        self._observe(RoundLost(reason))
+        self._store.add_round(self.run.id, TimedRound(RoundQuality.lost(reason), (), None))
+
+    def _keep_round(
+        self, final_times: Remeasurement, baseline: Baseline | None, anchor_s: float | None
+    ) -> None:
+        quality = round_quality(
+            final_times.noise,
+            None if baseline is None else baseline.measurement,
+            final_times.host,
+            quietest_anchor_s=anchor_s,
+            spare_cores=self.run.machine.physical_cores - self.run.settings.threads,
+        )
+        times = tuple((trial.id, measurement) for trial, measurement in final_times.times)
+        self._store.add_round(self.run.id, TimedRound(quality, times, baseline))
+        if final_times.noise is not None:
+            self._observe(NoiseMeasured(final_times.noise))
+
+    def _timed_baseline(self) -> Baseline | None:
+        """Returns the baseline, timed in a separate process; None where that fails."""
+        settings = self.run.settings
+        try:
+            with self._interruption.waiting():
+                baseline = self._source.baseline(settings.problem, settings.threads, settings.seed)
+        except TunerError as error:
+            self._observe(BaselineFailed(str(error)))
+            return None
+        self._observe(BaselineMeasured(baseline))
+        return baseline
