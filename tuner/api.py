@@ -1,4 +1,4 @@
-"""The Python API: ``tuner.tune``, ``tune_many``, ``resume``, ``history``, ``export``, ``matmul`` and more."""
+"""The Python API: ``tune``, ``tune_many``, ``matmul``, ``resume``, ``history``, ``export``, ``load_best``."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
