@@ -44,7 +44,7 @@ def main() -> None:
     matrix = json.loads(options.matrix.read_text())
     pool = _pool(matrix, options.processor)
     times = [[None if point is None else point["s"] for point in row] for row in matrix["points"]]
-    rows = [_replayed(pool, times, seed) for seed in range(options.seeds)]
+    rows = [replayed(pool, times, seed) for seed in range(options.seeds)]
     summary = {key: round(statistics.mean(row[key] for row in rows), 4) for key in rows[0] if key != "seed"}
     settings = {"problems": len(pool.problems), "columns": len(pool.columns), "seeds": options.seeds}
     emit(report("many_shapes_replay", settings, rows, summary), options.json, options.output)
@@ -71,7 +71,7 @@ def _candidate(text: str) -> Candidate:
     return Candidate.of(STRATEGIES[short], values)
 
 
-def _replayed(pool: ColumnPool, times: list[list[float | None]], seed: int) -> dict[str, Any]:
+def replayed(pool: ColumnPool, times: list[list[float | None]], seed: int) -> dict[str, Any]:
     """Returns the figures of one replay: geometric mean, worst, and total time, for each share."""
     points = sum(each is not None for row in pool.candidates for each in row)
     scheduler = Scheduler(pool, seed)

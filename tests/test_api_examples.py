@@ -15,7 +15,9 @@ import pytest
 
 import tuner
 from docs.generators.python_api import RETURNED
+from tests.cli.commands.test_portfolio import real_group
 from tests.cli.real import brief_remeasurement, real_candidates
+from tuner.db.store import Store
 
 FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
 EXCEPTIONS = {"UsageError": tuner.UsageError}
@@ -59,14 +61,19 @@ def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
         patch.chdir(tmp_path_factory.mktemp("examples"))
         patch.setenv("TUNER_DB", str(Path.cwd() / "results.db"))
+        patch.setenv("XDG_CACHE_HOME", str(Path.cwd()))  # of first uses
         patch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))  # which is optional
-        yield failures_of("tune")
+        failures = failures_of("tune")
+        with Store.open(str(Path.cwd() / "results.db")) as store:
+            real_group(store, composition, (tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)), trials=4)
+        yield failures
 
 
 def test_every_public_name_is_documented_here() -> None:
     problems = {"Matmul", "BatchMatmul"}
     assert problems <= FUNCTIONS.keys()
-    assert FUNCTIONS.keys() | EXCEPTIONS.keys() | {"__version__"} == set(tuner.__all__)
+    assert FUNCTIONS.keys() | EXCEPTIONS.keys() | {"__version__", "matmul"} == set(tuner.__all__)
+    assert type(tuner.matmul) in RETURNED  # whose methods are documented here
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *METHODS])

@@ -53,7 +53,7 @@ PACKAGES: Table = {
         "programs",
         "regression",
     ),
-    "tuner": ("core", "api", "bundle", "cli", "output", "programs"),
+    "tuner": ("core", "api", "bundle", "cli", "library", "output", "programs"),
 }
 # The same inside of a room that has rooms or layers of its own; a file is named like a room.
 INSIDE: Mapping[str, Table] = {
@@ -181,6 +181,8 @@ INSIDE: Mapping[str, Table] = {
         "local_server": (),
         "completion": (),
         "options": (),
+        "library_apply": ("options",),
+        "library_export": ("options",),
         "program_documents": (),
         "ptx_arguments": (),
         "screen": (),
@@ -189,7 +191,8 @@ INSIDE: Mapping[str, Table] = {
         "main": ("help_text", "completion"),
         "run_session": ("signals",),
         "commands": (
-            *("fleet_options", "fleet_tables", "gate_summary", "local_server", "main", "options"),
+            *("fleet_options", "fleet_tables", "gate_summary", "library_apply", "library_export"),
+            *("local_server", "main", "options"),
             *("program_documents", "ptx_arguments", "run_session", "screen", "script_check", "signals"),
         ),
         "__init__": ("commands", "main"),
@@ -255,6 +258,7 @@ OWNERS = {
     "optuna": "samplers",
     "sqlalchemy": "db",
     "alembic": "db",
+    "iree": "library.iree",
     "psycopg": "fleet",
     "procrastinate": "fleet",
 }

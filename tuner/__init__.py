@@ -13,6 +13,8 @@ __all__ = [
     "export",
     "history",
     "load_best",
+    "matmul",
+    "portfolio",
     "progress",
     "report",
     "resume",
@@ -22,15 +24,28 @@ __all__ = [
     "tune_many",
 ]
 
-OF_API = ("tune", "tune_many", "resume", "resume_many", "history", "runs", "export", "load_best")
+OF_API = ("tune", "tune_many", "resume", "resume_many", "history", "runs", "export", "load_best", "portfolio")
 
 if TYPE_CHECKING:
-    from tuner.api import export, history, load_best, resume, resume_many, runs, tune, tune_many
+    from tuner.api import (
+        export,
+        history,
+        load_best,
+        portfolio,
+        resume,
+        resume_many,
+        runs,
+        tune,
+        tune_many,
+    )
     from tuner.core.errors import UsageError
     from tuner.core.problem import BatchMatmul, Matmul
+    from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
     from tuner.output.progress import progress
     from tuner.output.report_pages import report
     from tuner.programs.compile import compile_program
+
+    matmul: DispatchedMatmul
 
 
 def __dir__() -> list[str]:
@@ -52,6 +67,11 @@ def __getattr__(name: str) -> Any:
         from tuner import api
 
         return getattr(api, name)
+    if name == "matmul":
+        from tuner import api
+
+        globals()[name] = found = api.dispatched_matmul()  # a call takes no microsecond to find it again
+        return found
     if name == "progress":
         from tuner.output.progress import progress
 

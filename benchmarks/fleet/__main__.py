@@ -35,7 +35,7 @@ from tuner.fleet.noise_check import SLICE_S
 from tuner.fleet.settings import FleetSettings
 from tuner.samplers import require_sampler
 
-SHIPPED = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4.json.gz"
+SHIPPED = Path(__file__).parents[2] / "tuner" / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
 
 
 def main() -> None:

@@ -226,6 +226,12 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
   current_context = NULL;
   return SUCCESS;
 }
+EXPORT int cuCtxGetCurrent(void **context) { ENTER("cuCtxGetCurrent", 0); *context = current_context; return SUCCESS; }
+EXPORT int cuCtxGetDevice(int *device) {
+  ENTER("cuCtxGetDevice", 1);
+  *device = (int)((uintptr_t)current_context - 0xC0);
+  return SUCCESS;
+}
 EXPORT int cuCtxSetCurrent(void *context) { ENTER("cuCtxSetCurrent", 0); current_context = context; return SUCCESS; }
 
 /* Modules and launches */

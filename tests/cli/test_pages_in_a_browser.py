@@ -65,7 +65,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, tuned_database: Path) -> dic
     """Writes the report of a large database, of one with a replay, and of an empty one."""
     folder = tmp_path_factory.mktemp("pages")
     write_large_database(folder / "large.db", LARGE)
-    recording = files("tuner") / "recorded" / "matmul_48x64x40.t4.json.gz"
+    recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
     replay = Tuner(folder / "replay.db", fakes.composition())
     phrase = ("tune", "matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "30")
     assert replay(*phrase).code == 0

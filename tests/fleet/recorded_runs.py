@@ -15,7 +15,7 @@ from tuner.tuning.run import begin
 from tuner.tuning.run_request import RunRequest
 from tuner.tuning.tuned_run import TunedRun
 
-RECORDING = Path(str(files("tuner") / "recorded" / "matmul_48x64x40.t4.json.gz"))
+RECORDING = Path(str(files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"))
 TARGET = f"replay:{RECORDING}"
 PROBLEM = Matmul(48, 64, 40)
 PENDING = 3

@@ -16,7 +16,7 @@ from tuner.workers.started_processes import PROCESSES
 
 LIMIT_S = 120
 EVERYBODY = 0o755  # may enter: the server has a user of its own
-RECORDING = Path(__file__).parents[2] / "tuner" / "recorded" / "matmul_48x64x40.t4.json.gz"
+RECORDING = Path(__file__).parents[2] / "tuner" / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
 OWNER = """
 import subprocess, sys, time
 from pathlib import Path

@@ -32,7 +32,7 @@ ENTRIES = {
     "gpu": ("targets/gpu/compiler.py",),
     "simulator": ("targets/gpu/simulator.py",),
 }
-NOT_COPIED = ("__pycache__", "bundle", "cli", "db", "fleet", "output", "recorded", "strategies", "tuning")
+NOT_COPIED = ("__pycache__", "bundle", "cli", "db", "fleet", "library", "output", "strategies", "tuning")
 # Imported by what makes code, and makes none.
 MAKES_NO_CODE = {
     *("core/errors.py", "core/machine.py", "core/record.py", "core/target.py"),  # outcomes and ports

@@ -47,6 +47,17 @@ def test_another_alignment_is_named(store: Store) -> None:
         best_result(store, Matmul(9, 9, 9, align="any"), fakes.MACHINE.name)
 
 
+def test_another_cache_state_is_named(store: Store) -> None:
+    begin(fakes.settings(trials=2), fakes.composition(), store, Interruption())
+    message = (
+        r"none: nothing measured with cache=cold, only with cache=warm; choose with --cache warm, in Python"
+    )
+    with pytest.raises(UsageError, match=message):
+        best_result(store, Matmul(8, 8, 8, cache="cold"), fakes.MACHINE.name)
+    with pytest.raises(UsageError, match=r"with cache=cold: .* yet; tuner tune matmul 9x9x9 --cache cold$"):
+        best_result(store, Matmul(9, 9, 9, cache="cold"), fakes.MACHINE.name)
+
+
 def test_threads_and_target_must_match(store: Store) -> None:
     begin(fakes.settings(trials=2), fakes.composition(), store, Interruption())
     with pytest.raises(UsageError, match="cpu with threads=4: nothing measured yet"):

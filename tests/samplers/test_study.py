@@ -15,7 +15,7 @@ from tuner.samplers.study import StudySampler
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.space import RecordedSpace, RecordedTime
 
-SHIPPED = Path(tuner.__file__).parent / "recorded" / "matmul_48x64x40.t4.json.gz"
+SHIPPED = Path(tuner.__file__).parent / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
 TRIALS = 60
 
 

@@ -79,3 +79,11 @@ def test_each_gpu_has_a_turn_of_its_own(tmp_path: Path) -> None:
 def test_a_folder_that_takes_no_file_locks_nothing(tmp_path: Path) -> None:
     with TimingLock("cpu", "me", folder=tmp_path / "missing").held():
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tuner_with_a_limit_of_waiting_goes_on_without_the_lock(tmp_path: Path) -> None:
+    other = holder(tmp_path)
+    with TimingLock("cpu", "a call of a user", folder=tmp_path, limit_s=0.05).held():
+        assert other.poll() is None  # which still holds the lock
+        assert next(tmp_path.iterdir()).read_text() == "tuner 7: matmul 8x8x8"
+    other.communicate("go on\n")

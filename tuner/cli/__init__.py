@@ -11,9 +11,11 @@ from tuner.cli.commands.export import export
 from tuner.cli.commands.fleet import fleet
 from tuner.cli.commands.gate import gate
 from tuner.cli.commands.history import explain, history, show
+from tuner.cli.commands.library import library
 from tuner.cli.commands.lower import lower
 from tuner.cli.commands.measure import measure
 from tuner.cli.commands.new_strategy import new_strategy
+from tuner.cli.commands.portfolio import distill, portfolio
 from tuner.cli.commands.ptx import ptx
 from tuner.cli.commands.record_space import record_space
 from tuner.cli.commands.report import report
@@ -29,8 +31,8 @@ __all__ = ["main"]
 main.add_sections(
     (
         ("Tune", (tune, strategies, new_strategy, space, targets)),
-        ("Ask", (history, runs, show, diff, explain, report, dashboard)),
-        ("Export", (export, check, apply, audit, gate)),
+        ("Ask", (history, runs, show, diff, explain, portfolio, report, dashboard)),
+        ("Export", (export, distill, check, apply, library, audit, gate)),
         ("Programs", (run, lower, ptx)),
         ("Measure on other machines", (bundle, measure, fleet)),
         ("Database", (db, record_space, verify_resume)),

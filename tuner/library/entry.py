@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate
+from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 
@@ -16,10 +17,18 @@ class LibraryEntry:
     script: str  # the bound transform script, without a header
     machine: Machine  # that timed it
     threads: int
-    median_s: float  # seconds per call, on ``machine``
+    median_s: float | None  # seconds per call, on ``machine``; None: verified in a simulator, not timed
     baseline: str  # name of the library that it was compared with; "": none
     baseline_s: float | None  # seconds per call of the baseline in the same round; None: not timed
     trial: int  # its number in the results database
+    program: KernelProgram | None = None  # of a GPU: what was verified; None: the script is compiled again
+
+    @property
+    def timed_s(self) -> float:
+        """Returns the median seconds per call. Raises ValueError for an entry that was not timed."""
+        if self.median_s is None:
+            raise ValueError(f"trial {self.trial}: was not timed")
+        return self.median_s
 
 
 @dataclass(frozen=True)

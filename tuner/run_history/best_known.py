@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.selected_result import SelectedResult
 from tuner.core.errors import UsageError
-from tuner.core.problem import ALIGNMENTS, NUMPY_ALIGNMENT, Problem
+from tuner.core.problem import ALIGNMENTS, CACHES, NUMPY_ALIGNMENT, WARM, Problem
 from tuner.core.runs import BestGroup, StoredTrial, TaskQuery, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.run_history.best_trials import best_results
@@ -116,18 +116,17 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
     what = " ".join(text for text in options if text is not None)
     if task.threads is not None:
         what += f" with threads={task.threads}"
-    others = [
-        align
-        for align in ALIGNMENTS
-        if align != task.align and _timed_groups(store, replace(task, align=align))
-    ]
-    if others:
-        return UsageError(
-            f"{what}: nothing measured with align={task.align}, only with align={' and '.join(others)}",
-            f"choose with --align {others[0]}, in Python with align={others[0]!r}",
-        )
+    for name, found, allowed in (("align", task.align, ALIGNMENTS), ("cache", task.cache, CACHES)):
+        others = [each for each in allowed if each != found and _timed_groups(store, _with(task, name, each))]
+        if others:
+            return UsageError(
+                f"{what}: nothing measured with {name}={found}, only with {name}={' and '.join(others)}",
+                f"choose with --{name} {others[0]}, in Python with {name}={others[0]!r}",
+            )
     if task.align != NUMPY_ALIGNMENT:
         what += f" with align={task.align}"
+    if task.cache != WARM:
+        what += f" with cache={task.cache}"
     elsewhere = {group.machine for group in _timed_groups(store, TaskQuery.of(problem))} - {task.machine}
     if elsewhere:
         found = ", ".join(sorted(elsewhere))
@@ -140,6 +139,11 @@ def _nothing_known(store: "Store", problem: Problem, task: TaskQuery) -> UsageEr
         line = f"{what}: nothing measured, only verified"
         return UsageError(line, f"tuner history --run {verified[0].run} --status verified")
     return UsageError(f"{what}: nothing measured yet", tune_command(task))
+
+
+def _with(task: TaskQuery, name: str, given: str) -> TaskQuery:
+    """Returns a task with another alignment ("align") or cache state ("cache")."""
+    return replace(task, align=given) if name == "align" else replace(task, cache=given)
 
 
 def _timed_groups(store: "Store", task: TaskQuery) -> list[BestGroup]:

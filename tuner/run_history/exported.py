@@ -16,6 +16,7 @@ from tuner.core.recorded_round import RecordedRound
 from tuner.core.runs import Run, StoredTrial
 from tuner.scripts.header import BaselineMedian, ScriptProvenance, script_with_header
 from tuner.scripts.needed_instructions import instructions_needed
+from tuner.scripts.payload_guard import with_guard
 from tuner.scripts.portability import custom_ops
 from tuner.tuning.composition import Composition
 
@@ -81,6 +82,8 @@ def source_file(script_file: Path) -> Path:
 def _script(provenance: ScriptProvenance, script: str, output: Path | None) -> str:
     file = Path("best.mlir") if output is None else output
     ops = custom_ops(script)
+    if provenance.target.is_on_cpu:
+        script = with_guard(script, provenance.problem)
     return script_with_header(script, provenance, ops, file.name, source_file(file).name)
 
 

@@ -33,27 +33,30 @@ class TimingLock:
         who: str,  # shown to waiting tuners: "process 4711, matmul 512x512x512 f32 nn none"
         tell: Callable[[str], None] = lambda _who: None,  # called with the holder that is waited for
         folder: Path = FOLDER,
+        limit_s: float
+        | None = None,  # of waiting, after which the body runs without the lock; None: no limit
     ) -> None:
         self._path = folder / f"tuner-timing-{device.replace(':', '-').replace('/', '-')}.lock"
         self._who = who
         self._tell = tell
+        self._limit_s = limit_s
         self._reported_holder = ""  # the holder last reported
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Context manager: waits for the lock and holds it while its body runs.
 
-        Where the lock's file cannot be opened, the body runs without a lock.
+        Where the lock's file cannot be opened, and after the limit of waiting, the body runs without a lock.
         """
         descriptor = self._opened()
         if descriptor is None:
             yield
             return
         try:
-            self._wait(descriptor)
-            with contextlib.suppress(OSError):  # another user's file
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, self._who.encode()[:LINE_LIMIT], 0)
+            if self._is_locked(descriptor):
+                with contextlib.suppress(OSError):  # another user's file
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, self._who.encode()[:LINE_LIMIT], 0)
             yield
         finally:
             os.close(descriptor)  # which releases the lock
@@ -64,13 +67,17 @@ class TimingLock:
                 return os.open(self._path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         return None
 
-    def _wait(self, descriptor: int) -> None:
+    def _is_locked(self, descriptor: int) -> bool:
+        """Waits for the lock; returns whether it is held, which it is not after the limit of waiting."""
+        started_s = time.monotonic()
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
+                return True
             except BlockingIOError:
                 pass
+            if self._limit_s is not None and time.monotonic() - started_s >= self._limit_s:
+                return False
             self._report(os.pread(descriptor, LINE_LIMIT, 0).decode(errors="replace"))
             time.sleep(LOOK_AGAIN_S)
 

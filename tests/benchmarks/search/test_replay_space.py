@@ -10,7 +10,7 @@ from tests.samplers.tasks import line
 from tuner.core.errors import UsageError
 from tuner.space.feasible_set import FeasibleSet
 
-SHIPPED = Path(__file__).parents[3] / "tuner" / "recorded" / "matmul_48x64x40.t4.json.gz"
+SHIPPED = Path(__file__).parents[3] / "tuner" / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
 
 
 def space(*times_s: float) -> ReplaySpace:

@@ -68,7 +68,7 @@ def test_replays_and_empty_databases_are_refused(tuner: Tuner, tmp_path: Path) -
     assert done.code == 2
     assert "record: nothing was timed on this machine\nhint: tuner tune" in done.err
     assert "cannot be read" in tuner.refused("gate", "--baseline", str(tmp_path / "gate.json"))
-    recording = files("tuner") / "recorded" / "matmul_48x64x40.t4.json.gz"
+    recording = files("tuner") / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"
     text = ("matmul", "48x64x40", "--target", f"replay:{recording}", "--trials", "2", "--sampler", "random")
     assert tuner("tune", *text).code == 0
     assert "trial 1: is a replay: nothing was timed" in tuner.refused(

@@ -50,3 +50,37 @@ def run(
         module = interpreter.parse(apply(f"{line}\n    {TURN}", text), "payload")
         code = JittedModule(lowering.lower_to_llvm(module, emulates=emulates), ("f",))
     CompiledFunction(code.addresses["f"])(PackedArguments(*(array.ctypes.data for array in arrays)))
+
+
+def blocks_payload(m: int, n: int, k: int, element: str, layout: str, block: int) -> str:
+    """Returns f(A, B, C) whose matmul is in a loop over blocks of columns, of which the last is narrower."""
+    total = SUMS[element]
+    of_a = f"{k}x{m}x{element}" if layout == "tn" else f"{m}x{k}x{element}"
+    of_b, of_c = f"{n}x{k}x{element}" if layout == "nt" else f"{k}x{n}x{element}", f"{m}x{n}x{total}"
+    part_of_b = f"?x{k}x{element}" if layout == "nt" else f"{k}x?x{element}"
+    place, size = ("[%j, 0]", f"[%columns, {k}]") if layout == "nt" else ("[0, %j]", f"[{k}, %columns]")
+    row_of_b = k if layout == "nt" else n
+    part_of_b, part_of_c = (
+        f"memref<{shape}, strided<[{row}, 1], offset: ?>>"
+        for shape, row in ((part_of_b, row_of_b), (f"{m}x?x{total}", n))
+    )
+    maps = ", ".join(f"affine_map<(m, n, k) -> {each}>" for each in (*MAPS.get(layout, ()), "(m, n)"))
+    maps = f" indexing_maps = [{maps}]" if layout != "nn" else ""
+    return f"""
+module {{
+  func.func @f(%a: memref<{of_a}>, %b: memref<{of_b}>, %c: memref<{of_c}>) {{
+    %zero = arith.constant {"0.0" if total == "f32" else "0"} : {total}
+    %c0 = arith.constant 0 : index
+    %step = arith.constant {block} : index
+    %end = arith.constant {n} : index
+    scf.for %j = %c0 to %end step %step {{
+      %columns = affine.min affine_map<(j) -> ({n} - j, {block})>(%j)
+      %b_part = memref.subview %b{place} {size} [1, 1] : memref<{of_b}> to {part_of_b}
+      %c_part = memref.subview %c[0, %j] [{m}, %columns] [1, 1] : memref<{of_c}> to {part_of_c}
+      linalg.fill ins(%zero : {total}) outs(%c_part : {part_of_c})
+      linalg.matmul{maps} ins(%a, %b_part : memref<{of_a}>, {part_of_b}) outs(%c_part : {part_of_c})
+    }}
+    return
+  }}
+}}
+"""

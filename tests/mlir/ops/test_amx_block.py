@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.mlir.ops.block_runs import SUMS, payload, run
+from tests.mlir.ops.block_runs import SUMS, blocks_payload, payload, run
 from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu.describe_host import describe_machine
@@ -20,8 +20,8 @@ HERE = describe_machine()
 HAS = {"bf16": HERE.has_amx_bf16, "i8": HERE.has_amx_int8}
 
 
-def line(tiles_m: int = 2, tiles_n: int = 2, pack_a: int = 1) -> str:
-    knobs = f"tiles_m = {tiles_m} : i64, tiles_n = {tiles_n} : i64, pack_a = {pack_a} : i64"
+def line(tiles_m: int = 2, tiles_n: int = 2, pack_a: int = 1, *, more: str = "") -> str:
+    knobs = f"tiles_m = {tiles_m} : i64, tiles_n = {tiles_n} : i64, pack_a = {pack_a} : i64{more}"
     return f'"tuner.amx_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
 
 
@@ -72,6 +72,21 @@ def test_tiles_give_the_product(
     b = drawn((n, k) if layout == "nt" else (k, n), element)
     c = np.full((m, n), 7, np.float32 if element == "bf16" else np.int32)
     run(apply, line(*knobs), payload(m, n, k, element, layout), (a, b, c), emulates=emulates)
+    assert np.array_equal(c, expected(a, b, layout))
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (64, 64), (90, 48), (5, 16)])
+@pytest.mark.parametrize("element", ["bf16", "i8"])
+def test_blocks_of_two_widths_share_their_code(
+    n: int, block: int, element: str, layout: str, apply: Apply
+) -> None:
+    m, k = 18, 37
+    a = drawn((k, m) if layout == "tn" else (m, k), element)
+    b = drawn((n, k) if layout == "nt" else (k, n), element)
+    c = np.full((m, n), 7, np.float32 if element == "bf16" else np.int32)
+    script = line(more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
+    run(apply, script, blocks_payload(m, n, k, element, layout, block), (a, b, c), emulates=True)
     assert np.array_equal(c, expected(a, b, layout))
 
 

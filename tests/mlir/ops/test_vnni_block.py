@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.mlir.ops.block_runs import payload, run
+from tests.mlir.ops.block_runs import blocks_payload, payload, run
 from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError, Stage
 from tuner.runtime.cpu.describe_host import describe_machine
@@ -17,8 +17,8 @@ Array = Any
 HERE = describe_machine()
 
 
-def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16) -> str:
-    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64"
+def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, more: str = "") -> str:
+    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64{more}"
     return f'"tuner.vnni_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
 
 
@@ -91,3 +91,14 @@ def test_what_it_refuses_is_named(script: str, text: str, reason: str, apply: Ap
     with pytest.raises(CandidateError, match=rf"^tuner\.vnni_block at script:.*{reason}") as caught:
         apply(script, text)
     assert caught.value.stage == Stage.COMPILE
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize(("n", "block"), [(100, 64), (70, 64), (90, 48), (5, 16)])
+def test_blocks_of_two_widths_share_their_code(n: int, block: int, layout: str, apply: Apply) -> None:
+    m, k = 9, 37
+    a, b = drawn((k, m) if layout == "tn" else (m, k)), drawn((n, k) if layout == "nt" else (k, n))
+    c = np.full((m, n), 7, np.int32)
+    script = line(4, 32, more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
+    run(apply, script, blocks_payload(m, n, k, "i8", layout, block), (a, b, c), emulates=True)
+    assert np.array_equal(c, expected(a, b, layout))

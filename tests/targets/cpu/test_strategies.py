@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks.fuzzing.cpu_points import CpuPoint, CpuPoints, KernelKind
 from benchmarks.fuzzing.kernel_check import KernelCheck, fenced
+from tuner.core.candidate import Candidate, Value
 from tuner.core.problem import EPILOGUES, Problem
 from tuner.core.record import Verdict
 from tuner.runtime.cpu.describe_host import describe_machine
@@ -68,6 +69,31 @@ def test_the_thinnest_shapes_are_right_or_not_allowed(
         except LookupError:
             continue
         require_right(CpuPoint(problem, kind.threads, candidate), checks)
+
+
+@pytest.mark.parametrize("epilogue", ["none", "bias_relu"])
+@pytest.mark.parametrize("loop_order", ["ij", "ji"])
+def test_tiles_of_c_are_prefetched_where_k_is_in_blocks(
+    loop_order: str, epilogue: str, checks: dict[int, KernelCheck]
+) -> None:
+    values = {
+        "tile_m": 4,
+        "tile_n": 32,
+        "block_m": 0,
+        "block_n": 0,
+        "block_k": 128,
+        "unroll_k": 1,
+        "pack_a": 0,
+    }
+    more: dict[str, Value] = {"loop_order": loop_order, "pack_order": "rows", "prefetch": 0, "split": "none"}
+    problem = Problem("matmul", (33, 77, 290), "f32", "nn", epilogue)
+    without, with_prefetch = (
+        CpuPoint(problem, 1, Candidate.of("matmul_cpu_packed", {**values, **more, "prefetch_c": each}))
+        for each in (0, 1)
+    )
+    assert "tuner.prefetch_reads" not in POINTS.bind(without).text
+    assert f"argument = {3 if epilogue == 'bias_relu' else 2} : i64" in POINTS.bind(with_prefetch).text
+    require_right(with_prefetch, checks)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])

@@ -24,7 +24,7 @@ class KnownTimes:
     octaves: Numbers  # [problem, 3]: log2 of (m, n, k)
 
 
-def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers) -> Numbers:
+def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers, width: float = WIDTH) -> Numbers:
     """Returns a score for each configuration on one problem: the lower, the faster it is expected to be.
 
     The score is log(cost) plus a weighted mean of the residuals of the same configuration on the problems of
@@ -35,16 +35,36 @@ def corrected_scores(known: KnownTimes, costs: Numbers, octaves: Numbers) -> Num
         known: The times so far, on any number of problems.
         costs: Costs of the cost model on the problem that is asked for [column].
         octaves: log2 of its (m, n, k) [3].
+        width: A problem at a distance of d octaves counts exp(-d * d / width).
     """
-    residuals = np.log(known.times_s) - np.log(filled_costs(known.costs))
-    is_known = np.isfinite(residuals)
+    centred = residuals(known)
+    is_known = np.isfinite(centred)
     times = is_known.sum(axis=1, keepdims=True)
-    means = np.where(is_known, residuals, 0.0).sum(axis=1, keepdims=True) / np.maximum(times, 1)
     squares: Numbers = ((known.octaves - octaves) ** 2).sum(axis=1, keepdims=True)
-    weights = np.where(is_known & (times >= LEAST_TIMES), np.exp(-squares / WIDTH), 0.0)
-    total = (weights * np.where(is_known, residuals - means, 0.0)).sum(axis=0)
+    weights = np.where(is_known & (times >= LEAST_TIMES), np.exp(-squares / width), 0.0)
+    total = (weights * np.where(is_known, centred, 0.0)).sum(axis=0)
     scores: Numbers = np.log(filled_costs(costs)) + total / (SHRINKAGE + weights.sum(axis=0))
     return scores
+
+
+def residuals(known: KnownTimes) -> Numbers:
+    """Returns log(time / cost) [problem, column], less the mean over the problem; nan without a time."""
+    logs = log_ratios(known)
+    centred: Numbers = logs - row_means(logs)[:, None]
+    return centred
+
+
+def log_ratios(known: KnownTimes) -> Numbers:
+    """Returns log(time / cost) [problem, column]; nan without a time."""
+    ratios: Numbers = np.log(known.times_s) - np.log(filled_costs(known.costs))
+    return ratios
+
+
+def row_means(table: Numbers) -> Numbers:
+    """Returns the mean of the numbers of each row; 0 for a row of nan alone."""
+    is_known = np.isfinite(table)
+    means: Numbers = np.where(is_known, table, 0.0).sum(axis=1) / np.maximum(is_known.sum(axis=1), 1)
+    return means
 
 
 def filled_costs(costs: Numbers) -> Numbers:

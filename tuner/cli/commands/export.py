@@ -16,13 +16,15 @@ from tuner.cli.options import (
     taken_problem,
 )
 from tuner.core.errors import UsageError
+from tuner.library.formats import FORMATS as LIBRARY_FORMATS
+from tuner.library.mlir_versions import VERSIONS
 
 if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.tuning.composition import Composition
 
-FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4")
+FORMATS = ("script", "source", "payload", "ptx", "cubin", "json", "t4", *LIBRARY_FORMATS)
 DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are made from its script
 
 
@@ -31,6 +33,13 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
 @click.argument("shape", required=False, metavar="[Bx]MxNxK")
 @problem_options
 @click.option("--trial", type=int, help="Export this trial instead of the best for a shape.")
+@click.option(
+    "--run",
+    "runs",
+    type=int,
+    multiple=True,
+    help="Of several problems: only results of this run; repeatable.",
+)
 @click.option("--target", help="Only results of this target.")
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")
@@ -46,9 +55,23 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     type=click.Choice(FORMATS),
     help="script: the bound transform script (default); source: the payload before it; payload: after it; "
     "ptx, cubin: what a GPU target made of it; json: the trial (default with --json); "
-    "t4: its result as autotuners share it.",
+    "t4: its result as autotuners share it; library: one transform module of all problems that fit.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option(
+    "--for",
+    "version",
+    type=click.Choice(VERSIONS),
+    help="Of several problems: write MLIR with the dialect names of this version. Default: those of mlir-23.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file; of several problems: into this folder.",
+)
+@click.option(
+    "--prefix", help="Of format c: what the names of functions and files begin with; tuner unless given."
+)
 @database_option
 @json_option
 @click.pass_context
@@ -56,11 +79,14 @@ def export(
     context: click.Context,
     /,
     trial: int | None,
+    runs: tuple[int, ...],
     target: str | None,
     machine: str | None,
     threads: int | None,
     is_stock: bool,
     form: str | None,
+    prefix: str | None,
+    version: str | None,
     output: Path | None,
     database: str | None,
     as_json: bool,
@@ -72,12 +98,33 @@ def export(
     --json the formats json (then the default) and t4 are printed as they are, the text of other formats as a
     field of a document; with --json and FILE the document names the files written.
 
+    A format of several problems writes the best trial of each problem that fits the options that were
+    typed, or of the runs of --run, into a folder: tuner export --format library -o DIR.
+
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
     from tuner.output.result import best_text
     from tuner.run_history.best_known import best_known
     from tuner.tuning.target_choice import AUTO
 
+    if form is not None and form in LIBRARY_FORMATS:
+        from tuner.cli.library_export import export_library
+
+        if trial is not None:
+            raise UsageError(f"--trial cannot be combined with --format {form}", "--run N")
+        export_library(
+            context,
+            form,
+            runs,
+            version,
+            output,
+            database,
+            stock_only=is_stock,
+            prefix=prefix,
+            as_json=as_json,
+        )
+        return
+    _refuse_options_of_libraries(runs, version, prefix)
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
@@ -99,6 +146,16 @@ def export(
             _write(composition, store, stored, form, output, as_json)
             if trial is None:
                 print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
+
+
+def _refuse_options_of_libraries(runs: tuple[int, ...], version: str | None, prefix: str | None) -> None:
+    """Raises UsageError for options that a format of one problem does not take."""
+    if prefix is not None:
+        raise UsageError("--prefix needs --format c")
+    if version is not None:
+        raise UsageError("--for needs a format of several problems", "--format library")
+    if runs:
+        raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
 
 
 def _write_stock(

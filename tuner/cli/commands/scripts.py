@@ -71,10 +71,17 @@ def check(context: click.Context, script: Path, max_slowdown: str, seed: int, as
 @click.option(
     "--cpu", default="", metavar="NAME", help="The result is for this processor: sapphirerapids, znver4, ..."
 )
+@click.option("--strict", is_flag=True, help="Of a library: exit with 1 where it left a contraction alone.")
 @json_option
 @click.pass_context
 def apply(
-    context: click.Context, script: Path, payload: Path, allow_effects: bool, cpu: str, as_json: bool
+    context: click.Context,
+    script: Path,
+    payload: Path,
+    allow_effects: bool,
+    cpu: str,
+    strict: bool,
+    as_json: bool,
 ) -> None:
     """Applies a transform script of any origin to a payload and prints the result; - is stdin.
 
@@ -82,8 +89,13 @@ def apply(
     --allow-effects says that the script is trusted. A script whose result needs instructions that this
     machine does not have is refused, unless --cpu or the script's header names another processor.
 
+    Of a library of several schedules it lists each contraction of the payload on stderr: the entry that
+    took it, or why none did.
+
     Example: tuner apply best.mlir best.source.mlir
     """
+    from tuner.cli.library_apply import applied, applied_library
+    from tuner.library.library_document import is_library
     from tuner.scripts.needed_instructions import instructions_needed
 
     if cpu:
@@ -95,7 +107,12 @@ def apply(
     needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
     if needs:
         require_instructions(_result_machine(composition, cpu, script_text), needs, script.name)
-    text = composition.apply(script_text, payload_text, allow_effects)
+    if is_library(script_text):
+        reports = applied_library(composition, script_text, payload_text, script.name, as_json=as_json)
+        context.exit(FAILED if strict and not all(report.entry for report in reports) else DONE)
+    if strict:
+        raise UsageError(f"--strict: {script} is not a library", "tuner export --format library -o DIR")
+    text = applied(composition, script_text, payload_text, script.name, allows_effects=allow_effects)
     print_found(as_json, {"payload": text}, text.rstrip("\n"))
 
 

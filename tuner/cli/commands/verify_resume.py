@@ -84,7 +84,7 @@ def verify_resume(
 def _shipped() -> Path:
     import importlib.resources
 
-    return Path(str(importlib.resources.files("tuner") / "recorded" / SHIPPED))
+    return Path(str(importlib.resources.files("tuner") / "space" / "recorded" / SHIPPED))
 
 
 def _on_fleet(*arguments: str) -> int:

@@ -25,8 +25,9 @@ Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (block
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.packing import allocated, in_steps, pack_a, pack_b
+from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
@@ -42,8 +43,10 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
 
     Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and ``pack_a``
     (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of K and A
-    stored by rows). The handle (a func.func) stays valid. Silenceable failure: a matmul that is not of
-    memrefs of static sizes of bf16 into f32 or of i8 into i32, too many tiles, or an A that has to be packed.
+    stored by rows); ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where
+    B and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
+    Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32 or of i8 into i32,
+    too many tiles, or an A that has to be packed.
     """
 
     def change(self, function: Op) -> str | None:
@@ -56,7 +59,7 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         needed = tiles[0] * tiles[1] + tiles[0] + 1  # the sums, a column of A, one tile of B
         if min(tiles) < 1 or needed > REGISTERS:
             return f"found {tiles[0]} x {tiles[1]} tiles, which need {needed} registers, allowed {REGISTERS}"
-        found = buffer_matmuls(function)
+        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
         if isinstance(found, str):
             return f"found {found}, allowed memrefs of static sizes with adjacent elements"
         for matmul in found:
@@ -118,6 +121,7 @@ class _AmxMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
     matmul: BufferMatmul
+    columns: BlockExtent  # of C
     tiles_m: int
     tiles_n: int
     a: WordSource
@@ -130,25 +134,26 @@ class _AmxMatmul:
         """Creates the buffers of a matmul, and the code that packs B."""
         a = WordSource(matmul.a, matmul.layout != "tn")
         b = WordSource(matmul.b, matmul.layout == "nt")
-        k_steps, panels = -(-matmul.k // a.depth), -(-matmul.n // (WORDS * tiles_n))
+        columns = matmul.columns()
+        k_steps, panels = -(-matmul.k // a.depth), columns.steps(WORDS * tiles_n)
         packed_b = _Tiles.of(b, panels, k_steps, tiles_n)
         packed_a = _Tiles.of(a, 1, k_steps, tiles_m) if packs_a else None
-        has_edge = matmul.m % WORDS or matmul.n % WORDS
+        has_edge = matmul.m % WORDS or columns.rests(WORDS)
         element = ir.MemRefType(matmul.c.type).element_type
         scratch = allocated((WORDS, WORDS), element) if has_edge else None
-        pack_b(b, matmul.n, matmul.k, tiles_n, packed_b.store_b)
-        return cls(matmul, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
+        pack_b(b, columns, matmul.k, tiles_n, packed_b.store_b)
+        return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
 
     def build(self) -> None:
         """Creates the loops over strips of rows of A, and over panels of B."""
-        in_steps(self.matmul.m, self.tiles_m * WORDS, self._strip)
+        in_steps(BlockExtent(self.matmul.m), self.tiles_m * WORDS, self._strip)
 
     def _strip(self, number: Value, rows: int) -> None:
         first = times(number, self.tiles_m * WORDS)
         if self.packed_a is not None:
             pack_a(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
         in_steps(
-            self.matmul.n,
+            self.columns,
             self.tiles_n * WORDS,
             lambda panel, columns: self._tiles(first, rows, panel, columns),
         )

@@ -30,8 +30,9 @@ Source: Intel 64 and IA-32 architectures optimization manual, chapter on AVX-512
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.packing import allocated, in_steps, pack_a, pack_b
+from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
 from tuner.mlir.ops.blocks.words import WORD_BITS, WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
@@ -44,9 +45,10 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     """The transform op ``tuner.vnni_block``: each ``linalg.matmul`` of buffers becomes dot products of bytes.
 
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
-    and ``lanes``, sums of a register (default 16; 8 for registers of 256 bits). The handle (a func.func)
-    stays valid. Silenceable failure: a matmul that is not of memrefs of static sizes of i8 into i32, and a
-    tile_n that is no multiple of ``lanes``.
+    and ``lanes``, sums of a register (default 16; 8 for registers of 256 bits); ``columns`` and
+    ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number of
+    columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul that
+    is not of memrefs of static sizes of i8 into i32, and a tile_n that is no multiple of ``lanes``.
     """
 
     def change(self, function: Op) -> str | None:
@@ -58,7 +60,7 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         lanes = attribute(self, "lanes", WORDS)
         if tile_m < 1 or lanes < 1 or tile_n < 1 or tile_n % lanes:
             return f"found {tile_m} x {tile_n} sums in registers of {lanes}, allowed whole registers"
-        found = buffer_matmuls(function)
+        found = buffer_matmuls(function, (attribute(self, "columns", 0), attribute(self, "last_columns", 0)))
         if isinstance(found, str):
             return f"found {found}, allowed memrefs of static sizes with adjacent elements"
         for matmul in found:
@@ -78,6 +80,7 @@ class _VnniMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
     matmul: BufferMatmul
+    columns: BlockExtent  # of C
     tile_m: int
     vectors: int  # of a row of sums, and of a packed panel of B
     a: WordSource
@@ -92,9 +95,11 @@ class _VnniMatmul:
         a = WordSource(matmul.a, matmul.layout != "tn", lanes)
         b = WordSource(matmul.b, matmul.layout == "nt", lanes)
         word = ir.IntegerType.get_signless(WORD_BITS)
-        panels, k_words = -(-matmul.n // (vectors * lanes)), _packed_words(matmul, a)
+        columns = matmul.columns()
+        panels, k_words = columns.steps(vectors * lanes), _packed_words(matmul, a)
         return cls(
             matmul,
+            columns,
             tile_m,
             vectors,
             a,
@@ -120,9 +125,9 @@ class _VnniMatmul:
 
     def build(self) -> None:
         """Creates the code: packing of B, then loops over strips of rows of A and over panels of B."""
-        pack_b(self.b, self.matmul.n, self.matmul.k, self.vectors, self._store_b)
-        loop(0, -(-self.matmul.n // (self.vectors * self._lanes)), self._correct)
-        in_steps(self.matmul.m, self.tile_m, self._strip)
+        pack_b(self.b, self.columns, self.matmul.k, self.vectors, self._store_b)
+        loop(0, self.columns.covering(self.vectors * self._lanes), self._correct)
+        in_steps(BlockExtent(self.matmul.m), self.tile_m, self._strip)
 
     def _store_a(self, row: Value, step: Value, words: Value) -> None:
         flipped = value("arith.xori", self.a.vector, words, _splat(self.a.vector, SIGN))
@@ -163,7 +168,7 @@ class _VnniMatmul:
         first = times(number, self.tile_m)
         pack_a(self.a, first, rows, self.matmul.k, self._store_a)
         in_steps(
-            self.matmul.n,
+            self.columns,
             self.vectors * self._lanes,
             lambda panel, columns: self._tile(first, rows, panel, columns),
         )

@@ -144,14 +144,14 @@ def branch(
 
 
 def loop(
-    first: int, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value] = ()
+    first: int | Value, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value] = ()
 ) -> list[Value]:
     """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1; returns the values that it carries out.
 
     ``body(number, *values)`` creates the ops of one iteration from the loop's index and the carried values;
     it returns their next values, of the same number and types, and () where there are none.
     """
-    bounds = [index(first), index(end) if isinstance(end, int) else end, index(1)]
+    bounds = [index(each) if isinstance(each, int) else each for each in (first, end, 1)]
     kinds = [each.type for each in carried]
     op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
     block = op.regions[0].blocks.append(ir.IndexType.get(), *kinds)

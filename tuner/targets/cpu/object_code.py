@@ -6,17 +6,22 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import jit_bindings
 
 
-def write_object(llvm_text: str, file: Path, stage: Stage = Stage.LOAD) -> None:
+def write_object(
+    llvm_text: str, file: Path, stage: Stage = Stage.LOAD, *, is_position_independent: bool = False
+) -> None:
     """Writes the object code that LLVM compiles from LLVM-dialect text, with -O3; nothing of it runs.
 
-    A function is compiled for the processor that its attribute "target-cpu" names, else for this one. Raises
+    A function is compiled for the processor that its attribute "target-cpu" names, else for this one.
+    ``is_position_independent``: the code can be linked into executables and shared objects. Raises
     CandidateError of ``stage`` for text that LLVM does not compile.
     """
     jit_ir, execution_engine = jit_bindings()
     try:
         with jit_ir.Context(), jit_ir.Location.unknown():
             module = jit_ir.Module.parse(llvm_text)
-            engine = execution_engine.ExecutionEngine(module, opt_level=3, enable_object_dump=True)
+            engine = execution_engine.ExecutionEngine(
+                module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent
+            )
             engine.initialize()
             engine.dump_to_object_file(str(file))
     except (RuntimeError, ValueError, jit_ir.MLIRError) as error:

@@ -50,10 +50,10 @@ module {
         }
       }
     }
-    %c0_3 = arith.constant 0 : index
-    %c1_4 = arith.constant 1 : index
+    %c1_3 = arith.constant 1 : index
+    %c0_4 = arith.constant 0 : index
     %c1_5 = arith.constant 1 : index
-    scf.for %arg3 = %c0_3 to %c1_4 step %c1_5 {
+    scf.for %arg3 = %c0_4 to %c1_3 step %c1_5 {
       %cst = arith.constant dense<1> : vector<64xi8>
       %cst_9 = arith.constant dense<0> : vector<16xi32>
       %c0_10 = arith.constant 0 : index

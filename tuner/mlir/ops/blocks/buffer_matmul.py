@@ -1,8 +1,13 @@
-"""One ``linalg.matmul`` of buffers: its sizes, how its operands are stored, and the fill before it."""
+"""One ``linalg.matmul`` of buffers: its sizes, how its operands are stored, and the fill before it.
+
+Columns of C may be dynamic where they are one of two sizes, as in a loop over blocks of columns.
+"""
 
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.blocks.block_extent import BlockExtent
+from tuner.mlir.rewrite.building import size_of
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -12,11 +17,12 @@ OVER_MNK = {"nn": ("(d0, d2)", "(d2, d1)"), "nt": ("(d0, d2)", "(d1, d2)"), "tn"
 
 @dataclass(frozen=True, eq=False)
 class BufferMatmul:
-    """A ``linalg.matmul`` of memrefs with static sizes: C += A B, or C = A B after a ``linalg.fill`` of C."""
+    """A ``linalg.matmul`` of memrefs, m and k static: C += A B, or C = A B after a ``linalg.fill`` of C."""
 
     op: Op
     m: int
-    n: int
+    n: int  # columns of C; where they are dynamic, those of a whole block
+    last_n: int  # columns of the last block; ``n`` where they are static
     k: int
     layout: str  # "nn", "nt" (B is stored as n x k) or "tn" (A is stored as k x m)
     fill: Op | None  # the linalg.fill of C just before it; None: C is added to
@@ -37,6 +43,19 @@ class BufferMatmul:
         return self.op.operands[2]
 
     @property
+    def has_dynamic_columns(self) -> bool:
+        """Returns whether the columns of C are dynamic: ``n`` or ``last_n``."""
+        return bool(ir.MemRefType(self.c.type).is_dynamic_dim(1))
+
+    def columns(self) -> BlockExtent:
+        """Returns the extent of the columns of C; creates its dynamic size at the insertion point."""
+        return (
+            BlockExtent(self.n, self.last_n, size_of(self.c, 1))
+            if self.has_dynamic_columns
+            else BlockExtent(self.n)
+        )
+
+    @property
     def element(self) -> str:
         """Returns the element type of A and B as MLIR text: "bf16"."""
         return str(ir.MemRefType(self.a.type).element_type)
@@ -53,30 +72,46 @@ class BufferMatmul:
             self.fill.erase()
 
 
-def buffer_matmuls(function: Op) -> list[BufferMatmul] | str:
+def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[BufferMatmul] | str:
     """Returns the matmuls of buffers in a function; or the first thing found that is no such matmul, as text.
 
     Allowed are ``linalg.matmul`` of three memrefs with static sizes, rows of adjacent elements, in layout nn,
-    nt or tn. A fill belongs to the first matmul after it in its block, if that adds to the same memref.
+    nt or tn. Columns of B and C may be dynamic where ``columns`` has the two sizes that they may have: of
+    whole blocks, and of the last one. A fill belongs to the first matmul after it in its block, if that adds
+    to the same memref.
     """
     found: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
         kinds = [each.type for each in op.operands]
         layout = _layout_of(op)
-        if not all(_is_of_rows(kind) for kind in kinds) or not layout:
+        if (
+            not all(_is_of_rows(kind) for kind in kinds)
+            or not layout
+            or not _is_static(kinds, layout, columns)
+        ):
             return f"a matmul of {' x '.join(map(str, kinds))}"
         m, n = kinds[2].shape
         k = kinds[0].shape[0 if layout == "tn" else 1]
-        found.append(BufferMatmul(op, m, n, k, layout, _fill_before(op)))
+        whole, last = columns if kinds[2].is_dynamic_dim(1) else (n, n)
+        found.append(BufferMatmul(op, m, whole, last, k, layout, _fill_before(op)))
     return found
 
 
 def _is_of_rows(kind: ir.Type) -> bool:
-    """Returns whether a type is a 2-D memref of static sizes whose rows have adjacent elements."""
-    if not isinstance(kind, ir.MemRefType) or kind.rank != 2 or not kind.has_static_shape:
+    """Returns whether a type is a 2-D memref whose rows have adjacent elements."""
+    if not isinstance(kind, ir.MemRefType) or kind.rank != 2:
         return False
     strides, _ = kind.get_strides_and_offset()
     return bool(strides[-1] == 1)
+
+
+def _is_static(kinds: list[ir.MemRefType], layout: str, columns: tuple[int, int]) -> bool:
+    """Returns whether the sizes of A, B and C are static, but for columns of C where they are known."""
+    along_n = ((1, 0 if layout == "nt" else 1), (2, 1))  # (operand, dimension)
+    dynamic = {
+        (place, side) for place, kind in enumerate(kinds) for side in (0, 1) if kind.is_dynamic_dim(side)
+    }
+    return not dynamic or (min(columns) > 0 and dynamic == set(along_n))
 
 
 def _layout_of(op: Op) -> str:

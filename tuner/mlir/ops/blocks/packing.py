@@ -8,6 +8,7 @@ B; rows behind the last of A are left out.
 from collections.abc import Callable, Sequence
 
 from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.words import WordSource, transposed
 from tuner.mlir.rewrite.building import index, loop, plus, times, total, value, zero
 
@@ -25,23 +26,7 @@ def allocated(shape: Sequence[int], element: Type) -> Value:
     return value("memref.alloc", kind, alignment=align, operandSegmentSizes=segments)
 
 
-def in_steps(extent: int, step: int, body: Callable[[Value, int], None]) -> None:
-    """Creates the loop over the whole steps of an extent, and one over the rest of it as one step, if any.
-
-    ``body`` creates the ops of a step, from its number and its size.
-    """
-    whole, rest = divmod(extent, step)
-    for first, end, size in ((0, whole, step), (whole, whole + 1, rest)):
-
-        def one(number: Value, size: int = size) -> tuple[()]:
-            body(number, size)
-            return ()
-
-        if size and first < end:
-            loop(first, end, one)
-
-
-def pack_b(source: WordSource, n: int, k: int, vectors: int, store: StoreOfB) -> None:
+def pack_b(source: WordSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of words each.
 
     B is read in the order in which it is stored.
@@ -50,7 +35,7 @@ def pack_b(source: WordSource, n: int, k: int, vectors: int, store: StoreOfB) ->
 
     def of_vector(vector: Value, columns: int) -> None:
         in_steps(
-            k,
+            BlockExtent(k),
             source.depth,
             lambda step, depth: _turn_b(source, vectors, vector, columns, step, depth, store),
         )
@@ -65,7 +50,7 @@ def pack_b(source: WordSource, n: int, k: int, vectors: int, store: StoreOfB) ->
     if source.is_along_k:
         in_steps(n, source.words, of_vector)
     else:
-        in_steps(k, source.depth, of_step)
+        in_steps(BlockExtent(k), source.depth, of_step)
 
 
 def pack_a(source: WordSource, first: Value, rows: int, k: int, store: StoreOfA) -> None:
@@ -75,15 +60,19 @@ def pack_a(source: WordSource, first: Value, rows: int, k: int, store: StoreOfA)
         def copy(step: Value, depth: int) -> None:
             store(row, step, source.along_k(total(first, row), times(step, source.depth), depth))
 
-        in_steps(k, source.depth, copy)
+        in_steps(BlockExtent(k), source.depth, copy)
 
     def of_part(part: Value, count: int) -> None:
-        in_steps(k, source.depth, lambda step, depth: _turn_a(source, first, part, count, step, depth, store))
+        in_steps(
+            BlockExtent(k),
+            source.depth,
+            lambda step, depth: _turn_a(source, first, part, count, step, depth, store),
+        )
 
     if source.is_along_k:
-        in_steps(rows, 1, of_row)
+        in_steps(BlockExtent(rows), 1, of_row)
     else:
-        in_steps(rows, source.words, of_part)
+        in_steps(BlockExtent(rows), source.words, of_part)
 
 
 def _interleave_b(

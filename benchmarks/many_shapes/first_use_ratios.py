@@ -1,0 +1,114 @@
+"""``tuner.matmul`` after first use against numpy's BLAS, interleaved: each weight with a rule without it."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from benchmarks.many_shapes.timed_cells import Cells
+from tuner.analysis.many_shapes.portfolio import choose_portfolio
+from tuner.analysis.many_shapes.regret import without
+from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.core.target import Effort
+from tuner.core.target_name import CPU, TargetName
+from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+from tuner.library.dispatch.measured_group import MeasuredGroup
+from tuner.library.dispatch.rule import distilled
+from tuner.library.dispatch.rule_file import rule_text
+from tuner.library.dispatch.space_of_problems import SpaceOfProblems
+from tuner.payload.reference import Array
+from tuner.runtime import timing
+from tuner.tuning.parts.real import real_composition
+
+SIZE = 8  # configurations of a rule
+EFFORT = Effort(budget_s=0.15, min_samples=9, max_samples=60)
+
+
+def first_use_ratios(matrix: TimeMatrix, cells: Cells, machine: Machine) -> list[dict[str, Any]]:
+    """Returns for each problem, never tuned as far as its rule knows, what was chosen and how fast it is.
+
+    A ratio above 1: ``tuner.matmul`` is faster than ``np.matmul``, both called from Python with ``out``.
+    """
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, threadpoolctl.threadpool_limits(1):
+        matmul = DispatchedMatmul(real_composition, lambda: Path(folder) / "first-use")
+        for weight in dict.fromkeys(problem.sizes[1:] for problem in matrix.problems):
+            mine = [row for row, problem in enumerate(matrix.problems) if problem.sizes[1:] == weight]
+            rule = Path(folder) / "x".join(map(str, weight))
+            rule.write_text(_rule(without(matrix, *mine), _without(cells, mine), machine))
+            rows += [_ratio(matrix.problems[row], matmul, rule) for row in mine]
+    return rows
+
+
+def call_overhead_s() -> float:
+    """Returns the seconds by which a call of ``tuner.matmul`` that ends in ``np.matmul`` is longer than that.
+
+    It is the look-up of a known shape, and the count of the call. The least of many samples counts.
+    """
+    a, b = np.ones((2, 2), np.int64), np.ones((2, 2), np.int64)
+    out = np.empty((2, 2), np.int64)
+    with tempfile.TemporaryDirectory() as folder:
+        matmul = DispatchedMatmul(real_composition, lambda: Path(folder))
+        ours, numpys = timing.measure_together(
+            (_repeated(lambda: matmul(a, b, out=out)), _repeated(lambda: np.matmul(a, b, out=out))),
+            EFFORT,
+            np.random.default_rng(0),
+        )
+    return ours.least_s - numpys.least_s
+
+
+def _without(cells: Cells, rows: list[int]) -> Cells:
+    return tuple(row for place, row in enumerate(cells) if place not in rows)
+
+
+def _rule(matrix: TimeMatrix, cells: Cells, machine: Machine) -> str:
+    target = TargetName.parse(CPU)
+    rounds = tuple(tuple(() if cell is None else cell.rounds_s for cell in row) for row in cells)
+    compiler = real_composition().outcomes(target).compiler(target)
+    group = MeasuredGroup(matrix, rounds, (None,) * len(rounds), machine, 1, compiler)
+    portfolio = choose_portfolio(matrix, min(SIZE, len(matrix.columns)))
+    space = SpaceOfProblems.shipped(machine, threads=1)
+    strategies = (matrix.columns[column].strategy for column in portfolio.columns)
+    return rule_text(distilled(group, portfolio, None, space.sha256(strategies), ("benchmark", "")))
+
+
+def _ratio(problem: Problem, matmul: DispatchedMatmul, rule: Path) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in (problem.a_shape, problem.b_shape))
+    out = np.empty(problem.c_shape, np.float32)
+    chosen = matmul.chosen(a, b, rule=rule)
+
+    def ours() -> Array:
+        return matmul(a, b, rule=rule, out=out)
+
+    def numpys() -> Array:
+        product: Array = np.matmul(a, b, out=out)
+        return product
+
+    ours_s, numpy_s = (
+        measured.median_s
+        for measured in timing.measure_together(
+            (_repeated(ours), _repeated(numpys)), EFFORT, np.random.default_rng(0)
+        )
+    )
+    return {
+        "shape": problem.shape,
+        "source": chosen.source,
+        "candidate": None if chosen.candidate is None else chosen.candidate.text,
+        "matmul_s": ours_s,
+        "numpy_s": numpy_s,
+        "ratio": numpy_s / ours_s,
+    }
+
+
+def _repeated(call: Callable[[], Array]) -> Callable[[int], None]:
+    def repeat(times: int) -> None:
+        for _ in range(times):
+            call()
+
+    return repeat

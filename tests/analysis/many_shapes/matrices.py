@@ -1,0 +1,53 @@
+"""Small matrices of times for the tests of this folder."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.core.candidate import Candidate
+from tuner.core.problem import Matmul, Problem
+
+Times = Sequence[Sequence[float | None]]
+
+
+def columns_of(count: int) -> tuple[Candidate, ...]:
+    return tuple(Candidate.of("s", {"tile_m": tile}) for tile in range(1, count + 1))
+
+
+def matrix_of(
+    times_s: Times,
+    problems: Sequence[Problem] = (),
+    costs: Sequence[Sequence[float]] | None = None,
+    applies: Sequence[Sequence[bool]] | None = None,
+) -> TimeMatrix:
+    """Returns a matrix; a time of None is a column that does not apply, unless ``applies`` says otherwise."""
+    rows = tuple(tuple(row) for row in times_s)
+    return TimeMatrix(
+        problems=tuple(problems) or tuple(Matmul(2 ** (row + 1), 64, 64) for row in range(len(rows))),
+        counts=(1,) * len(rows),
+        columns=columns_of(len(rows[0])),
+        times_s=rows,
+        applies=tuple(tuple(t is not None for t in row) for row in rows)
+        if applies is None
+        else tuple(map(tuple, applies)),
+        costs=tuple((1.0,) * len(row) for row in rows) if costs is None else tuple(map(tuple, costs)),
+    )
+
+
+@st.composite
+def matrices(draw: st.DrawFn, columns: int = 7) -> TimeMatrix:
+    """Draws matrices in which some columns apply to some problems only, and the first one to all."""
+    seed, rows = draw(st.integers(0, 2**32 - 1)), draw(st.integers(2, 6))
+    count = draw(st.integers(3, columns))
+    rng = np.random.default_rng(seed)
+    times = np.exp(rng.normal(0.0, 0.5, (rows, count)))
+    gaps = rng.random((rows, count)) < 0.2
+    gaps[:, 0] = gaps[0, :] = False
+    return matrix_of(
+        [
+            [None if gap else float(time) for time, gap in zip(*pair, strict=True)]
+            for pair in zip(times, gaps, strict=True)
+        ]
+    )

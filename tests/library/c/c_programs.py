@@ -1,0 +1,84 @@
+"""Entries for C libraries, and the C compiler that builds and runs what is exported."""
+
+import ctypes
+import functools
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tuner.core.chosen_strategy import ChosenStrategy
+from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Problem
+from tuner.library.entry import LibraryEntry, LibraryFile
+from tuner.payload.reference import Array, compare, draw, draw_base, unwritten_output
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.chosen import spaces
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
+from tuner.tuning.parts import strategy_space
+
+STRICT = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+CC = shutil.which("cc") or shutil.which("gcc")
+NEEDS_CC = pytest.mark.skipif(CC is None, reason="needs a C compiler: cc or gcc on PATH")
+BARE = {"PATH": "/nowhere"}  # no Python is found there
+
+
+@functools.cache
+def entry_of(
+    problem: Problem,
+    strategy: str,
+    threads: int = 1,
+    machine: Machine | None = None,
+    split: str = "none",
+    median_s: float = 1e-4,
+) -> LibraryEntry:
+    """Returns an entry with a feasible configuration of a strategy; ``machine`` None: this one."""
+    machine = machine or describe_machine()
+    variables, chosen = variables_of(problem, machine, threads), (ChosenStrategy(strategy),)
+    found = spaces(chosen, load_space_file(default_space_file()), problem, machine.isa, variables)
+    feasible = FeasibleSet.of(found)
+    candidates = (feasible.candidate(row) for row in range(feasible.rows))
+    candidate = next(each for each in candidates if dict(each.choices)["split"] == split)
+    script = strategy_space.bind(chosen, problem, threads, machine)(candidate)
+    return LibraryEntry(problem, candidate, script.text, machine, threads, median_s, "", None, 7)
+
+
+def write(files: Iterable[LibraryFile], folder: Path) -> Path:
+    for file in files:
+        (folder / file.name).write_bytes(file.content)
+    return folder
+
+
+def cc(folder: Path, *arguments: str) -> None:
+    """Runs the C compiler in a folder; its messages are those of a failure."""
+    assert CC is not None
+    done = subprocess.run([CC, *STRICT, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def shared_object(folder: Path, *sources: str, options: Iterable[str] = ()) -> ctypes.CDLL:
+    """Builds the files of a folder as a shared object, and loads it."""
+    cc(folder, "-shared", "-fPIC", *options, *sources, "-o", "library.so")
+    return ctypes.CDLL(str(folder / "library.so"))
+
+
+def call(function: Any, problem: Problem, seed: int = 0) -> int:
+    """Calls a function of a library on random numbers; returns its code. C is compared unless nothing ran."""
+    rng = np.random.default_rng(seed)
+    inputs = draw(problem, draw_base(problem, rng), rng)
+    c = unwritten_output(problem)
+    code = int(function(*map(_pointer, (*inputs.arrays, c)), *map(ctypes.c_int64, problem.extents)))
+    if code >= 0:
+        verdict, worst = compare(inputs, c)
+        assert verdict.max_error <= 1.0, f"{problem.key}: {worst}"
+    return code
+
+
+def _pointer(array: Array) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

@@ -1,0 +1,284 @@
+"""Launch code of a C library for GPUs: compiled, linked, run on a stand-in for the driver and a simulator."""
+
+import ctypes
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu_check.gpu_point import GpuPoint
+from benchmarks.gpu_check.stub_driver import StubDriver
+from tests.cuda_driver import has_driver
+from tests.library.c.c_programs import BARE, NEEDS_CC, cc, shared_object, write
+from tests.targets.gpu.strategies.points import compiled, mma_sync, naive, simt, wgmma
+from tuner.core.chips import chip_of
+from tuner.core.errors import TunerError
+from tuner.core.machine import gpu_machine
+from tuner.core.problem import BatchMatmul, Matmul, Problem
+from tuner.library.c.functions import function_of
+from tuner.library.c.writer import c_files
+from tuner.library.entry import LibraryEntry
+from tuner.payload.reference import compare, draw, draw_base, unwritten_output
+from tuner.runtime.cuda.cuda_device import CudaDevice
+from tuner.simulator.device.tensor_maps import EncodedMap
+
+pytestmark = [pytest.mark.mlir, NEEDS_CC]
+
+SPLIT = Matmul(64, 64, 128, "f16", output="f16")
+SMALL = Matmul(5, 33, 7)
+POINTS = (
+    naive(SMALL),
+    simt(Matmul(67, 130, 50, epilogue="bias_relu")),
+    mma_sync(SPLIT, splits=2, split_by="workspace"),  # adds up in scratch memory
+    mma_sync(Matmul(64, 64, 64, "f16"), splits=2),  # adds up in C, which is zeroed
+    mma_sync(BatchMatmul(2, 64, 64, 32, "bf16")),
+)
+WITH_MAPS = wgmma(Matmul(64, 64, 96, "f16"))
+LAUNCHED, NO_KERNEL, BAD_SIZES, BAD_ADDRESS, NO_DEVICE, FAILED = 1, 0, -1, -2, -3, -4
+OUT_OF_MEMORY, LAUNCH_FAILED = 2, 719  # CUresult
+
+
+def entry_of(point: GpuPoint, **changes: Any) -> LibraryEntry:
+    """Returns an entry that was verified on the simulator."""
+    machine = gpu_machine("simulator", chip_of(point.chip), "PTX simulator")
+    plain = LibraryEntry(
+        point.problem, point.candidate, point.script(), machine, 1, None, "", None, 9, compiled(point)
+    )
+    return replace(plain, **changes)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(c_files(tuple(map(entry_of, (*POINTS, WITH_MAPS)))), tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="module")
+def built(folder: Path) -> ctypes.CDLL:
+    return shared_object(folder, "tuner_matmul_gpu.c")
+
+
+@pytest.fixture
+def stub(built: ctypes.CDLL) -> StubDriver:
+    found = StubDriver()
+    built.tuner_gpu_use_driver(found.path.encode())
+    return found
+
+
+MAPS = """#include <stdint.h>
+int (*on_encode)(void *, int, unsigned, uint64_t, const uint64_t *, const uint64_t *, const uint32_t *, int);
+int cuTensorMapEncodeTiled(void *map, int dtype, unsigned rank, void *at, const uint64_t *sizes,
+                           const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
+                           int interleave, int swizzle, int l2, int fill) {
+  if (interleave || fill || steps[0] != 1 || (uintptr_t)map % 64) return 1;
+  (void)l2;
+  return on_encode(map, dtype, rank, (uintptr_t)at, sizes, strides, box, swizzle);
+}
+"""
+ON_ENCODE = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    *(ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_uint64),
+    *(ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint32)),
+    ctypes.c_int,
+)
+
+
+@pytest.fixture
+def with_maps(stub: StubDriver, tmp_path: Path) -> Iterator[str]:
+    """Gives the path of a driver: the stand-in, with tensor maps in the form that the simulator takes."""
+
+    def encode(
+        target: int, dtype: int, rank: int, at: int, sizes: Any, strides: Any, box: Any, swizzle: int
+    ) -> int:
+        numbers = tuple(sizes[:rank]), tuple(strides[: rank - 1]), tuple(box[:rank])
+        content = EncodedMap(at, *numbers, dtype, swizzle).encode()
+        ctypes.memmove(target, content, len(content))
+        return 0
+
+    (tmp_path / "maps.c").write_text(MAPS)
+    cc(tmp_path, "-shared", "-fPIC", "maps.c", "-Wl,--no-as-needed", stub.path, "-o", "maps.so")
+    library = ctypes.CDLL(str(tmp_path / "maps.so"))
+    callback = ON_ENCODE(encode)
+    ctypes.c_void_p.in_dll(library, "on_encode").value = ctypes.cast(callback, ctypes.c_void_p).value
+    yield str(tmp_path / "maps.so")
+    del callback
+
+
+def arguments_of(problem: Problem, addresses: list[int], stream: int = 0) -> list[Any]:
+    return [
+        *map(ctypes.c_uint64, addresses),
+        *map(ctypes.c_int64, problem.extents),
+        ctypes.c_void_p(stream),
+    ]
+
+
+def run(library: ctypes.CDLL, device: CudaDevice, problem: Problem) -> int:
+    """Calls a function on arrays in a device's memory; returns its code. C is compared if it launched."""
+    rng = np.random.default_rng(3)
+    inputs = draw(problem, draw_base(problem, rng), rng)
+    c = unwritten_output(problem)
+    arrays = [*inputs.arrays, c]
+    addresses = [device.allocate(array.nbytes, 0) for array in arrays]
+    for address, array in zip(addresses, arrays, strict=True):
+        device.copy(address, array.ctypes.data, array.nbytes, 0)
+    function = library[function_of(problem, "tuner_gpu").name]
+    code = int(function(*arguments_of(problem, addresses)))
+    device.copy(c.ctypes.data, addresses[-1], c.nbytes, 0)
+    device.synchronize_stream(0)
+    for address in addresses:
+        device.free(address, 0)
+    if code == LAUNCHED:
+        verdict, worst = compare(inputs, c)
+        assert verdict.max_error <= 1.0, worst
+    return code
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: f"{point.candidate.strategy} {point.problem.key}")
+def test_a_kernel_is_launched_as_its_program_says_and_is_right(
+    point: GpuPoint, built: ctypes.CDLL, stub: StubDriver
+) -> None:
+    device = stub.open()
+    assert run(built, device, point.problem) == LAUNCHED
+    assert stub.errors == []
+    expected = [
+        (launch.kernel, (*launch.grid, *launch.block, launch.dynamic_shared_bytes))
+        for launch in compiled(point).launches
+    ]
+    assert stub.launches == expected
+    assert stub.live_blocks == 0  # scratch memory was given back
+
+
+def test_a_kernel_with_tensor_maps_gets_them_and_is_right(
+    built: ctypes.CDLL, stub: StubDriver, with_maps: str
+) -> None:
+    built.tuner_gpu_use_driver(with_maps.encode())
+    assert run(built, stub.open(), WITH_MAPS.problem) == LAUNCHED
+    (launch,) = compiled(WITH_MAPS).launches
+    assert len(launch.tensor_maps) >= 2
+    assert [sizes[-1] for _, sizes in stub.launches] == [launch.dynamic_shared_bytes]
+
+
+def test_a_kernel_is_loaded_once_and_launched_at_each_call(built: ctypes.CDLL, stub: StubDriver) -> None:
+    device = stub.open()
+    assert [run(built, device, SMALL) for _ in range(3)] == [LAUNCHED] * 3
+    assert (stub.calls("cuModuleLoadData"), stub.calls("cuLaunchKernel")) == (1, 3)
+
+
+def test_other_sizes_and_other_gpus_have_no_kernel(
+    built: ctypes.CDLL, stub: StubDriver, tmp_path: Path
+) -> None:
+    assert run(built, stub.open(), replace(SMALL, sizes=(5, 33, 8))) == NO_KERNEL
+    later = naive(SMALL)
+    code_of_sm_100 = replace(entry_of(later), machine=gpu_machine("simulator", chip_of("sm_100"), "none"))
+    program = replace(compiled(later), chip="sm_100")
+    library = shared_object(
+        write(c_files((replace(code_of_sm_100, program=program),)), tmp_path), "tuner_matmul_gpu.c"
+    )
+    library.tuner_gpu_use_driver(stub.path.encode())
+    assert run(library, stub.open(), SMALL) == NO_KERNEL  # it is one of sm_90
+    assert stub.launches == []
+
+
+def test_without_a_current_context_that_of_the_first_gpu_is_used(
+    built: ctypes.CDLL, stub: StubDriver
+) -> None:
+    device = stub.open()
+    address = device.allocate(4096, 0)
+    codes: list[int] = []
+
+    def other_thread() -> None:
+        codes.append(built.tuner_gpu_matmul_f32_nn(*arguments_of(SMALL, [address] * 3)))
+
+    before = stub.calls("cuDevicePrimaryCtxRetain")
+    for _ in range(2):
+        thread = threading.Thread(target=other_thread)
+        thread.start()
+        thread.join()
+    assert codes == [LAUNCHED] * 2
+    assert stub.calls("cuDevicePrimaryCtxRetain") == before + 1
+
+
+@pytest.mark.parametrize("sizes", [(0, 33, 7), (5, -1, 7), (5, 33, 2**31)])
+def test_bad_sizes_are_refused(built: ctypes.CDLL, sizes: tuple[int, ...], stub: StubDriver) -> None:
+    extents = map(ctypes.c_int64, sizes)
+    assert built.tuner_gpu_matmul_f32_nn(*map(ctypes.c_uint64, (16, 16, 16)), *extents, None) == BAD_SIZES
+    assert stub.calls("cuInit") == 0
+
+
+@pytest.mark.parametrize("addresses", [(0, 16, 16), (16, 8, 16), (16, 16, 24)])
+def test_bad_addresses_are_refused(built: ctypes.CDLL, addresses: tuple[int, ...], stub: StubDriver) -> None:
+    assert built.tuner_gpu_matmul_f32_nn(*arguments_of(SMALL, list(addresses))) == BAD_ADDRESS
+    assert stub.calls("cuInit") == 0
+
+
+def test_a_call_of_the_driver_that_fails_is_reported_and_scratch_memory_given_back(
+    built: ctypes.CDLL, stub: StubDriver
+) -> None:
+    device = stub.open()
+    stub.fail("cuLaunchKernel", LAUNCH_FAILED)
+    addresses = [device.allocate(1 << 16, 0) for _ in range(3)]
+    blocks = stub.live_blocks
+    function = built[function_of(SPLIT, "tuner_gpu").name]
+    assert function(*arguments_of(SPLIT, addresses)) == FAILED
+    assert built.tuner_gpu_error() == LAUNCH_FAILED
+    assert stub.calls("cuMemAllocAsync") - 3 == stub.calls("cuMemFreeAsync") >= 1
+    assert blocks == 3
+
+
+def test_a_gpu_without_memory_for_the_code_is_reported_and_the_next_call_tries_again(
+    built: ctypes.CDLL, stub: StubDriver
+) -> None:
+    device = stub.open()
+    stub.fail("cuModuleLoadData", OUT_OF_MEMORY)
+    assert run(built, device, SMALL) == FAILED
+    assert built.tuner_gpu_error() == OUT_OF_MEMORY
+    assert run(built, device, SMALL) == LAUNCHED
+
+
+def test_without_a_gpu_the_code_says_so(built: ctypes.CDLL, stub: StubDriver) -> None:
+    stub.machine(gpus=0)
+    assert built.tuner_gpu_matmul_f32_nn(*arguments_of(SMALL, [16, 16, 16])) == NO_DEVICE
+
+
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver is here")
+def test_a_program_without_a_driver_links_and_gets_no_device(folder: Path, tmp_path: Path) -> None:
+    (folder / "use.c").write_text(
+        '#include "tuner_matmul_gpu.h"\n'
+        "int main(void) {\n"
+        "  int code = tuner_gpu_matmul_f32_nn(16, 16, 16, 5, 33, 7, 0);\n"
+        "  return code == TUNER_GPU_NO_DEVICE && tuner_gpu_error() == 0 ? 0 : 1;\n"
+        "}\n"
+    )
+    cc(folder, "use.c", "tuner_matmul_gpu.c", "-o", str(tmp_path / "use"))
+    assert subprocess.run([tmp_path / "use"], env=BARE, check=False).returncode == 0
+
+
+def test_the_header_says_that_nothing_was_timed(folder: Path) -> None:
+    header = (folder / "tuner_matmul_gpu.h").read_text()
+    assert "NOT TIMED: every kernel was verified in tuner's PTX simulator and never timed on a GPU" in header
+    assert " *   5x33x7, sm_90, verified, not timed, trial 9\n" in header
+
+
+def test_a_cubin_is_taken_where_there_is_one(tmp_path: Path) -> None:
+    program = replace(compiled(naive(SMALL)), cubin=b"\x7fELF and more")
+    timed = entry_of(naive(SMALL), program=program, median_s=2e-6)
+    write(c_files((timed,)), tmp_path)
+    source = (tmp_path / "tuner_matmul_gpu.c").read_text()
+    assert "0x7f,0x45,0x4c,0x46,0x20,0x61,0x6e,0x64,0x20,0x6d,0x6f,0x72,0x65,\n" in source
+    assert "/* cubin for sm_90 */" in source
+    header = (tmp_path / "tuner_matmul_gpu.h").read_text()
+    assert "NOT TIMED" not in header
+    assert "5x33x7, sm_90, 2.0 us, trial 9" in header
+    cc(tmp_path, "-c", "tuner_matmul_gpu.c", "-o", "gpu.o")
+
+
+def test_an_entry_without_a_program_is_compiled_again_and_named_where_that_fails(tmp_path: Path) -> None:
+    entry = entry_of(naive(SMALL), program=None)
+    write(c_files((entry,)), tmp_path)
+    cc(tmp_path, "-c", "tuner_matmul_gpu.c", "-o", "gpu.o")
+    with pytest.raises(TunerError, match=r"trial 9: matmul 5x33x7 f32 nn none: script: "):
+        c_files((replace(entry, script="module {"),))

@@ -1,0 +1,293 @@
+"""A C library: compiled by a C compiler, linked, loaded and run; results compared with float64."""
+
+import ctypes
+import re
+import shutil
+import subprocess
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.library.c.c_programs import BARE, NEEDS_CC, call, cc, entry_of, shared_object, write
+from tuner.core.described_processors import PROCESSORS
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.problem import I8_DEPTH_LIMIT, BatchMatmul, Matmul, Problem
+from tuner.library.c.functions import function_of
+from tuner.library.c.writer import c_files
+from tuner.library.entry import LibraryEntry
+from tuner.runtime.cpu.describe_host import describe_machine
+
+pytestmark = [pytest.mark.mlir, NEEDS_CC]
+
+HERE = describe_machine()
+HASWELL = PROCESSORS["haswell"].machine
+LARGE, ODD = Matmul(64, 128, 64), Matmul(33, 70, 40)
+PROBLEMS = (
+    (LARGE, "matmul_cpu_packed"),
+    (ODD, "matmul_cpu_direct"),
+    (Matmul(48, 40, 56, "f64", "nt"), "matmul_cpu_dot"),
+    (Matmul(40, 72, 36, layout="tn", epilogue="bias_relu"), "matmul_cpu_packed"),
+    (Matmul(33, 70, 40, "bf16"), "matmul_cpu_direct"),
+    (Matmul(33, 70, 40, "bf16", epilogue="bias_relu", output="bf16"), "matmul_cpu_direct"),
+    (Matmul(64, 64, 64, "i8"), "matmul_cpu_packed"),
+    (BatchMatmul(3, 32, 48, 40), "matmul_cpu_direct"),
+)
+FUNCTIONS = len(PROBLEMS) - 1  # two sizes share one
+TUNED, FALLBACK, BAD_SIZES = 1, 0, -1
+AVX2, AVX512 = 1, 2
+SOURCES = ("tuner_matmul.c", "tuner_kernels.o")
+C_LIBRARY = {"malloc", "free", "aligned_alloc", "memcpy", "memset", "memmove"}
+
+
+def ids(problem: Problem) -> str:
+    return problem.key.replace(" ", "-")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    entries = tuple(entry_of(problem, strategy) for problem, strategy in PROBLEMS)
+    return write(c_files(entries), tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(scope="module")
+def library(folder: Path) -> ctypes.CDLL:
+    return shared_object(folder, *SOURCES)
+
+
+@pytest.mark.parametrize("problem", [problem for problem, _ in PROBLEMS], ids=ids)
+def test_a_tuned_size_runs_its_kernel_and_any_other_the_portable_loop(
+    problem: Problem, library: ctypes.CDLL
+) -> None:
+    function = library[function_of(problem, "tuner").name]
+    other = replace(problem, sizes=(5, 131, 67), batch=2 if problem.lead else 1)
+    assert (call(function, problem), call(function, other)) == (TUNED, FALLBACK)
+
+
+def test_a_processor_without_the_instructions_runs_the_portable_loop(library: ctypes.CDLL) -> None:
+    function = library.tuner_matmul_f32_nn
+    has_all = library.tuner_features()
+    library.tuner_limit_features(AVX2)  # as on a processor without AVX-512
+    try:
+        assert library.tuner_features() == has_all & AVX2
+        assert call(function, LARGE) == (FALLBACK if HERE.isa == "avx512" else TUNED)
+        library.tuner_limit_features(0)
+        assert call(function, LARGE) == FALLBACK
+    finally:
+        library.tuner_limit_features(ctypes.c_uint(-1))
+    assert library.tuner_features() == has_all
+    assert call(function, LARGE) == TUNED
+
+
+@pytest.mark.parametrize("sizes", [(0, 1, 1), (1, -1, 1), (1, 1, 0), (2**31, 1, 1), (1, 1, 2**40)])
+def test_bad_sizes_are_refused_and_nothing_is_touched(sizes: tuple[int, ...], library: ctypes.CDLL) -> None:
+    extents = [ctypes.c_int64(size) for size in sizes]
+    assert library.tuner_matmul_f32_nn(None, None, None, *extents) == BAD_SIZES
+    assert library.tuner_batch_matmul_f32_nn(None, None, None, ctypes.c_int64(1), *extents) == BAD_SIZES
+
+
+def test_more_products_of_i8_than_a_sum_can_hold_are_refused(library: ctypes.CDLL) -> None:
+    sizes = [ctypes.c_int64(size) for size in (1, 1, I8_DEPTH_LIMIT + 1)]
+    assert library.tuner_matmul_i8_nn(None, None, None, *sizes) == BAD_SIZES
+
+
+def test_the_check_says_that_all_is_right_where_neither_python_nor_tuner_is(folder: Path) -> None:
+    cc(folder, "check.c", *SOURCES, "-o", "check")
+    done = subprocess.run(
+        [folder / "check"], cwd=folder, env=BARE, capture_output=True, text=True, check=False
+    )
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(lines) == len(PROBLEMS) + 2 * FUNCTIONS  # and each with another size, and without its kernel
+    assert all(line.endswith(" ok") for line in lines)
+    assert sum(" tuned " in line for line in lines) == len(PROBLEMS)
+
+
+def test_the_check_fails_where_a_kernel_is_wrong(folder: Path, tmp_path: Path) -> None:
+    write(c_files((entry_of(LARGE, "matmul_cpu_packed"),)), tmp_path)
+    source = (tmp_path / "tuner_matmul.c").read_text()
+    offsets = re.sub(r"(\{\{\.plain = \w+\}, 0), 0,", r"\1, 4,", source)  # B from its second number on
+    assert offsets != source
+    (tmp_path / "tuner_matmul.c").write_text(offsets)
+    cc(tmp_path, "check.c", *SOURCES, "-o", "check")
+    done = subprocess.run([tmp_path / "check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0].endswith(" tuned WRONG")
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm (binutils)")
+def test_only_the_c_library_is_needed_and_only_the_header_s_names_are_given(
+    folder: Path, library: ctypes.CDLL
+) -> None:
+    undefined = _names("--undefined-only", folder / "tuner_kernels.o")
+    assert undefined - {"_GLOBAL_OFFSET_TABLE_"} <= C_LIBRARY
+    of_libc = _names("-D --undefined-only", folder / "library.so")
+    assert {name for name in of_libc if "@GLIBC" not in name} <= {
+        *("__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable")  # weak, of any object
+    }
+    given = _names("-D --defined-only", folder / "library.so")
+    declared = set(
+        re.findall(r"^TUNER_API .*?\b(tuner_\w+)\(", (folder / "tuner_matmul.h").read_text(), re.M)
+    )
+    assert given == declared
+    assert len(declared) == FUNCTIONS + 2  # two for features
+
+
+def _names(options: str, file: Path) -> set[str]:
+    done = subprocess.run(["nm", *options.split(), file], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines()}
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
+def test_the_example_of_cmake_builds_and_tests_the_library(folder: Path, tmp_path: Path) -> None:
+    for command in (
+        ["cmake", "-S", str(folder), "-B", str(tmp_path), "-DCMAKE_BUILD_TYPE=Release"],
+        ["cmake", "--build", str(tmp_path)],
+        ["ctest", "--test-dir", str(tmp_path), "--no-tests=error"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+def test_the_header_is_c_plus_plus_as_well(folder: Path, tmp_path: Path) -> None:
+    program = tmp_path / "use.cpp"
+    program.write_text(
+        '#include "tuner_matmul.h"\nint main() { return tuner_matmul_f32_nn(0, 0, 0, 0, 1, 1) + 1; }\n'
+    )
+    cc(folder, "-c", "tuner_matmul.c", "-o", str(tmp_path / "matmul.o"))
+    objects = [tmp_path / "matmul.o", folder / "tuner_kernels.o"]
+    subprocess.run(["c++", "-Werror", f"-I{folder}", program, *objects, "-o", tmp_path / "use"], check=True)
+    assert subprocess.run([tmp_path / "use"], check=False).returncode == 0
+
+
+def test_other_systems_have_the_portable_loop_without_the_object_file(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    library = shared_object(tmp_path, "tuner_matmul.c", options=("-U__linux__",))
+    assert call(library.tuner_matmul_f32_nn, LARGE) == FALLBACK
+    assert library.tuner_features() == 0
+
+
+def test_a_kernel_of_two_threads_runs_by_the_threads_that_it_is_given(tmp_path: Path) -> None:
+    problem = Matmul(64, 96, 64, epilogue="bias_relu")
+    library = shared_object(
+        write(c_files((entry_of(problem, "matmul_cpu_packed", 2, split="n"),)), tmp_path), *SOURCES
+    )
+    function = library.tuner_matmul_f32_nn_bias_relu
+    assert call(function, problem) == TUNED  # one part after the other
+    part_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+    used: list[int] = []
+
+    def run(_context: int, parts: int, part: int, work: int) -> None:
+        def one(number: int) -> None:
+            used.append(threading.get_ident())
+            both.wait()  # until the other thread is there: they run at the same time
+            part_type(part)(work, number)
+
+        both = threading.Barrier(parts, timeout=60)
+        threads = [threading.Thread(target=one, args=(number,)) for number in range(parts)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(run)
+    library.tuner_use_threads(2, callback, None)
+    assert call(function, problem) == TUNED
+    assert len(set(used)) == 2
+    library.tuner_use_threads(1, None, None)
+    assert call(function, problem) == TUNED
+    assert len(used) == 2
+
+
+def test_of_kernels_of_a_size_the_one_with_the_most_threads_allowed_runs(tmp_path: Path) -> None:
+    entries = (entry_of(LARGE, "matmul_cpu_packed"), entry_of(LARGE, "matmul_cpu_packed", 2, split="n"))
+    library = shared_object(write(c_files(entries), tmp_path), *SOURCES)
+    counts: list[int] = []
+
+    def run(_context: int, parts: int, part: int, work: int) -> None:
+        counts.append(parts)
+        for number in range(parts):
+            ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)(part)(work, number)
+
+    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(run)
+    assert call(library.tuner_matmul_f32_nn, LARGE) == TUNED
+    library.tuner_use_threads(2, callback, None)
+    assert call(library.tuner_matmul_f32_nn, LARGE) == TUNED
+    assert counts == [2]  # not of the first call, nor twice of the second
+
+
+@pytest.mark.skipif(HERE.isa != "avx512", reason="needs AVX-512, to have more than the other processor")
+def test_a_processor_takes_the_kernel_with_the_most_instruction_sets_that_it_has(tmp_path: Path) -> None:
+    entries = (
+        entry_of(LARGE, "matmul_cpu_packed", machine=HASWELL, median_s=1e-6),
+        entry_of(LARGE, "matmul_cpu_packed"),
+    )
+    library = shared_object(write(c_files(entries), tmp_path), *SOURCES)
+    listed = (tmp_path / "tuner_matmul.c").read_text()
+    (table,) = re.findall(r"kernels_of_tuner_matmul_f32_nn\[\] = \{\n(.*?)\n\};", listed, re.S)
+    assert re.findall(r"TUNER_AVX\d+", table) == ["TUNER_AVX512", "TUNER_AVX2"]
+    assert call(library.tuner_matmul_f32_nn, LARGE) == TUNED
+    library.tuner_limit_features(AVX2)
+    assert call(library.tuner_matmul_f32_nn, LARGE) == TUNED  # by the kernel of the other processor
+
+
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="needs objdump (binutils)")
+def test_a_kernel_has_no_instruction_beyond_the_sets_that_are_asked_for(tmp_path: Path) -> None:
+    write(c_files((entry_of(LARGE, "matmul_cpu_packed", machine=HASWELL),)), tmp_path)
+    command = ["objdump", "-d", "--no-show-raw-insn", str(tmp_path / "tuner_kernels.o")]
+    code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "%ymm" in code
+    assert "%zmm" not in code
+    assert "%k1" not in code
+
+
+@pytest.mark.skipif(not HERE.has_amx_bf16, reason="needs AMX, and the permission to use it")
+def test_a_kernel_with_tiles_asks_for_the_permission_and_runs(tmp_path: Path) -> None:
+    problem = Matmul(64, 128, 64, "bf16")
+    write(c_files((entry_of(problem, "matmul_cpu_amx"),)), tmp_path)
+    cc(tmp_path, "check.c", *SOURCES, "-o", "check")
+    done = subprocess.run([tmp_path / "check"], env=BARE, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[0] == "tuner_matmul_bf16_nn 1x64x128x64 tuned ok"
+    assert done.returncode == 0
+
+
+def test_the_permission_for_tiles_is_asked_for_only_where_a_kernel_uses_tiles(folder: Path) -> None:
+    assert "arch_prctl" not in (folder / "tuner_matmul.c").read_text()
+
+
+def test_two_libraries_with_their_prefixes_are_in_one_program(tmp_path: Path) -> None:
+    entries = (entry_of(ODD, "matmul_cpu_direct"),)
+    for prefix in ("first", "second"):
+        write(c_files(entries, prefix), tmp_path)
+    names = [f"{prefix}_{file}" for prefix in ("first", "second") for file in ("matmul.c", "kernels.o")]
+    library = shared_object(tmp_path, *names)
+    assert call(library.first_matmul_f32_nn, ODD) == call(library.second_matmul_f32_nn, ODD) == TUNED
+
+
+@pytest.mark.parametrize("prefix", ["", "Tuner", "2nd", "a-b", "x" * 32])
+def test_a_prefix_that_begins_no_name_of_c_is_refused(prefix: str) -> None:
+    with pytest.raises(UsageError, match=rf"--prefix: found '{prefix}', allowed a lower-case letter"):
+        c_files((entry_of(ODD, "matmul_cpu_direct"),), prefix)
+
+
+def test_a_script_that_does_not_compile_is_named(tmp_path: Path) -> None:
+    entry: LibraryEntry = replace(entry_of(ODD, "matmul_cpu_direct"), script="module {")
+    with pytest.raises(TunerError, match=r"trial 7: matmul 33x70x40 f32 nn none: script: "):
+        c_files((entry,))
+
+
+def test_the_header_says_where_kernels_come_from_in_one_comment(folder: Path, tmp_path: Path) -> None:
+    hostile = replace(HERE, name="a */ int x; /* b")
+    entry = replace(
+        entry_of(LARGE, "matmul_cpu_packed"),
+        machine=hostile,
+        baseline="openblas 1",
+        baseline_s=1.5e-4,
+        threads=1,
+    )
+    header = next(file for file in c_files((entry,)) if file.name.endswith(".h")).content.decode()
+    assert "a * / int x; / * b" in header
+    assert re.search(r"^ \*   64x128x64, 100\.0 us, 1\.50 x openblas 1, avx\w+, trial 7$", header, re.M)
+    assert "multiples of 16 bytes" in header

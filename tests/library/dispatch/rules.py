@@ -1,0 +1,52 @@
+"""Rules for the tests of this folder: configurations of the shipped search space, with given times."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.library.dispatch.rule import Configuration, DispatchRule, RuleProblem, StatedRegret
+from tuner.library.dispatch.space_of_problems import SpaceOfProblems
+from tuner.runtime.cpu.describe_host import describe_machine
+
+
+@cache
+def machine() -> Machine:
+    return describe_machine()
+
+
+@cache
+def space(threads: int = 1) -> SpaceOfProblems:
+    return SpaceOfProblems.shipped(machine(), threads)
+
+
+def configurations() -> tuple[Configuration, ...]:
+    """Returns a packed configuration and a direct one, which applies to every problem."""
+    first = {each.strategy: each for each in reversed(space().first)}
+    chosen = (first["matmul_cpu_packed"], first["matmul_cpu_direct"])
+    return tuple(Configuration(each.strategy, each.choices) for each in chosen)
+
+
+def rule_of(times_s: Mapping[Problem, tuple[float, ...]], baseline_s: float | None = None) -> DispatchRule:
+    """Returns a rule with these times of the packed and the direct configuration, in two equal rounds."""
+    return DispatchRule(
+        tuner="0.1.0",
+        date="2026-01-01T00:00:00+00:00",
+        machine=machine().name,
+        threads=1,
+        compiler="of a test",
+        space_sha256=space().sha256(each.strategy for each in configurations()),
+        regret=StatedRegret(0.98, 0.9, 0.95, 0.8),
+        configurations=configurations(),
+        problems=tuple(
+            RuleProblem(
+                problem,
+                1,
+                min(range(len(times)), key=lambda place: times[place]),
+                tuple((time, time) for time in times),
+                tuple(0.0 for _ in times),
+                baseline_s,
+            )
+            for problem, times in times_s.items()
+        ),
+    )

@@ -1,0 +1,268 @@
+"""``tuner.matmul`` with the real compiler, on tiny shapes."""
+
+import multiprocessing
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tuner
+from tests.cli.real import brief_remeasurement, real_candidates
+from tests.library.dispatch.rules import configurations, rule_of, space
+from tuner.analysis.many_shapes.choice import MODEL, SAME_WEIGHTS, TUNED
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul, Problem
+from tuner.library.dispatch.chosen import BASELINE, FIRST_USE
+from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+from tuner.library.dispatch.rule_file import rule_text
+from tuner.payload.reference import Array
+from tuner.runtime.cpu.guarded_arrays import placed_copy
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.tuning.parts.real import real_composition
+
+pytestmark = pytest.mark.mlir
+
+
+class Subclass(np.ndarray[Any, Any]):
+    """An array of a user's class."""
+
+
+SLOW_S, FAST_S = 2e-3, 1e-9  # of problems of some thousand flop
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
+    """Gives the problems that are compiled during a test, one for each compilation."""
+    done: list[Problem] = []
+    compile_ = CpuCompiler.compile
+
+    def counted(self: CpuCompiler, problem: Problem, script: Any) -> Any:
+        done.append(problem)
+        return compile_(self, problem, script)
+
+    monkeypatch.setattr(CpuCompiler, "compile", counted)
+    return done
+
+
+def matmul(folder: Path) -> DispatchedMatmul:
+    return DispatchedMatmul(real_composition, lambda: folder / "first-use")
+
+
+def arrays(m: int, n: int, k: int, dtype: Any = np.float32) -> tuple[Array, Array]:
+    rng = np.random.default_rng(7)
+    return rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+
+
+def rule_file(
+    folder: Path, times_s: dict[Problem, tuple[float, ...]], baseline_s: float | None = None
+) -> Path:
+    path = folder / "mm.rule.yaml"
+    path.write_text(rule_text(rule_of(times_s, baseline_s)))
+    return path
+
+
+def test_a_new_shape_is_measured_once_and_its_second_call_compiles_nothing(
+    tmp_path: Path, compilations: list[Problem]
+) -> None:
+    mm, (a, b) = matmul(tmp_path), arrays(5, 40, 24)
+    assert np.allclose(mm(a, b), a @ b, atol=1e-4)
+    first = len(compilations)
+    assert 1 <= first <= 4
+    assert {*compilations} == {Matmul(5, 40, 24)}
+    for _ in range(3):
+        assert np.allclose(mm(a, b), a @ b, atol=1e-4)
+    other = arrays(5, 40, 24)
+    mm(*other)
+    assert len(compilations) == first
+    mm(*arrays(6, 40, 24))  # no bucket: another m is another problem
+    assert compilations[first] == Matmul(6, 40, 24)
+
+
+def test_after_first_use_nothing_slower_than_the_baseline_as_timed_is_used(tmp_path: Path) -> None:
+    mm, (a, b) = matmul(tmp_path), arrays(4, 33, 20)
+    found = mm.chosen(a, b)
+    assert found.first_use is not None
+    assert found.source in (FIRST_USE, BASELINE)
+    medians = {each.configuration.candidate: each.median_s for each in found.first_use.timed}
+    first_of_space = next(
+        each for each in space().projected(Matmul(4, 33, 20), space().first).candidates if each
+    )
+    assert first_of_space in medians  # the default stays among what is measured
+    best_s = min(median for median in medians.values() if median is not None)
+    if found.candidate is None:
+        assert found.first_use.baseline_s <= best_s
+        assert found.reason.startswith("faster at first use")
+    else:
+        assert medians[found.candidate] == best_s < found.first_use.baseline_s
+
+
+def test_another_process_finds_what_was_measured(tmp_path: Path, compilations: list[Problem]) -> None:
+    a, b = arrays(5, 17, 9)
+    first = matmul(tmp_path).chosen(a, b)
+    before = len(compilations)
+    again = matmul(tmp_path).chosen(a, b)  # as a new process would
+    assert again == first
+    assert len(compilations) - before == (first.candidate is not None)
+
+
+def test_threads_that_come_first_together_measure_once(tmp_path: Path, compilations: list[Problem]) -> None:
+    mm, (a, b) = matmul(tmp_path), arrays(5, 18, 9)
+    products: list[Array] = []
+    threads = [threading.Thread(target=lambda: products.append(mm(a, b))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.allclose(each, a @ b, atol=1e-4) for each in products)
+    assert len(products) == 6
+    assert len(compilations) <= 4
+
+
+def _called(folder: Path, barrier: Any, results: Any) -> None:
+    mm, (a, b) = matmul(folder), arrays(5, 19, 9)
+    barrier.wait()
+    right = bool(np.allclose(mm(a, b), a @ b, atol=1e-4))
+    found = mm.chosen(a, b)
+    results.put((right, found.first_use))
+
+
+def test_processes_that_come_first_together_share_one_measurement(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(2), context.Queue()
+    processes = [context.Process(target=_called, args=(tmp_path, barrier, results)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    found = [results.get(timeout=120) for _ in processes]
+    for process in processes:
+        process.join()
+    assert [right for right, _ in found] == [True, True]
+    assert found[0][1] == found[1][1]
+    assert len(list((tmp_path / "first-use").glob("*.json"))) == 1
+
+
+def test_a_problem_of_the_rule_is_tuned_and_no_miss(tmp_path: Path, compilations: list[Problem]) -> None:
+    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (SLOW_S, FAST_S)})
+    mm, (a, b) = matmul(tmp_path), arrays(8, 48, 32)
+    assert np.allclose(mm(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)
+    found = mm.chosen(a, b, rule=rule, measure="never")
+    assert (found.source, found.is_tuned, found.first_use) == (TUNED, True, None)
+    assert found.candidate is not None
+    assert found.candidate.strategy == "matmul_cpu_direct"
+    assert mm.misses() == ()
+    assert len(compilations) == 1
+
+
+def test_the_same_n_and_k_serve_an_m_between(tmp_path: Path) -> None:
+    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (FAST_S, SLOW_S), Matmul(32, 48, 32): (FAST_S, SLOW_S)})
+    mm, (a, b) = matmul(tmp_path), arrays(13, 48, 32)
+    assert np.allclose(mm(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)
+    found = mm.chosen(a, b, rule=rule, measure="never")
+    assert found.source == SAME_WEIGHTS
+    assert found.candidate is not None
+    assert found.candidate.strategy == "matmul_cpu_packed"
+    assert [(miss.reason, miss.calls) for miss in mm.misses()] == [("never tuned: same n and k", 1)]
+
+
+def test_the_model_of_the_rule_decides_where_nothing_may_be_measured(tmp_path: Path) -> None:
+    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (FAST_S, SLOW_S)})
+    mm, (a, b) = matmul(tmp_path), arrays(3, 21, 64)
+    assert np.allclose(mm(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)
+    assert mm.chosen(a, b, rule=rule, measure="never").source == MODEL
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (1, 7, 3), (3, 2, 5)])
+def test_every_rule_with_a_direct_configuration_serves_any_shape(
+    tmp_path: Path, m: int, n: int, k: int
+) -> None:
+    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (FAST_S, SLOW_S)})
+    mm, (a, b) = matmul(tmp_path), arrays(m, n, k)
+    assert np.allclose(mm(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)
+    found = mm.chosen(a, b, rule=rule, measure="never").candidate
+    assert found is not None
+    assert found.strategy == configurations()[1].strategy
+
+
+def test_a_baseline_that_was_faster_when_tuned_is_used(tmp_path: Path, compilations: list[Problem]) -> None:
+    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (SLOW_S, SLOW_S)}, baseline_s=SLOW_S / 2)
+    found = matmul(tmp_path).chosen(*arrays(8, 48, 32), rule=rule, measure="never")
+    assert found.source == BASELINE
+    assert found.reason == "faster when the problem was tuned: 1000.00 us, the kernel 2000.00 us"
+    assert compilations == []
+
+
+def test_what_the_database_has_for_the_problem_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composition = real_candidates()
+    monkeypatch.setattr("tuner.tuning.parts.real.real_composition", lambda: composition)
+    database = tmp_path / "results.db"
+    with brief_remeasurement():
+        run = tuner.tune(Matmul(8, 24, 16), target="cpu", trials=2, db=database)
+    assert run.best is not None
+    mm, (a, b) = matmul(tmp_path), arrays(8, 24, 16)
+    found = mm.chosen(a, b, db=database)
+    assert found.source in (TUNED, BASELINE)
+    assert found.first_use is not None  # it is timed against the baseline all the same
+    assert [each.configuration.candidate for each in found.first_use.timed] == [run.best.record.candidate]
+    assert np.allclose(mm(a, b, db=database), a @ b, atol=1e-4)
+
+
+def test_without_a_rule_and_without_measuring_the_baseline_is_used(tmp_path: Path) -> None:
+    found = matmul(tmp_path).chosen(*arrays(8, 24, 17), measure="never")
+    assert (found.source, found.reason) == (BASELINE, "never tuned, and no rule file")
+
+
+def test_arrays_that_no_kernel_takes_are_numpys_and_counted_by_reason(tmp_path: Path) -> None:
+    mm, (a, b) = matmul(tmp_path), arrays(4, 6, 5, np.int64)
+    assert np.array_equal(mm(a, b), a @ b)
+    mm(a, b)
+    assert np.array_equal(mm(a.view(Subclass), b), a @ b)
+    assert mm([[1.0, 2.0]], [[3.0], [4.0]]).tolist() == [[11.0]]  # type: ignore[arg-type]
+    assert mm(np.ones((2, 3, 4)), np.ones((4, 2))).shape == (2, 3, 2)
+    with pytest.raises(ValueError, match="mismatch"):
+        mm(np.ones((2, 3)), np.ones((4, 2)))
+    counted = {miss.reason: miss.calls for miss in mm.misses()}
+    assert counted["baseline: types int64 and int64"] == 2
+    assert counted["baseline: not two plain numpy arrays"] == 2
+    assert counted["baseline: shapes (2, 3) and (4, 2)"] == 1
+
+
+def test_an_output_and_too_little_alignment_are_served(tmp_path: Path) -> None:
+    rule = rule_file(tmp_path, {Matmul(8, 48, 32): (SLOW_S, FAST_S)})
+    mm, (a, b) = matmul(tmp_path), arrays(8, 48, 32)
+    out = np.empty((8, 48), np.float32)
+    assert mm(a, b, rule=rule, measure="never", out=out) is out
+    assert np.allclose(out, a @ b, atol=1e-4)
+    off = placed_copy(a, 4)
+    assert np.allclose(mm(off, b, rule=rule, measure="never"), a @ b, atol=1e-4)
+    transposed = np.asfortranarray(np.empty((8, 48), np.float32))
+    assert mm(a, b, rule=rule, measure="never", out=transposed) is transposed
+    assert [miss.reason[:20] for miss in mm.misses()] == ["baseline: out is rea"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measure": "always"}, "measure: found 'always', allowed first-use, never"),
+        ({"threads": 0}, "threads: found 0, allowed 1 or more"),
+        ({"rule": 3}, "rule: found 3, allowed the path"),
+        ({"rule": "missing.yaml"}, "missing.yaml: cannot be read"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        matmul(tmp_path)(*arrays(4, 4, 4), **options)
+
+
+def test_the_public_name_is_one_object_and_says_what_was_chosen() -> None:
+    assert tuner.matmul is tuner.matmul
+    a, b = arrays(2, 2, 2, np.int32)
+    assert np.array_equal(tuner.matmul(a, b), a @ b)
+    assert tuner.matmul.chosen(a, b).source == BASELINE

@@ -1,0 +1,137 @@
+"""Which trials become entries of a library; fakes in place of compiler and clock."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.tuning import fakes
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul, Problem
+from tuner.core.runs import TaskQuery
+from tuner.core.target_name import TargetName
+from tuner.db.store import Store
+from tuner.library.entries import ONE_THREAD, library_entries
+from tuner.tuning.composition import Composition
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.run import begin
+from tuner.tuning.target_kind import TargetStatus
+
+PROCESSOR = (TargetStatus("cpu", True, "for tests"), TargetStatus("cuda", True, "for tests"))
+SMALL, LARGE = Matmul(8, 8, 8), Matmul(16, 8, 8)
+
+
+def parts(**changes: object) -> Composition:
+    return fakes.composition(PROCESSOR, **changes)
+
+
+def tune(
+    store: Store, problem: Problem = SMALL, composition: Composition | None = None, **settings: Any
+) -> int:
+    """Returns the ID of a run of all points of a fake space."""
+    given = {"trials": 20, "sampler": "exhaustive", "target": TargetName("cpu"), **settings}
+    chosen = fakes.settings(problem=problem, **given)
+    return begin(chosen, composition or parts(), store, Interruption()).run.id
+
+
+def test_an_entry_per_problem_of_the_best_trial(store: Store) -> None:
+    tune(store, LARGE)
+    tune(store, SMALL, trials=3)
+    tune(store, SMALL)
+    found = library_entries(store, parts())
+    assert [entry.problem for entry in found.entries] == [LARGE, SMALL]
+    assert found.notes == ()
+    assert {dict(entry.candidate.choices)["x"] for entry in found.entries} == {7}
+    small = found.entries[1]
+    assert (small.baseline, small.baseline_s) == ("FakeBLAS 1.0", fakes.BASELINE_S)
+    assert small.script == store.trial(small.trial).script_text
+    assert (small.threads, small.machine) == (1, fakes.MACHINE)
+    assert small.median_s == pytest.approx(fakes.BEST_S)
+
+
+def test_a_baseline_timed_alone_has_no_time_in_the_entry(store: Store) -> None:
+    tune(store, composition=parts(bench=fakes.bench_without_baseline))
+    (entry,) = library_entries(store, parts()).entries
+    assert (entry.baseline, entry.baseline_s) == ("FakeBLAS 1.0", None)
+
+
+def test_only_the_runs_that_are_named_count(store: Store) -> None:
+    first, _ = tune(store, SMALL, trials=3), tune(store, SMALL)
+    other = tune(store, LARGE)
+    found = library_entries(store, parts(), TaskQuery(), (first, other, first)).entries
+    assert [store.trial(entry.trial).run for entry in found] == [other, first]
+
+
+def test_conditions_narrow_the_problems(store: Store) -> None:
+    tune(store, LARGE)
+    tune(store, SMALL)
+    tune(store, SMALL, threads=2)
+    task = replace(ONE_THREAD, shape=SMALL.shape, threads=2)
+    (entry,) = library_entries(store, parts(), task).entries
+    assert (entry.problem, entry.threads) == (SMALL, 2)
+
+
+def test_a_fastest_script_with_custom_ops_gives_way_to_the_best_without(store: Store) -> None:
+    tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op))
+    (fastest,) = library_entries(store, parts()).entries
+    found = library_entries(store, parts(), stock_only=True)
+    assert '"tuner.fast"' in fastest.script
+    assert '"tuner.fast"' not in found.entries[0].script
+    (note,) = found.notes
+    assert note.startswith(
+        f"{SMALL.key}: trial {found.entries[0].trial}, since the fastest, trial {fastest.trial}, calls tuner."
+    )
+    assert note.endswith("it takes 2.000 x the time")
+
+
+def test_a_problem_without_a_stock_script_is_left_out_and_named(store: Store) -> None:
+    only_fastest = fakes.plan({"x": (7,)})
+    tune(store, SMALL, parts(bind=lambda *_: fakes.bind_with_custom_op, plan=only_fastest))
+    message = r"every timed script calls tuner's transform ops \(trial \d+: tuner.fast\); more trials"
+    with pytest.raises(UsageError, match=message):
+        library_entries(store, parts(), stock_only=True)
+    tune(store, LARGE)
+    found = library_entries(store, parts(), stock_only=True)
+    assert [entry.problem for entry in found.entries] == [LARGE]
+    assert len(found.notes) == 1
+
+
+def test_nothing_measured_is_one_line(store: Store) -> None:
+    with pytest.raises(UsageError, match="export: nothing measured that fits the options; tuner history"):
+        library_entries(store, parts())
+    run = tune(store, composition=parts(bind=lambda *_: fakes.failing_bind))
+    with pytest.raises(UsageError, match=f"run {run}: has no successful trial .*; tuner history --run {run}"):
+        library_entries(store, parts(), runs=(run,))
+    with pytest.raises(UsageError, match="run: found 9, allowed 1"):
+        library_entries(store, parts(), runs=(9,))
+
+
+def test_results_of_a_gpu_are_refused(store: Store) -> None:
+    run = tune(store, target=TargetName("cuda", "sm_90"))
+    with pytest.raises(UsageError, match=f"run {run}: a library has schedules for a CPU, not for cuda:sm_90"):
+        library_entries(store, parts(), runs=(run,))
+    with pytest.raises(UsageError, match="for a cpu, measured are only cuda:sm_90"):
+        library_entries(store, parts())
+    with pytest.raises(UsageError, match=r"schedules for a CPU, not for cuda$"):
+        library_entries(store, parts(), replace(ONE_THREAD, target="cuda"))
+
+
+def test_a_library_is_of_one_machine(store: Store) -> None:
+    elsewhere = replace(parts(machine=lambda _: fakes.OTHER_MACHINE), machine=lambda: fakes.OTHER_MACHINE)
+    there = tune(store, SMALL, elsewhere)
+    with pytest.raises(UsageError, match=r"nothing measured on 'fake', only on another; choose with --mach"):
+        library_entries(store, parts())
+    here = tune(store, LARGE)
+    with pytest.raises(UsageError, match=rf"run {there}: was measured on 'another', the library is for 'fa"):
+        library_entries(store, parts(), runs=(here, there))
+    named = library_entries(store, parts(), replace(ONE_THREAD, machine="another"))
+    assert [entry.problem for entry in named.entries] == [SMALL]
+
+
+def test_problems_that_a_program_cannot_tell_apart_are_refused(store: Store) -> None:
+    runs = tune(store, SMALL), tune(store, replace(SMALL, align="64"))
+    with pytest.raises(
+        UsageError, match=r"differ only in how they were timed; choose with --align or --cach"
+    ):
+        library_entries(store, parts(), TaskQuery(), runs)
+    assert len(library_entries(store, parts()).entries) == 1

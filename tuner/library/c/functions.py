@@ -1,0 +1,88 @@
+"""The C functions of a library: one per operation, type, layout and epilogue, for all sizes."""
+
+from dataclasses import dataclass, replace
+
+from tuner.core.problem import BATCH_MATMUL, I8_DEPTH_LIMIT, NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem
+
+# Element type in memory -> C type. C has no bf16, f16 and 8-bit floats: their bits are passed as integers.
+C_TYPES = {
+    "f32": "float",
+    "f64": "double",
+    "i32": "int32_t",
+    "i8": "int8_t",
+    "bf16": "uint16_t",
+    "f16": "uint16_t",
+    "f8E4M3FN": "uint8_t",
+    "f8E5M2": "uint8_t",
+}
+INDEX_A = {"nn": "i * k + l", "nt": "i * k + l", "tn": "l * m + i"}  # layout -> element (i, l) of A
+INDEX_B = {"nn": "l * n + j", "nt": "j * k + l", "tn": "l * n + j"}  # layout -> element (l, j) of B
+STORED_A = {"nn": "m x k", "nt": "m x k", "tn": "k x m (transposed)"}
+STORED_B = {"nn": "k x n", "nt": "n x k (transposed)", "tn": "k x n"}
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A C function that computes a kind of problem at any size: names and types as C text."""
+
+    name: str
+    kind: Problem  # a problem of this kind; its sizes, alignment and caches mean nothing
+
+    @property
+    def input_type(self) -> str:
+        """Returns the C type of an element of A or B."""
+        return C_TYPES[self.kind.stored_dtype]
+
+    @property
+    def output_type(self) -> str:
+        """Returns the C type of an element of C and of the bias."""
+        return C_TYPES[self.kind.result_dtype]
+
+    @property
+    def sum_type(self) -> str:
+        """Returns the C type in which products are added up."""
+        return C_TYPES[self.kind.accumulator]
+
+    @property
+    def is_batch(self) -> bool:
+        """Returns whether the function multiplies a batch of pairs of matrices."""
+        return self.kind.operation == BATCH_MATMUL
+
+    @property
+    def has_bias(self) -> bool:
+        """Returns whether the function adds a bias and cuts off negative results."""
+        return self.kind.epilogue == "bias_relu"
+
+    @property
+    def depth_limit(self) -> int:
+        """Returns the largest k: beyond it sums of i8 could overflow."""
+        return I8_DEPTH_LIMIT if self.kind.dtype == "i8" else SIZE_LIMIT
+
+    @property
+    def stored_a(self) -> str:
+        """Returns the extents of A in memory, for a comment: "m x k"."""
+        return STORED_A[self.kind.layout]
+
+    @property
+    def stored_b(self) -> str:
+        """Returns the extents of B in memory, for a comment: "k x n"."""
+        return STORED_B[self.kind.layout]
+
+    @property
+    def index_a(self) -> str:
+        """Returns the C expression of the index of element (i, l) of A."""
+        return INDEX_A[self.kind.layout]
+
+    @property
+    def index_b(self) -> str:
+        """Returns the C expression of the index of element (l, j) of B."""
+        return INDEX_B[self.kind.layout]
+
+
+def function_of(problem: Problem, prefix: str) -> CFunction:
+    """Returns the function that computes a problem: ``tuner_matmul_f32_nn`` for the prefix "tuner"."""
+    dtype = f"{problem.dtype}_to_{problem.output}" if problem.output else problem.dtype
+    epilogue = "" if problem.epilogue == "none" else f"_{problem.epilogue}"
+    name = f"{prefix}_{problem.operation}_{dtype}_{problem.layout}{epilogue}"
+    kind = replace(problem, sizes=(1, 1, 1), batch=1, align=NUMPY_ALIGNMENT, cache=WARM)
+    return CFunction(name, kind)

@@ -1,0 +1,203 @@
+"""What a library did with each contraction of a program: which entry took it, or why none did."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.problem import Problem
+from tuner.library.library_document import entry_name
+from tuner.library.transform_module import MARK_SEQUENCE, PREFIX
+from tuner.mlir import bindings, interpreter
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.rewrite.walking import walk_where
+from tuner.payload.cpu import MAPS
+
+NAMED = (
+    "linalg.matmul",
+    "linalg.batch_matmul",
+    "linalg.contract",
+    "linalg.matvec",
+    "linalg.vecmat",
+    "linalg.batch_matvec",
+    "linalg.batch_vecmat",
+    "linalg.batch_reduce_matmul",
+    "linalg.dot",
+    "linalg.mmt4d",
+    "linalg.batch_mmt4d",
+)
+CONVOLUTIONS = ("linalg.conv_", "linalg.depthwise_conv_")
+MULTIPLY = ("arith.mulf", "arith.muli")
+LAYOUTS = {"".join(maps).replace(" ", ""): layout for layout, maps in MAPS.items()}
+
+
+@dataclass(frozen=True)
+class ContractionReport:
+    """A contraction of a program, and the entry of a library that took it."""
+
+    function: str  # its name; "" outside of functions
+    op: str  # as the program has it: "linalg.matmul 64x96x33 f32 nn"
+    entry: str  # name of the entry; "": none took it
+    reason: str = ""  # why none took it
+
+    @property
+    def text(self) -> str:
+        """Returns one line: ``@f: linalg.matmul 64x96x33 f32 nn: no entry: ...``."""
+        return f"@{self.function}: {self.op}: {self.entry or f'no entry: {self.reason}'}"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A contraction as it stands in the program."""
+
+    function: str
+    name: str  # of the op
+    problem: str  # "64x96x33 f32 nn"; "" where the op is not a plain matmul of static sizes on tensors
+    refusal: str  # why it is none
+
+
+def contraction_reports(
+    library: str, program: str, problems: tuple[Problem, ...]
+) -> tuple[ContractionReport, ...]:
+    """Returns what a library does with each contraction of a program, in the order of the program.
+
+    Runs the library's matchers on a copy of the program, without its schedules. ``library`` and ``program``
+    are MLIR text, ``problems`` those of the library's entries. Raises CandidateError for text that does not
+    parse, and where a matcher fails.
+    """
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(program, "payload")
+        before = [_found(op) for op in _contractions(module)]
+        script = interpreter.parse(library, "library")
+        _run(MARK_SEQUENCE, module, script)
+        entries = {f"{PREFIX}{entry_name(problem)}" for problem in problems}
+        after = [next(iter(entries & set(_names(op))), "") for op in _contractions(module)]
+    return tuple(
+        ContractionReport(
+            one.function,
+            f"{one.name} {one.problem}".strip(),
+            entry.removeprefix(PREFIX),
+            "" if entry else one.refusal or _why_none(one, problems),
+        )
+        for one, entry in zip(before, after, strict=True)
+    )
+
+
+def payload_contractions(program: str) -> tuple[ContractionReport, ...]:
+    """Returns the contractions of a program, without entries. Raises CandidateError for a broken program."""
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(program, "payload")  # kept while its ops are read
+        found = [_found(op) for op in _contractions(module)]
+    return tuple(
+        ContractionReport(one.function, f"{one.name} {one.problem}".strip(), "", one.refusal) for one in found
+    )
+
+
+def _run(sequence: str, module: ir.Module, script: ir.Module) -> None:
+    for op in script.body.operations:
+        if op.operation.name == "transform.named_sequence" and op.attributes["sym_name"].value == sequence:
+            try:
+                bindings.interpreter.apply_named_sequence(module, op.operation, script)
+            except (ir.MLIRError, ValueError, RuntimeError) as error:
+                raise CandidateError(Stage.COMPILE, interpreter.first_diagnostic(error)) from error
+            return
+    raise CandidateError(Stage.BIND, f"library: the sequence @{sequence} is missing")
+
+
+def _contractions(module: ir.Module) -> list[Op]:
+    """Returns the ops of a program that multiply and add up: named ones, generic ones, convolutions."""
+    return walk_where(module, _is_contraction)
+
+
+def _is_contraction(op: Op) -> bool:
+    if op.name in NAMED or op.name.startswith(CONVOLUTIONS):
+        return True
+    if op.name != "linalg.generic":
+        return False
+    kinds = str(op.attributes["iterator_types"])
+    body = [inner.operation.name for inner in op.regions[0].blocks[0].operations]
+    return "reduction" in kinds and len(op.operands) == 3 and any(name in MULTIPLY for name in body)
+
+
+def _names(op: Op) -> Iterator[str]:
+    for attribute in op.attributes:
+        yield attribute.name if hasattr(attribute, "name") else str(attribute)
+
+
+def _found(op: Op) -> _Found:
+    function, parent = "", op.parent
+    while parent is not None and parent.name != "func.func":
+        parent = parent.parent
+    if parent is not None:
+        function = ir.StringAttr(parent.attributes["sym_name"]).value
+    problem, refusal = _described(op)
+    return _Found(function, op.name, problem, refusal)
+
+
+def _described(op: Op) -> tuple[str, str]:
+    """Returns the problem of an op as text and why no library can take the op; "" where there is none."""
+    if op.name not in ("linalg.matmul", "linalg.batch_matmul", "linalg.generic"):
+        return "", "only matmuls and batches of them are matched"
+    shapes = [_shape(value.type) for value in op.operands]
+    kinds = [shape[1] for shape in shapes]
+    layout = _layout(op)
+    if layout is None:
+        return "", "its indexing maps are those of no layout (nn, nt, tn)"
+    if any(extent is None for extents, _ in shapes for extent in extents):
+        return "", "it has sizes that are not known when it is compiled"
+    (*lead, m, n) = shapes[2][0]
+    k = shapes[0][0][-2 if layout == "tn" else -1]
+    text = f"{'x'.join(map(str, (*lead, m, n, k)))} {'/'.join(dict.fromkeys(kinds))} {layout}"
+    if layout != "nn" and (lead or op.name == "linalg.generic"):
+        form = "batches" if lead else "generic ops"
+        return text, f"{form} are recognized in layout nn only"
+    return text, "" if len(op.results) else "it works on buffers; an entry needs tensors"
+
+
+def _shape(kind: ir.Type) -> tuple[list[int | None], str]:
+    shaped = ir.ShapedType(kind)
+    extents = [
+        None if shaped.is_dynamic_dim(place) else shaped.get_dim_size(place) for place in range(shaped.rank)
+    ]
+    return extents, str(shaped.element_type)
+
+
+def _layout(op: Op) -> str | None:
+    """Returns the layout of an op by its indexing maps, in any order of loops; None for other maps."""
+    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    loops = maps[0].n_dims
+    if loops not in (3, 4) or len(maps) != 3:
+        return None
+    names = [f"d{place}" for place in range(loops)]
+    results = [[str(expression) for expression in each.results] for each in maps]
+    if loops == 4:
+        if len({found[0] for found in results}) != 1 or any(len(found) != 3 for found in results):
+            return None
+        names.remove(results[0][0])
+        results = [found[1:] for found in results]
+    if any(len(found) != 2 for found in results):
+        return None
+    m, n = results[2]
+    (k,) = set(names) - {m, n} or {""}
+    spelled = [
+        "(" + ",".join({m: "m", n: "n", k: "k"}.get(each, "?") for each in found) + ")"
+        for found in results[:2]
+    ]
+    return LAYOUTS.get("".join(spelled))
+
+
+def _why_none(found: _Found, problems: Iterable[Problem]) -> str:
+    """Returns in which respect a contraction differs from all entries."""
+    sizes, kinds, layout = found.problem.split()
+    known = [(p.shape, p.stored_dtype, p.layout, p.operation) for p in problems]
+    last = "x".join(sizes.split("x")[-3:])
+    same_sizes = [each for each in known if each[0] in (sizes, last)]
+    if not same_sizes:
+        return f"no entry has the sizes {sizes}"
+    same_type = [each for each in same_sizes if each[1] == kinds.split("/")[0]]
+    if not same_type:
+        listed = ", ".join(sorted({each[1] for each in same_sizes}))
+        return f"entries of these sizes are of {listed}, not {kinds}"
+    if layout not in {each[2] for each in same_type}:
+        listed = ", ".join(sorted({each[2] for each in same_type}))
+        return f"entries of these sizes have layout {listed}, not {layout}"
+    return "its matcher does not take it"

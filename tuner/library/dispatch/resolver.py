@@ -1,0 +1,170 @@
+"""The order in which a kernel for a problem is looked for; what is timed when a shape comes first."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tuner.analysis.many_shapes.choice import MODEL, TUNED, ranked_columns
+from tuner.analysis.many_shapes.time_matrix import TimeMatrix
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.problem import Problem
+from tuner.core.target_name import CPU, TargetName
+from tuner.library.dispatch.chosen import BASELINE, FIRST_USE, Chosen
+from tuner.library.dispatch.first_use import (
+    BoundCandidate,
+    FirstUse,
+    baseline_name,
+    time_first_use,
+)
+from tuner.library.dispatch.first_use_cache import FirstUseCache, FirstUseKey
+from tuner.library.dispatch.matmul_calls import KernelCall, KernelLoader, MatmulCall, Otherwise, numpy_product
+from tuner.library.dispatch.rule import DispatchRule
+from tuner.library.dispatch.rule_file import read_rule
+from tuner.library.dispatch.space_of_problems import SpaceOfProblems
+from tuner.run_history.best_known import best_here
+from tuner.run_history.opened_store import open_known
+from tuner.tuning.composition import Composition
+
+TRIED = 3  # configurations that are timed at the first use of a shape without tuned neighbours
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Configurations for a problem before anything is timed in this process, the one to use first."""
+
+    source: str  # TUNED, SAME_WEIGHTS, MODEL; BASELINE: there is none
+    candidates: tuple[BoundCandidate, ...] = ()
+    reason: str = ""  # why there is none, or why the baseline is faster than the first as stored
+
+
+class Resolver:
+    """Finds what computes a problem, from one rule file or database, for one number of threads."""
+
+    def __init__(
+        self,
+        composition: Composition,
+        rule: Path | None,
+        db: str | Path | None,
+        threads: int,
+        cache: FirstUseCache,
+    ) -> None:
+        """Raises UsageError for a rule file that is damaged, or of another machine or search space.
+
+        With a rule file the database is not read.
+        """
+        self._composition = composition
+        self._db = db
+        self._threads = threads
+        self._cache = cache
+        self._space = SpaceOfProblems.shipped(composition.machine(), threads)
+        self._rule: DispatchRule | None = None if rule is None else read_rule(rule, self._space)
+        self._loader = KernelLoader(threads)
+
+    def resolved(
+        self, problem: Problem, otherwise: Otherwise, *, measures: bool
+    ) -> tuple[Chosen, MatmulCall]:
+        """Returns what computes a problem, compiled.
+
+        With ``measures``, configurations and the baseline are timed once, unless this machine has done so
+        before, and the fastest is taken. Without, the first by what is stored is taken.
+        """
+        try:
+            ranked = self._ranked(problem, measures=measures)
+            if not ranked.candidates:
+                return _baseline(problem, ranked.reason)
+            if measures:
+                return self._measured(problem, ranked, otherwise)
+            if ranked.reason:
+                return _baseline(problem, ranked.reason)
+            first = ranked.candidates[0]
+            call = self._loader.loaded(problem, first.script_text, otherwise)
+            return Chosen(ranked.source, problem, first.candidate), call
+        except CandidateError as error:
+            return _baseline(problem, f"{error.stage.value}: {error.reason}")
+
+    def _ranked(self, problem: Problem, *, measures: bool) -> Ranked:
+        stored = self._stored(problem) if self._rule is None else None
+        if stored is not None:
+            return stored
+        columns = self._space.first if self._rule is None else self._rule.columns
+        matrix = TimeMatrix((), (), columns, (), (), ()) if self._rule is None else self._rule.matrix()
+        try:
+            projected = self._space.projected(problem, columns)
+        except UsageError as error:
+            return Ranked(BASELINE, reason=error.message)
+        found = ranked_columns(matrix, projected.asked)
+        if not found.columns:
+            return Ranked(BASELINE, reason="no configuration applies")
+        if self._rule is None and not measures:
+            return Ranked(BASELINE, reason="never tuned, and no rule file")
+        order = [projected.candidates[column] for column in found.columns]
+        wanted = order[:1] if found.source != MODEL else order[:TRIED] if measures else order[:1]
+        if measures and found.source == MODEL:
+            wanted += self._default(problem)
+        unique = dict.fromkeys(each for each in wanted if each is not None)
+        bound = tuple(BoundCandidate(each, self._space.script(problem, each).text) for each in unique)
+        return Ranked(found.source, bound, self._slower_as_stored(problem, found.source))
+
+    def _default(self, problem: Problem) -> tuple[Candidate, ...]:
+        """Returns the first configuration of the search space that the problem can have."""
+        projected = self._space.projected(problem, self._space.first)
+        return tuple(each for each in projected.candidates if each is not None)[:1]
+
+    def _stored(self, problem: Problem) -> Ranked | None:
+        """Returns the best stored trial of exactly this problem; None where the database has none."""
+        with open_known(self._db) as store:
+            try:
+                best = best_here(store, self._composition, problem, CPU, self._threads).best
+            except UsageError:
+                return None
+            baseline = store.run(best.run).baseline
+        library_s = None if baseline is None else baseline.measurement.median_s
+        bound = (BoundCandidate(best.record.candidate, best.script_text),)
+        return Ranked(TUNED, bound, _slower(best.best_s, library_s))
+
+    def _slower_as_stored(self, problem: Problem, source: str) -> str:
+        """Returns why the baseline is faster by the rule's table; "" where it is not, or was not timed."""
+        tuned = None if self._rule is None or source != TUNED else self._rule.tuned(problem)
+        if tuned is None:
+            return ""
+        best_s = min((min(rounds) for rounds in tuned.rounds_s if rounds), default=None)
+        return _slower(best_s, tuned.baseline_s)
+
+    def _measured(self, problem: Problem, ranked: Ranked, otherwise: Otherwise) -> tuple[Chosen, MatmulCall]:
+        """Returns the fastest of what was timed at first use, in this process or in an earlier one."""
+        key = FirstUseKey(problem, self._space.machine.name, self._compiler, self._threads, baseline_name())
+        calls: dict[Candidate, KernelCall] = {}
+        with self._cache.held(key):
+            found = self._cache.read(key)
+            if found is None or not found.has(ranked.candidates):
+                found, calls = time_first_use(problem, ranked.candidates, self._loader, otherwise)
+                self._cache.write(key, found)
+        candidate = found.fastest(tuple(each.candidate for each in ranked.candidates))
+        if candidate is None:
+            return _baseline(problem, found.why_baseline, found)
+        call = calls.get(candidate) or self._load(problem, candidate, ranked, otherwise)
+        source = FIRST_USE if ranked.source == MODEL else ranked.source
+        return Chosen(source, problem, candidate, first_use=found), call
+
+    def _load(
+        self, problem: Problem, candidate: Candidate, ranked: Ranked, otherwise: Otherwise
+    ) -> KernelCall:
+        text = next(each.script_text for each in ranked.candidates if each.candidate == candidate)
+        return self._loader.loaded(problem, text, otherwise)
+
+    @cached_property
+    def _compiler(self) -> str:
+        target = TargetName.parse(CPU)
+        return self._composition.outcomes(target).compiler(target).fingerprint
+
+
+def _baseline(problem: Problem, reason: str, first_use: FirstUse | None = None) -> tuple[Chosen, MatmulCall]:
+    return Chosen(BASELINE, problem, reason=reason, first_use=first_use), numpy_product
+
+
+def _slower(best_s: float | None, library_s: float | None) -> str:
+    """Returns why the baseline is used for a tuned problem; "" where it is not known to be faster."""
+    if best_s is None or library_s is None or best_s <= library_s:
+        return ""
+    return f"faster when the problem was tuned: {library_s * 1e6:.2f} us, the kernel {best_s * 1e6:.2f} us"

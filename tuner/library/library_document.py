@@ -1,0 +1,166 @@
+"""The header of a library: what its entries are, for people and, in one line, for programs."""
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from tuner.analysis.slowdown import Slowdown
+from tuner.core.candidate import Candidate, Value
+from tuner.core.dataclass_json import decode, encode, form, known_part, parsed
+from tuner.core.documents import PROBLEM
+from tuner.core.errors import UsageError
+from tuner.core.machine import Machine
+from tuner.core.printable import printable
+from tuner.core.problem import Problem
+from tuner.core.version import __version__
+from tuner.library.entry import LibraryEntry
+from tuner.library.outlining_cost import OutliningCost
+from tuner.scripts.script_halves import ScriptHalves
+
+MARK = "// tuner library: "  # the one line of the header that programs read
+VERSION = 1
+KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
+HALF = (
+    r"  transform\.named_sequence @{half}_{name}\((?P<handle>%\w+): .*\n"
+    r"(?P<lines>(?:.*\n)*?)    transform\.yield\n"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryDocument:
+    """An entry as the header has it; its script is in the module, as two sequences."""
+
+    name: str
+    problem: Problem = field(metadata=PROBLEM)
+    strategy: str
+    knobs: tuple[tuple[str, Value], ...] = field(metadata=KNOBS)
+    median_s: float
+    baseline: str
+    baseline_s: float | None
+    trial: int
+    cost: OutliningCost | None = None  # None: not measured, since another machine exported the library
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryDocument:
+    """Everything of a library but its schedules."""
+
+    version: int = VERSION
+    tuner: str = __version__
+    machine: Machine
+    entries: tuple[EntryDocument, ...]
+
+
+def entry_name(problem: Problem) -> str:
+    """Returns the identifier of a problem's entry: ``matmul_64x96x33_f32_nn``."""
+    return f"{problem.operation}_{problem.shape}_{problem.dtype}_{problem.layout}"
+
+
+def document_of(
+    entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...]
+) -> LibraryDocument:
+    """Returns the document of entries, which are of one machine, with the cost of each."""
+    listed = tuple(
+        EntryDocument(
+            name=entry_name(entry.problem),
+            problem=entry.problem,
+            strategy=entry.candidate.strategy,
+            knobs=entry.candidate.choices,
+            median_s=entry.timed_s,
+            baseline=entry.baseline,
+            baseline_s=entry.baseline_s,
+            trial=entry.trial,
+            cost=cost,
+        )
+        for entry, cost in zip(entries, costs, strict=True)
+    )
+    return LibraryDocument(machine=entries[0].machine, entries=listed)
+
+
+def header(document: LibraryDocument, file: str, versions: str) -> str:
+    """Returns the header of a library's file as comment lines; ``versions``: of MLIR, that read it."""
+    preload = f"--transform-preload-library=transform-library-paths={file}"
+    lines = [
+        f"Schedules of {len(document.entries)} problems, in one transform module",
+        f"made by   tuner {document.tuner}, for {versions}",
+        f"machine   {document.machine.name}",
+        f"apply     mlir-opt PAYLOAD {preload} --transform-interpreter",
+        f"          tuner apply {file} PAYLOAD --strict   # lists each contraction: its entry, or why none",
+        "leaves    buffers: the whole module is bufferized; what no entry takes stays a linalg op",
+    ]
+    for entry in document.entries:
+        lines += [
+            f"entry     {entry.problem.key}: {_time_text(entry)}",
+            f"          {_cost_text(entry.cost)}",
+        ]
+    text = json.dumps(encode(document))
+    return "".join(f"// {printable(line)}\n" for line in lines) + f"{MARK}{text}\n"
+
+
+def is_library(text: str) -> bool:
+    """Returns whether an MLIR text has the header of a library."""
+    return any(line.startswith(MARK) for line in text.splitlines())
+
+
+def read_document(text: str, name: str) -> LibraryDocument:
+    """Returns the document of a library's text; ``name`` is its name for messages. Raises UsageError."""
+    lines = [line for line in text.splitlines() if line.startswith(MARK)]
+    if len(lines) != 1:
+        raise UsageError(f"{name}: is not a library that 'tuner export --format library' wrote")
+    place = f"{name}: its line {MARK.strip()!r} is damaged"
+    found = parsed(lines[0].removeprefix(MARK), place)
+    return decode(LibraryDocument, known_part(LibraryDocument, found, place), f"{place}: ")
+
+
+def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
+    """Returns the entries of a library with their scripts, put together again from its sequences.
+
+    Raises UsageError for a text that is no library, and where the schedule of an entry is missing.
+    """
+    document = read_document(text, name)
+    return tuple(
+        LibraryEntry(
+            problem=entry.problem,
+            candidate=Candidate(entry.strategy, entry.knobs),
+            script=_script(text, entry.name, name),
+            machine=document.machine,
+            threads=1,
+            median_s=entry.median_s,
+            baseline=entry.baseline,
+            baseline_s=entry.baseline_s,
+            trial=entry.trial,
+        )
+        for entry in document.entries
+    )
+
+
+def _script(text: str, entry: str, name: str) -> str:
+    found = [
+        re.search(HALF.format(half=half, name=re.escape(entry)), text) for half in ("tensors", "buffers")
+    ]
+    if found[0] is None or found[1] is None:
+        raise UsageError(f"{name}: the schedule of {entry} is missing")
+    tensors, buffers = found[0], found[1]
+    halves = ScriptHalves(tensors["handle"], tensors["lines"], buffers["handle"], buffers["lines"])
+    return halves.script
+
+
+def _time_text(entry: EntryDocument) -> str:
+    text = f"trial {entry.trial}, {entry.median_s * 1e6:.2f} us"
+    if entry.baseline_s is not None:
+        text += f"; {entry.baseline}: {entry.baseline_s * 1e6:.2f} us"
+    return text
+
+
+def _cost_text(cost: OutliningCost | None) -> str:
+    """Returns how much longer the entry takes in the library than by its script alone."""
+    if cost is None:
+        return "in the library: not timed, for want of the machine that it was tuned on"
+    named = (("tensors", cost.tensors), ("batch", cost.batch))
+    found = ", ".join(f"{name} {_slowdown_text(each)}" for name, each in named if each is not None)
+    return f"in the library, against its script alone: {found}"
+
+
+def _slowdown_text(found: Slowdown) -> str:
+    low, high = found.interval
+    return f"{found.median:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"

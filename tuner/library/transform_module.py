@@ -1,0 +1,247 @@
+"""The transform module of a library: one entry sequence that gives each contraction its schedule.
+
+Steps of the entry sequence, by upstream's ops alone:
+  1. linalg.generic contractions of layout nn become named ops.
+  2. Each named op of a known layout is given to the matchers; the first that matches names its entry.
+  3. Each named op moves, with the fill that clears its result, to a function of its own. A batch moves as a
+  whole,
+     so that no matrix is copied at the function's boundary, and becomes a loop over matmuls there.
+  4. Each function has the half of its entry's schedule that works on tensors.
+  5. The whole module is bufferized, once; then each function has the other half of its schedule.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from tuner.core.problem import BATCH_MATMUL
+from tuner.scripts.matchers import ANY, LINALG, Contraction, maps_attribute, matcher
+from tuner.scripts.script_halves import ScriptHalves
+
+ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of one handle
+TWO = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
+MARK_SEQUENCE = "tuner_mark"  # steps 1 and 2, without which nothing is changed
+PREFIX = "tuned."  # of the attributes that name an op's entry
+FLOAT, INTEGER = ("arith.mulf", "arith.addf"), ("arith.muli", "arith.addi")
+
+
+@dataclass(frozen=True)
+class EntrySchedule:
+    """An entry as the module has it: its name, what it is for, and the halves of its script."""
+
+    name: str  # an identifier: "matmul_64x96x33_f32_nn"
+    contractions: tuple[Contraction, ...]
+    halves: ScriptHalves
+
+
+def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
+    """Returns the MLIR text of a module whose first op is the entry sequence for all schedules."""
+    names = [schedule.name for schedule in schedules]
+    entry = f"""  transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
+    transform.include @{MARK_SEQUENCE} failures(propagate) (%root) : ({ANY}) -> ()
+{"".join(map(_outlined, names))}\
+{"".join(_applied("tensors", "%root", name) for name in names)}\
+    transform.structured.eliminate_empty_tensors %root : {ANY}
+    %buffers = transform.bufferization.one_shot_bufferize layout{{IdentityLayoutMap}} %root
+      {{bufferize_function_boundaries = true, memcpy_op = "linalg.copy"}} : {ONE}
+{"".join(_applied("buffers", "%buffers", name) for name in names)}\
+    %whole = transform.apply_registered_pass "drop-equivalent-buffer-results" to %buffers : {ONE}
+    transform.yield
+  }}
+"""
+    parts = [entry, _marking(schedules), _SHARED, *map(_sequences, schedules)]
+    return f"module attributes {{transform.with_named_sequence}} {{\n{''.join(parts)}}}\n"
+
+
+def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
+    """Returns the sequence that names contractions and annotates each with the entry that matches it."""
+    pairs = [(contraction, schedule.name) for schedule in schedules for contraction in schedule.contractions]
+    # Exact batches come first: the first matcher that matches an op wins.
+    pairs.sort(key=lambda pair: (pair[0].operation, pair[0].layout, pair[0].batch is None))
+    groups = [
+        (key, tuple(group))
+        for key, group in groupby(pairs, key=lambda pair: (pair[0].operation, pair[0].layout))
+    ]
+    return f"""  transform.named_sequence @{MARK_SEQUENCE}(%root: {ANY} {{transform.readonly}}) {{
+{"".join(map(_named, LINALG))}\
+{"".join(_dispatched(number, *key) for number, (key, _) in enumerate(groups))}\
+    transform.yield
+  }}
+{"".join(_dispatch(number, group) for number, (_, group) in enumerate(groups))}\
+{_generic_matcher()}\
+{"".join(matcher(_matcher_name(name, one), one) for one, name in pairs)}"""
+
+
+def _named(operation: str) -> str:
+    """Returns the steps that give linalg.generic contractions of layout nn the name of an operation.
+
+    MLIR 22 gives a generic of another layout the same name and loses its indexing maps: a wrong result.
+    """
+    generics, found = f"%generics_{operation}", f"%contractions_{operation}"
+    maps = maps_attribute(operation, "nn")
+    return f"""    {generics} = transform.structured.match ops{{["linalg.generic"]}}
+      attributes{{{maps}}} in %root : {ONE}
+    {found} = transform.collect_matching @is_contraction in {generics} : {ONE}
+    transform.foreach {found} : {ANY} {{
+    ^bb0(%generic: {ANY}):
+      transform.sequence %generic : {ANY} failures(suppress) {{
+      ^bb1(%one: {ANY}):
+        %named = transform.structured.specialize %one : {ONE}
+        transform.yield
+      }}
+    }}
+"""
+
+
+def _dispatched(number: int, operation: str, layout: str) -> str:
+    """Returns the steps that give the ops on tensors of one name and layout to their matchers."""
+    found = f"%ops{number}"
+    return f"""    {found} = transform.structured.match ops{{["{LINALG[operation]}"]}}
+      attributes{{{maps_attribute(operation, layout)}}} in %root : {ONE}
+    transform.foreach {found} : {ANY} {{
+    ^bb0(%op: {ANY}):
+      transform.sequence %op : {ANY} failures(suppress) {{
+      ^bb1(%one: {ANY}):
+        transform.include @tuner_dispatch{number} failures(propagate) (%one) : ({ANY}) -> ()
+        transform.yield
+      }}
+    }}
+"""
+
+
+def _dispatch(number: int, pairs: Iterable[tuple[Contraction, str]]) -> str:
+    """Returns the sequence that gives an op to its matchers; it fails for an op on buffers."""
+    listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
+    return f"""  transform.named_sequence @tuner_dispatch{number}(%op: {ANY} {{transform.consumed}}) {{
+    %result = transform.get_result %op[0] : ({ANY}) -> !transform.any_value
+    %walked = transform.foreach_match restrict_root in %op
+      {listed} : {ONE}
+    transform.yield
+  }}
+"""
+
+
+def _matcher_name(name: str, contraction: Contraction) -> str:
+    return f"match_{name}{'_batch' if contraction.operation == BATCH_MATMUL else ''}"
+
+
+def _generic_matcher() -> str:
+    """Returns the matcher of a linalg.generic that multiplies floats and adds up."""
+    multiply, add = FLOAT
+    return f"""  transform.named_sequence @is_contraction(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+    transform.match.operation_name %op ["linalg.generic"] : {ANY}
+    %matched = transform.match.structured failures(propagate) %op : {ONE} {{
+    ^bb0(%s: {ANY}):
+      transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}
+      transform.match.structured.yield %s : {ANY}
+    }}
+    transform.yield %op : {ANY}
+  }}
+"""
+
+
+def _outlined(name: str) -> str:
+    """Returns the steps that move each op of an entry to a function of its own."""
+    attribute = f"{PREFIX}{name}"
+    ops = 'transform.structured.match ops{["linalg.matmul", "linalg.batch_matmul"]}'
+    include = f"transform.include @tuner_whole failures(propagate) (%function, %call) : ({ANY}, {ANY}) -> ()"
+    outline = f"""      %function, %call = transform.loop.outline %whole {{func_name = "tuned_{name}"}} \
+: {PAIR}
+      transform.annotate %function "{attribute}" : {ANY}
+      %private = transform.param.constant "private" -> !transform.any_param
+      transform.annotate %function "sym_visibility" = %private : {ANY}, !transform.any_param
+      {include}
+    }}
+"""
+    tiled = f"transform.structured.tile_using_forall %op num_threads [1] : {PAIR}"
+    return f"""    %marked_{name} = {ops} attributes{{{attribute}}} in %root : {ONE}
+    %split_{name} = transform.foreach_match restrict_root in %marked_{name}
+      @is_cleared -> @mark_cleared, @is_any -> @mark_accumulating : {ONE}
+    %cleared_{name} = {ops} attributes{{{attribute}, {PREFIX}cleared}} in %root : {ONE}
+    transform.foreach %cleared_{name} : {ANY} {{
+    ^bb0(%op: {ANY}):
+      %fill = transform.get_producer_of_operand %op[2] : {ONE}
+      %part, %loop = {tiled}
+      %inside, %whole = transform.structured.fuse_into_containing_op %fill into %loop : {TWO}
+{outline}\
+    %accumulating_{name} = {ops} attributes{{{attribute}, {PREFIX}accumulating}} in %root : {ONE}
+    transform.foreach %accumulating_{name} : {ANY} {{
+    ^bb0(%op: {ANY}):
+      %part, %whole = {tiled}
+{outline}"""
+
+
+def _applied(half: str, root: str, name: str) -> str:
+    """Returns the steps that run one half of an entry's schedule on each function of the entry."""
+    handle = f"%{half}_{name}"
+    functions = f'transform.structured.match ops{{["func.func"]}} attributes{{{PREFIX}{name}}}'
+    return f"""    {handle} = {functions} in {root} : {ONE}
+    transform.foreach {handle} : {ANY} {{
+    ^bb0(%function: {ANY}):
+      transform.include @{half}_{name} failures(propagate) (%function) : ({ANY}) -> ()
+    }}
+"""
+
+
+def _sequences(schedule: EntrySchedule) -> str:
+    """Returns what is an entry's own: the action of its matchers, and the halves of its schedule."""
+    name, halves = schedule.name, schedule.halves
+    return f"""  transform.named_sequence @mark_{name}(%op: {ANY} {{transform.readonly}}) {{
+    transform.annotate %op "{PREFIX}{name}" : {ANY}
+    transform.yield
+  }}
+  transform.named_sequence @tensors_{name}({halves.function}: {ANY} {{transform.readonly}}) {{
+{halves.tensors}    transform.yield
+  }}
+  transform.named_sequence @buffers_{name}({halves.buffers_function}: {ANY} {{transform.readonly}}) {{
+{halves.buffers}    transform.yield
+  }}
+"""
+
+
+_SHARED = f"""  transform.named_sequence @is_cleared(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+    %before = transform.get_producer_of_operand %op[2] : {ONE}
+    transform.match.operation_name %before ["linalg.fill"] : {ANY}
+    transform.yield %op : {ANY}
+  }}
+  transform.named_sequence @is_any(%op: {ANY} {{transform.readonly}}) -> {ANY} {{
+    transform.yield %op : {ANY}
+  }}
+  transform.named_sequence @mark_cleared(%op: {ANY} {{transform.readonly}}) {{
+    transform.annotate %op "{PREFIX}cleared" : {ANY}
+    transform.yield
+  }}
+  transform.named_sequence @mark_accumulating(%op: {ANY} {{transform.readonly}}) {{
+    transform.annotate %op "{PREFIX}accumulating" : {ANY}
+    transform.yield
+  }}
+  transform.named_sequence @tuner_whole(
+      %function: {ANY} {{transform.readonly}}, %call: {ANY} {{transform.readonly}}) {{
+    %caller = transform.get_parent_op %call {{op_name = "func.func"}} : {ONE}
+    transform.apply_patterns to %caller {{
+      transform.apply_patterns.canonicalization
+    }} : {ANY}
+    transform.apply_patterns to %function {{
+      transform.apply_patterns.canonicalization
+      transform.apply_patterns.scf.for_loop_canonicalization
+    }} : {ANY}
+    %batches = transform.structured.match ops{{["linalg.batch_matmul"]}} in %function : {ONE}
+    transform.foreach %batches : {ANY} {{
+    ^bb0(%batch: {ANY}):
+      %matrix, %matrices = transform.structured.fuse %batch tile_sizes [1, 0, 0, 0] : {PAIR}
+      %named = transform.structured.match ops{{["linalg.batch_matmul", "linalg.fill"]}} in %function : {ONE}
+      %generic = transform.structured.generalize %named : {ONE}
+      transform.apply_patterns to %function {{
+        transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices
+        transform.apply_patterns.canonicalization
+      }} : {ANY}
+      %flat = transform.structured.match ops{{["linalg.generic"]}} in %function : {ONE}
+      %named_again = transform.structured.specialize %flat : {ONE}
+      transform.apply_patterns to %function {{
+        transform.apply_patterns.canonicalization
+        transform.apply_patterns.scf.for_loop_canonicalization
+      }} : {ANY}
+    }}
+    transform.yield
+  }}
+"""

@@ -1,0 +1,39 @@
+"""Writes several files of a command into one folder."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tuner.core.errors import UsageError
+from tuner.output.atomic_write import write_atomically
+
+
+def require_folder(folder: Path) -> None:
+    """Raises UsageError for a path at which there is something else than a folder."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is a file, not a folder to write into")
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Writes files into a folder, which is made where it is missing; returns their paths.
+
+    All files are complete on the disk before the first one gets its name, so that an error leaves the folder
+    as it was. Other files of the folder stay; files of the same names are replaced. A name may have folders
+    in it: ``x86_64/matmul/f32.yaml``.
+
+    Raises UsageError for a path that is a file, and where the folder or a file cannot be written.
+    """
+    require_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing.") as name:
+            staged = Path(name)
+            for file, content in files.items():
+                (staged / file).parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(staged / file, content)
+            for file in files:
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                (staged / file).replace(folder / file)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return tuple(folder / file for file in files)
