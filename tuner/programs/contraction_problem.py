@@ -29,7 +29,7 @@ class UnknownContractionError(Exception):
 
 
 @dataclass(frozen=True)
-class Contraction:
+class ContractionLoops:
     """A sum of products over loops: which loops index the dimensions of A, B and C, and how long they are."""
 
     operands: tuple[tuple[int, ...], ...]  # loops of A, B, C by dimension
@@ -37,7 +37,7 @@ class Contraction:
     dtypes: tuple[str, str, str]  # MLIR's element types of A, B, C
 
 
-def contraction_of(op: Op) -> Contraction | None:
+def contraction_of(op: Op) -> ContractionLoops | None:
     """Returns the contraction that a ``linalg.generic`` computes; None for another computation.
 
     Raises UnknownContractionError for a sum of products that is none of static sizes over plain dimensions.
@@ -56,10 +56,10 @@ def contraction_of(op: Op) -> Contraction | None:
     extents = _extents(maps, shapes)
     operands = tuple(tuple(_loop(result, extents) for result in mapping.results) for mapping in maps)
     a, b, c = (str(each.element_type) for each in types)
-    return Contraction(operands, extents, (a, b, c))
+    return ContractionLoops(operands, extents, (a, b, c))
 
 
-def problem_of(contraction: Contraction) -> Problem:
+def problem_of(contraction: ContractionLoops) -> Problem:
     """Returns the problem that a contraction is. Raises UnknownContractionError, with why it is none."""
     a, b, c = (
         tuple(loop for loop in operand if loop >= 0 and contraction.extents[loop] > 1)

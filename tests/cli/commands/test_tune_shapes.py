@@ -101,7 +101,7 @@ def test_a_mistake_in_the_file_is_one_line(tuner: Tuner, tmp_path: Path) -> None
 
 def test_an_unknown_group_and_options_of_a_resumed_one_are_refused(tuner: Tuner, shapes: str) -> None:
     tuner("tune", "--shapes", shapes, "--trials", "4")
-    assert "run_group: found 7, allowed 1 to 1" in tuner.refused("tune", "--resume", "group:7")
+    assert "group: found 7, allowed 1 to 1" in tuner.refused("tune", "--resume", "group:7")
     refused = tuner.refused("tune", "--resume", "group:1", "--seed", "4")
     assert "--resume cannot be combined with --seed" in refused
     assert tuner("tune", "--resume", "group:x").code == 2
