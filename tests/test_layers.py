@@ -258,6 +258,7 @@ OWNERS = {
     "optuna": "samplers",
     "sqlalchemy": "db",
     "alembic": "db",
+    "iree": "library.iree",
     "psycopg": "fleet",
     "procrastinate": "fleet",
 }

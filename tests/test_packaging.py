@@ -17,6 +17,7 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROVIDERS = {
     "pydantic_core": ["pydantic"],  # one version of it belongs to each version of pydantic
     "torch": ["torch"],  # extras, so they need not be installed
+    "iree": ["iree-base-compiler"],
     "optuna_dashboard": ["optuna-dashboard"],
     "pandas": ["pandas"],
 }

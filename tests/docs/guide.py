@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[2]
 COPIED = ("tuner", "db", "strategies", "search_space.yaml", "pyproject.toml")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-FILE_NAME = re.compile(r"(?:#|//|\{#-) ([\w/]+(?:\.\w+)+)")  # in the comment that a file's block begins with
+FILE_NAME = re.compile(
+    r"(?:#|//|/\*|\{#-) ([\w/]+(?:\.\w+)+)"
+)  # in the comment that a file's block begins with
 STEP_TIMEOUT_S = 300.0
 # The copy is what is imported, and compiled once for all processes.
 KEPT_OUT = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")

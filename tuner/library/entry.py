@@ -23,6 +23,13 @@ class LibraryEntry:
     trial: int  # its number in the results database
     program: KernelProgram | None = None  # of a GPU: what was verified; None: the script is compiled again
 
+    @property
+    def timed_s(self) -> float:
+        """Returns the median seconds per call. Raises ValueError for an entry that was not timed."""
+        if self.median_s is None:
+            raise ValueError(f"trial {self.trial}: was not timed")
+        return self.median_s
+
 
 @dataclass(frozen=True)
 class LibraryFile:

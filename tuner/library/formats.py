@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 Writer = Callable[[tuple["LibraryEntry", ...]], tuple["LibraryFile", ...]]
 
 
+def _library() -> Writer:
+    from tuner.library.library_format import write_library
+
+    return write_library
+
+
 def _c() -> Writer:
     from tuner.library.c.writer import c_files
 
@@ -22,13 +28,18 @@ def _iree() -> Writer:
     return iree_files
 
 
-def _library() -> Writer:
-    from tuner.library.library_format import write_library
+def _lighthouse() -> Writer:
+    from tuner.library.lighthouse import lighthouse_files
 
-    return write_library
+    return lighthouse_files
 
 
 # Name of a format -> a function that returns its writer, so that only the chosen one is imported.
-FORMATS: Mapping[str, Callable[[], Writer]] = {"library": _library, "c": _c, "iree": _iree}
+FORMATS: Mapping[str, Callable[[], Writer]] = {
+    "library": _library,
+    "c": _c,
+    "iree": _iree,
+    "lighthouse": _lighthouse,
+}
 # Formats whose files other compilers read: entries have scripts without tuner's own transform ops.
 STOCK_FORMATS = ("library", "lighthouse")

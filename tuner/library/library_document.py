@@ -66,7 +66,7 @@ def document_of(
             problem=entry.problem,
             strategy=entry.candidate.strategy,
             knobs=entry.candidate.choices,
-            median_s=entry.median_s,
+            median_s=entry.timed_s,
             baseline=entry.baseline,
             baseline_s=entry.baseline_s,
             trial=entry.trial,

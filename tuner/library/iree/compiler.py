@@ -1,5 +1,6 @@
 """IREE's compiler, as a program that is called on files."""
 
+import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ OPTIONS = (
     "--iree-llvmcpu-target-cpu=host",
     "--iree-opt-level=O2",
 )
+ERROR = re.compile(r"\berror:\s(.*)")  # a line that MLIR prints, after its place
 INSTALL = "pip install 'mlir-tuner[iree]'"
 
 
@@ -79,5 +81,5 @@ def find_compiler() -> IreeCompiler:
 
 
 def _first_error(text: str) -> str:
-    lines = [line.partition("error: ")[2] for line in text.splitlines() if "error: " in line]
+    lines = ERROR.findall(text)
     return " ".join((lines or text.splitlines() or ["no message"])[0].split())[:300]
