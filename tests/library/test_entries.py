@@ -62,6 +62,13 @@ def test_only_the_runs_that_are_named_count(store: Store) -> None:
     assert [store.trial(entry.trial).run for entry in found] == [other, first]
 
 
+def test_a_run_without_a_time_is_noted(store: Store) -> None:
+    failed = tune(store, LARGE, composition=parts(bind=lambda *_: fakes.failing_bind), trials=2)
+    found = library_entries(store, parts(), TaskQuery(), (tune(store, SMALL), failed))
+    assert [entry.problem for entry in found.entries] == [SMALL]
+    assert found.notes == (f"run {failed}: {LARGE.key}: no successful trial that fits the options",)
+
+
 def test_conditions_narrow_the_problems(store: Store) -> None:
     tune(store, LARGE)
     tune(store, SMALL)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.library.values import entry
-from tuner.analysis.slowdown import Slowdown
+from tuner.analysis.paired_slowdown import PairedSlowdown
 from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul
 from tuner.library.library_document import MARK, is_library, read_document, read_entries
@@ -14,8 +14,8 @@ from tuner.library.outlining_cost import OutliningCost
 
 ENTRIES = (entry(Matmul(24, 64, 32), trial=4, pack_a=0), entry(Matmul(24, 64, 32, layout="nt"), trial=5))
 COSTS = (
-    OutliningCost(Slowdown(0.01, (-0.01, 0.03)), Slowdown(0.02, (0.0, 0.04))),
-    OutliningCost(Slowdown(0.0, (-0.01, 0.01)), None),
+    OutliningCost(PairedSlowdown(0.01, (-0.01, 0.03), 0.008), PairedSlowdown(0.02, (0.0, 0.04), 0.01)),
+    OutliningCost(PairedSlowdown(0.0, (-0.01, 0.01), 0.0), None),
 )
 TEXT = library_text(ENTRIES, COSTS)
 
@@ -31,8 +31,8 @@ def test_the_header_says_what_each_entry_costs() -> None:
     at = lines.index("// entry     matmul 24x64x32 f32 nn none: trial 4, 10.00 us; OpenBLAS: 20.00 us")
     assert lines[at + 1] == (
         "//           in the library, against its script alone: "
-        "tensors +1.0% time (95 % interval -1.0% .. +3.0%), "
-        "batch +2.0% time (95 % interval +0.0% .. +4.0%)"
+        "tensors +1.0% time (99 % interval -1.0% .. +3.0%, noise 0.8%), "
+        "batch +2.0% time (99 % interval +0.0% .. +4.0%, noise 1.0%)"
     )
     without = library_text((replace(ENTRIES[0], baseline_s=None),))
     assert "// entry     matmul 24x64x32 f32 nn none: trial 4, 10.00 us\n" in without

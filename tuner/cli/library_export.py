@@ -27,6 +27,7 @@ def export_library(
     context: click.Context,
     form: str,
     runs: tuple[int, ...],
+    group: int | None,
     version: str | None,
     folder: Path | None,
     database: str | None,
@@ -38,7 +39,8 @@ def export_library(
     """Writes the best trial of each problem that fits the options into a folder; prints what was written.
 
     An option that was not typed does not narrow the problems, except --align and --cache, and --threads,
-    which is 1 then; with --run these do not narrow either. Raises UsageError where nothing can be exported.
+    which is 1 then; with --run and --group these do not narrow either. Raises UsageError where nothing can be
+    exported.
     """
     from tuner.library.mlir_versions import for_version
     from tuner.output.folder_write import require_folder, write_folder
@@ -49,11 +51,13 @@ def export_library(
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
     require_folder(folder)  # entries may take minutes
     with open_known_store(database) as store:
+        if group is not None:
+            runs += tuple(run.id for run in store.group(group).runs)
         task = _task(context, bool(runs))
         if form in GPU_FORMATS and _is_on_gpu(store, task, runs):
             found = _gpu_entries(store, task, runs)
         else:
-            found = _cpu_entries(context, store, task, runs, stock_only or form in STOCK_FORMATS)
+            found = _cpu_entries(context, store, task, runs, form, stock_only=stock_only)
     files = _writer(form, prefix)(found.entries)
     if version is not None:
         files = tuple(for_version(version, file) for file in files)
@@ -62,7 +66,7 @@ def export_library(
         print(f"note: {note}", file=sys.stderr)
     for path in paths:
         print(f"wrote {path}", file=sys.stderr)
-    noted = "not timed" if found.entries[0].machine.chip else "not with the fastest script"
+    noted = "not timed" if found.entries[0].machine.chip else "left out, or not by the fastest script"
     print(_count_text(len(found.entries), len(found.notes), noted), file=sys.stderr)
     if as_json:
         print_json(_document(form, paths, found))
@@ -76,11 +80,22 @@ def _is_on_gpu(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> bool
 
 
 def _cpu_entries(
-    context: click.Context, store: "Store", task: "TaskQuery", runs: tuple[int, ...], stock_only: bool
+    context: click.Context,
+    store: "Store",
+    task: "TaskQuery",
+    runs: tuple[int, ...],
+    form: str,
+    *,
+    stock_only: bool,
 ) -> "LibraryEntries":
     from tuner.library.entries import library_entries
 
-    return library_entries(store, composition_of(context), task, runs, stock_only=stock_only)
+    composition = composition_of(context)
+    if form not in STOCK_FORMATS:
+        return library_entries(store, composition, task, runs, stock_only=stock_only)
+    from tuner.library.library_format import suitable
+
+    return suitable(library_entries(store, composition, task, runs, stock_only=True))
 
 
 def _gpu_entries(store: "Store", task: "TaskQuery", runs: tuple[int, ...]) -> "LibraryEntries":

@@ -23,7 +23,7 @@ ONE_THREAD = TaskQuery(threads=1, align=NUMPY_ALIGNMENT, cache=WARM)
 
 @dataclass(frozen=True)
 class LibraryEntries:
-    """The entries for a library, and one line for each problem whose fastest script was not taken."""
+    """The entries for a library, and a line for each problem left out or not by its fastest script."""
 
     entries: tuple[LibraryEntry, ...]  # in the order of their problems' keys
     notes: tuple[str, ...] = ()
@@ -61,6 +61,7 @@ def library_entries(
     notes = tuple(
         note for key, result in sorted(fastest.items()) if (note := _note(key, result, chosen.get(key)))
     )
+    notes += tuple(_without_time(store, run) for run in runs if not _results(store, task, (run,), any_trial))
     if not chosen:
         raise UsageError(f"export: {notes[0]}", "more trials, or another --strategy, may time one without")
     _require_distinct(chosen.values())
@@ -140,6 +141,11 @@ def _note(key: str, fastest: RunResult, chosen: RunResult | None) -> str:
         f"{key}: trial {chosen.best.id}, since the fastest, trial {fastest.best.id}, calls {ops}; by the "
         f"stored medians it takes {ratio:.3f} x the time"
     )
+
+
+def _without_time(store: "Store", run: int) -> str:
+    """Returns the note on a run that has no trial for the library."""
+    return f"run {run}: {store.run(run).settings.problem.key}: no successful trial that fits the options"
 
 
 def _require_distinct(results: Iterable[RunResult]) -> None:

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from tuner.analysis.slowdown import Slowdown
+from tuner.analysis.paired_slowdown import PairedSlowdown
 from tuner.core.candidate import Candidate, Value
 from tuner.core.dataclass_json import decode, encode, form, known_part, parsed
 from tuner.core.documents import PROBLEM
@@ -34,7 +34,7 @@ class EntryDocument:
     problem: Problem = field(metadata=PROBLEM)
     strategy: str
     knobs: tuple[tuple[str, Value], ...] = field(metadata=KNOBS)
-    median_s: float
+    median_s: float | None
     baseline: str
     baseline_s: float | None
     trial: int
@@ -146,7 +146,9 @@ def _script(text: str, entry: str, name: str) -> str:
 
 
 def _time_text(entry: EntryDocument) -> str:
-    text = f"trial {entry.trial}, {entry.median_s * 1e6:.2f} us"
+    text = f"trial {entry.trial}"
+    if entry.median_s is not None:
+        text += f", {entry.median_s * 1e6:.2f} us"
     if entry.baseline_s is not None:
         text += f"; {entry.baseline}: {entry.baseline_s * 1e6:.2f} us"
     return text
@@ -157,10 +159,11 @@ def _cost_text(cost: OutliningCost | None) -> str:
     if cost is None:
         return "in the library: not timed, for want of the machine that it was tuned on"
     named = (("tensors", cost.tensors), ("batch", cost.batch))
-    found = ", ".join(f"{name} {_slowdown_text(each)}" for name, each in named if each is not None)
+    found = ", ".join(f"{name} {slowdown_text(each)}" for name, each in named if each is not None)
     return f"in the library, against its script alone: {found}"
 
 
-def _slowdown_text(found: Slowdown) -> str:
+def slowdown_text(found: PairedSlowdown) -> str:
+    """Returns how much longer a code takes: "+1.0% time (99 % interval -1.0% .. +3.0%, noise 0.8%)"."""
     low, high = found.interval
-    return f"{found.median:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
+    return f"{found.median:+.1%} time (99 % interval {low:+.1%} .. {high:+.1%}, noise {found.noise:.1%})"

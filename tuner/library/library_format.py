@@ -1,6 +1,7 @@
 """``--format library``: one transform module that gives each contraction of a program its schedule."""
 
 from tuner.core.errors import UsageError
+from tuner.library.entries import LibraryEntries
 from tuner.library.entry import LibraryEntry, LibraryFile
 from tuner.library.library_document import document_of, entry_name, header
 from tuner.library.mlir_versions import versions_text
@@ -24,6 +25,25 @@ def write_library(entries: tuple[LibraryEntry, ...]) -> tuple[LibraryFile, ...]:
     return (LibraryFile(FILE, library_text(entries, costs).encode()),)
 
 
+def suitable(found: LibraryEntries) -> LibraryEntries:
+    """Returns the entries that a library can have, with a note for each of the others.
+
+    Raises UsageError, with the first reason, where none is left.
+    """
+    kept: list[LibraryEntry] = []
+    notes = list(found.notes)
+    for entry in found.entries:
+        try:
+            schedule_of(entry)
+        except UsageError as error:
+            notes.append(f"left out: {error.message}")
+        else:
+            kept.append(entry)
+    if not kept:
+        raise UsageError(notes[len(found.notes)].removeprefix("left out: "))
+    return LibraryEntries(tuple(kept), tuple(notes))
+
+
 def library_text(entries: tuple[LibraryEntry, ...], costs: tuple[OutliningCost | None, ...] = ()) -> str:
     """Returns the text of a library: its header, and the transform module of all entries."""
     module = transform_module(tuple(map(schedule_of, entries)))
@@ -35,7 +55,7 @@ def schedule_of(entry: LibraryEntry) -> EntrySchedule:
     """Returns an entry's schedule. Raises UsageError, with the reason, where no library can have it."""
     halves = _why_not(entry) or halves_of(entry.script)
     if not isinstance(halves, ScriptHalves):
-        raise UsageError(f"library: {entry.problem.key}: trial {entry.trial}: {halves}")
+        raise UsageError(f"{entry.problem.key}: trial {entry.trial}: {halves}")
     return EntrySchedule(entry_name(entry.problem), contractions_of(entry.problem), halves)
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from tuner.analysis.slowdown import Slowdown
+from tuner.analysis.paired_slowdown import PairedSlowdown
 from tuner.core.errors import UsageError
 from tuner.core.problem import NUMPY_ALIGNMENT, WARM, Problem
 from tuner.library.entry import LibraryEntry
-from tuner.library.library_document import read_document, read_entries
+from tuner.library.library_document import read_document, read_entries, slowdown_text
 from tuner.library.library_format import library_text
 from tuner.library.outlining_cost import OutliningCost
 from tuner.library.paired_scripts import slower_by
@@ -27,14 +27,14 @@ class Duel:
     problem: Problem
     kept: str  # name of the library
     left: str
-    slowdown: Slowdown  # of what is left out, against what stays
+    slowdown: PairedSlowdown  # of what is left out, against what stays
 
     @property
     def line(self) -> str:
         """Returns one line: what stays, and how much longer the other schedule takes."""
-        low, high = self.slowdown.interval
-        longer = f"{self.slowdown.median:+.1%} time (95 % interval {low:+.1%} .. {high:+.1%})"
-        return f"{self.problem.key}: from {self.kept}; that of {self.left} takes {longer}"
+        return (
+            f"{self.problem.key}: from {self.kept}; that of {self.left} takes {slowdown_text(self.slowdown)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ def _faster(first: _Known, second: _Known) -> tuple[_Known, Duel]:
     longer = slower_by(problem, second.entry.script, first.entry.script)
     if longer.median < 0:
         low, high = longer.interval
-        inverse = Slowdown(1 / (1 + longer.median) - 1, (1 / (1 + high) - 1, 1 / (1 + low) - 1))
+        turned = (1 / (1 + high) - 1, 1 / (1 + low) - 1)
+        inverse = PairedSlowdown(1 / (1 + longer.median) - 1, turned, longer.noise)
         return second, Duel(problem, second.library, first.library, inverse)
     return first, Duel(problem, first.library, second.library, longer)

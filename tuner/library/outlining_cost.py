@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tuner.analysis.slowdown import Slowdown
+from tuner.analysis.paired_slowdown import PairedSlowdown
 from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 from tuner.library.paired_scripts import slower_in_library
 from tuner.scripts.matchers import contractions_of
@@ -14,8 +14,8 @@ BATCH = 4  # matrices of the batch that a matmul's schedule is timed on
 class OutliningCost:
     """How much longer a library's code takes than the code that its entry's script was timed as."""
 
-    tensors: Slowdown | None  # of one contraction on tensors; None for the entry of a batch
-    batch: Slowdown | None  # of a batch on tensors; None for a layout of which no batch is recognized
+    tensors: PairedSlowdown | None  # of one contraction on tensors; None for the entry of a batch
+    batch: PairedSlowdown | None  # of a batch on tensors; None for a layout of which no batch is recognized
 
 
 def outlining_cost(problem: Problem, script: str, library: str) -> OutliningCost:

@@ -3,17 +3,18 @@
 import hashlib
 from functools import partial
 
-from tuner.analysis.slowdown import Slowdown, slowdown
+from tuner.analysis.paired_slowdown import InterleavedSession, PairedSlowdown, paired_slowdown
 from tuner.core.problem import Problem
 from tuner.core.target import Artifact, Effort, Script
 from tuner.tuning.parts.child_call import call_in_child, child_memory_bytes
 from tuner.workers.timing_lock import TimingLock, holder_text
 
-EFFORT = Effort(budget_s=0.2, min_samples=15, max_samples=100)  # of each of both codes
+SESSIONS = 3
+EFFORT = Effort(budget_s=0.05, min_samples=12, max_samples=60)  # of each code in a session
 TIMEOUT_S = 240.0
 
 
-def slower_by(problem: Problem, script: str, reference: str) -> Slowdown:
+def slower_by(problem: Problem, script: str, reference: str) -> PairedSlowdown:
     """Returns how much longer a script's code takes than a reference script's, both for one thread.
 
     Both are compiled now, verified, and timed in a child process on the same arrays. Raises TunerError
@@ -23,7 +24,7 @@ def slower_by(problem: Problem, script: str, reference: str) -> Slowdown:
     return found
 
 
-def slower_in_library(problems: tuple[Problem, ...], library: str, script: str) -> tuple[Slowdown, ...]:
+def slower_in_library(problems: tuple[Problem, ...], library: str, script: str) -> tuple[PairedSlowdown, ...]:
     """Returns, per problem, how much longer a library's code takes than the code of its entry's script.
 
     The library is applied to a function from tensors to a tensor, the script to the payload that it was tuned
@@ -32,19 +33,21 @@ def slower_in_library(problems: tuple[Problem, ...], library: str, script: str) 
     return _in_child(problems[0], partial(library_slowdowns, problems, library, script))
 
 
-def script_slowdowns(problems: tuple[Problem, ...], script: str, reference: str) -> tuple[Slowdown, ...]:
+def script_slowdowns(
+    problems: tuple[Problem, ...], script: str, reference: str
+) -> tuple[PairedSlowdown, ...]:
     """Does the work of ``slower_by`` in this process."""
     return tuple(
         _timed(problem, _compiled(problem, script), _compiled(problem, reference)) for problem in problems
     )
 
 
-def library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> tuple[Slowdown, ...]:
+def library_slowdowns(problems: tuple[Problem, ...], library: str, script: str) -> tuple[PairedSlowdown, ...]:
     """Does the work of ``slower_in_library`` in this process."""
     return tuple(_timed(problem, *_library_and_script(problem, library, script)) for problem in problems)
 
 
-def _in_child(problem: Problem, work: partial[tuple[Slowdown, ...]]) -> tuple[Slowdown, ...]:
+def _in_child(problem: Problem, work: partial[tuple[PairedSlowdown, ...]]) -> tuple[PairedSlowdown, ...]:
     with TimingLock("cpu", holder_text(problem)).held():
         return call_in_child("library", work, TIMEOUT_S, child_memory_bytes(problem))
 
@@ -64,13 +67,18 @@ def _library_and_script(problem: Problem, library: str, script: str) -> tuple[Ar
     return Artifact(code, hashlib.sha256(code.encode()).hexdigest(), own.partitions), own
 
 
-def _timed(problem: Problem, code: Artifact, reference: Artifact) -> Slowdown:
+def _timed(problem: Problem, code: Artifact, reference: Artifact) -> PairedSlowdown:
+    """Times two codes in sessions, each of which loads both at new addresses, the reference twice."""
     import numpy as np
 
     from tuner.targets.cpu.evaluator import CpuEvaluator
 
-    rng, evaluator = np.random.default_rng(0), CpuEvaluator(threads=1)
-    loaded = tuple(evaluator.load(problem, artifact) for artifact in (code, reference))
-    for kernel in loaded:
-        evaluator.verify(problem, kernel, rng)
-    return slowdown(*evaluator.measure_together(problem, loaded, EFFORT, rng))
+    sessions = []
+    for seed in range(SESSIONS):
+        rng, evaluator = np.random.default_rng(seed), CpuEvaluator(threads=1)
+        loaded = tuple(evaluator.load(problem, artifact) for artifact in (reference, reference, code))
+        for kernel in loaded[1:] if seed == 0 else ():
+            evaluator.verify(problem, kernel, rng)
+        then, again, current = evaluator.measure_together(problem, loaded, EFFORT, rng)
+        sessions.append(InterleavedSession(then.samples_s, again.samples_s, current.samples_s))
+    return paired_slowdown(tuple(sessions))

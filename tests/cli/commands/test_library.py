@@ -129,12 +129,14 @@ def test_libraries_are_merged(real: Tuner, exported: Path, tmp_path: Path) -> No
             ("--format", "library", "--trial", "1", "-o", "x"),
             "--trial cannot be combined with --format library",
         ),
-        (("--run", "1"), "--run needs a format of several problems\nhint: --format "),
+        (("--run", "1"), "--run needs a format of several problems\nhint: --trial ID exports one trial"),
         (("matmul", "8x8x8", "--for", "mlir-22"), "--for needs a format of several problems"),
         (
             ("--format", "library", "--dtype", "f64", "-o", "x"),
             "export: nothing measured that fits the options",
         ),
+        (("--group", "1"), "--group needs a format of several problems"),
+        (("--format", "library", "--group", "1", "-o", "x"), "group: found 1, allowed none"),
         (("--format", "library", "--run", "9", "-o", "x"), "run: found 9, allowed 1 to 2"),
         (
             ("--format", "library", "--target", "cuda", "-o", "x"),

@@ -40,6 +40,7 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     multiple=True,
     help="Of several problems: only results of this run; repeatable.",
 )
+@click.option("--group", type=int, help="Of several problems: only results of this group of runs.")
 @click.option("--target", help="Only results of this target.")
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")
@@ -80,6 +81,7 @@ def export(
     /,
     trial: int | None,
     runs: tuple[int, ...],
+    group: int | None,
     target: str | None,
     machine: str | None,
     threads: int | None,
@@ -99,7 +101,7 @@ def export(
     field of a document; with --json and FILE the document names the files written.
 
     A format of several problems writes the best trial of each problem that fits the options that were
-    typed, or of the runs of --run, into a folder: tuner export --format library -o DIR.
+    typed, or of the runs of --run or --group, into a folder: tuner export --format library -o DIR.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
@@ -116,6 +118,7 @@ def export(
             context,
             form,
             runs,
+            group,
             version,
             output,
             database,
@@ -124,7 +127,7 @@ def export(
             as_json=as_json,
         )
         return
-    _refuse_options_of_libraries(runs, version, prefix)
+    _refuse_options_of_libraries(runs, group, version, prefix)
     if trial is not None and arguments["operation"] is not None:
         found = f"--trial {trial} cannot be combined with {arguments['operation']}"
         raise UsageError(f"export: {found}: give one of them")
@@ -148,14 +151,17 @@ def export(
                 print(f"note: {best_text(stored, store.run(stored.run))}", file=sys.stderr)
 
 
-def _refuse_options_of_libraries(runs: tuple[int, ...], version: str | None, prefix: str | None) -> None:
+def _refuse_options_of_libraries(
+    runs: tuple[int, ...], group: int | None, version: str | None, prefix: str | None
+) -> None:
     """Raises UsageError for options that a format of one problem does not take."""
     if prefix is not None:
         raise UsageError("--prefix needs --format c")
     if version is not None:
         raise UsageError("--for needs a format of several problems", "--format library")
-    if runs:
-        raise UsageError("--run needs a format of several problems", "--trial ID exports one trial")
+    if runs or group is not None:
+        option = "--run" if runs else "--group"
+        raise UsageError(f"{option} needs a format of several problems", "--trial ID exports one trial")
 
 
 def _write_stock(
