@@ -594,7 +594,7 @@ def _is_id(row_id: int) -> bool:
 def _unknown(connection: Connection, table: type[Row], row_id: int) -> UsageError:
     low, high = connection.execute(sa.select(sa.func.min(table.id), sa.func.max(table.id))).one()
     allowed = "none: the database is empty" if low is None else f"{low} to {high}"
-    return UsageError(f"{table.__tablename__}: found {row_id}, allowed {allowed}")
+    return UsageError(f"{table.__tablename__.removeprefix('run_')}: found {row_id}, allowed {allowed}")
 
 
 def _add_program(connection: Connection, sha256: str, program: KernelProgram) -> None:

@@ -17,12 +17,16 @@ __all__ = [
     "progress",
     "report",
     "resume",
+    "resume_many",
     "runs",
     "tune",
+    "tune_many",
 ]
 
+OF_API = ("tune", "tune_many", "resume", "resume_many", "history", "runs", "export", "load_best")
+
 if TYPE_CHECKING:
-    from tuner.api import export, history, load_best, resume, runs, tune
+    from tuner.api import export, history, load_best, resume, resume_many, runs, tune, tune_many
     from tuner.core.errors import UsageError
     from tuner.core.problem import BatchMatmul, Matmul
     from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
@@ -48,7 +52,7 @@ def __getattr__(name: str) -> Any:
         from tuner.core.errors import UsageError
 
         return UsageError
-    if name in ("tune", "resume", "history", "runs", "export", "load_best"):
+    if name in OF_API:
         from tuner import api
 
         return getattr(api, name)

@@ -1,7 +1,7 @@
-"""The Python API: ``tuner.tune``, ``resume``, ``history``, ``runs``, ``export``, ``load_best`` and more."""
+"""The Python API: ``tuner.tune``, ``tune_many``, ``resume``, ``history``, ``export``, ``load_best`` and more."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
     from tuner.tuning.composition import Composition
     from tuner.tuning.events import Event, Observer
+    from tuner.tuning.many_shapes.group_events import GroupEvent, GroupObserver
+    from tuner.tuning.many_shapes.tuned_group import TunedGroup
     from tuner.tuning.tuned_run import TunedRun
 
 
@@ -165,6 +167,191 @@ def resume(
         return go_on(run, *parts, retime=retime, limit=limit)
 
     return _session(open_known, db, work, observe, progress)
+
+
+def tune_many(
+    problems: Sequence[Problem],
+    target: str = "auto",
+    trials: int | None = None,
+    budget: float | str | None = None,
+    *,
+    count: Mapping[Problem, int] | None = None,
+    names: Mapping[Problem, str] | None = None,
+    chip: str = "",
+    threads: int = 1,
+    strategy: Path | str | tuple[Path | str, ...] = (),
+    space: Path | str | None = None,
+    sampler: str | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    fresh: bool = False,
+    baseline: str = "",
+    db: str | Path | None = None,
+    observe: "GroupObserver | None" = None,
+    progress: bool = False,
+) -> "TunedGroup":
+    """Tunes many problems under one budget; returns the group, with a run and a best trial per problem.
+
+    Every problem gets a few trials; then each trial goes where it promises to save most time. Configurations
+    of one problem are tried on the others, in the order of a cost model that is corrected by the times so
+    far. At the end the fastest trials of each problem are timed again, interleaved.
+
+    Args:
+        problems: what to compute, as returned by ``tuner.Matmul`` or ``tuner.BatchMatmul``; a problem that
+            occurs twice counts twice.
+        target: as for ``tune``, except "replay:FILE".
+        trials: number of candidates of all problems together; 8 per problem where neither ``trials`` nor
+            ``budget`` is given.
+        budget: time of all problems together, in seconds or as "5m".
+        count: how often a problem occurs in what is tuned; 1 for a problem that is left out. It replaces the
+            number of times that the problem is in ``problems``.
+        names: what a problem is called, such as the name of a layer.
+        chip: as for ``tune``, as are the arguments up to ``db``.
+        threads: threads of a CPU kernel.
+        strategy: names of strategies, or paths of scripts.
+        space: path of a search space file.
+        sampler: search method for what is tried beyond the common configurations.
+        seed: seed of the order of trials, the samplers and the random inputs.
+        workers: candidates compiled at once.
+        fresh: compile and time again what the database has already.
+        baseline: library that a CPU's kernels are compared with.
+        db: path or URL of the results database; None: as for ``tune``.
+        observe: called with each event of the group (``tuner.tuning.many_shapes.group_events``).
+        progress: whether to print progress on stderr.
+
+    Returns:
+        The group; ``best`` has the best trial of each problem, None where no candidate has a time, and
+        ``total_s`` the sum of the best times, each times its count.
+
+    Raises:
+        UsageError: an argument or a file is wrong, or a problem cannot be tuned.
+        KeyboardInterrupt: the group was interrupted; its trials are stored, and ``resume_many`` goes on.
+
+    Example:
+        >>> import tuner
+        >>> layers = [tuner.Matmul(32, 64, 64), tuner.Matmul(1, 64, 64)]
+        >>> group = tuner.tune_many(layers, target="cpu", trials=4, count={layers[0]: 12})
+        >>> group.trials, group.counts
+        (4, (12, 1))
+        >>> [best.run == run.run.id for best, run in zip(group.best, group.runs)]
+        [True, True]
+    """
+    from tuner.run_history.opened_store import open_or_create
+    from tuner.tuning.many_shapes.group_request import group_settings
+    from tuner.tuning.many_shapes.group_run import begin_group
+    from tuner.tuning.many_shapes.named_problem import NamedProblem, combined
+    from tuner.tuning.parts.real import real_composition
+
+    counts, called = dict(count or {}), dict(names or {})
+    for problem in (*counts, *called):
+        if problem not in problems:
+            raise UsageError(f"count and names: found {problem!r}, allowed one of the problems")
+    distinct = combined(tuple(NamedProblem(each, called.get(each, "")) for each in problems))
+    given = tuple(
+        NamedProblem(each.problem, each.name, counts.get(each.problem, each.count)) for each in distinct
+    )
+
+    def request_of(problem: Problem) -> RunRequest:
+        return RunRequest(
+            problem,
+            target=target,
+            chip=chip,
+            threads=threads,
+            strategies=_several(strategy),
+            space=space,
+            sampler=sampler,
+            seed=seed,
+            trials=trials,
+            budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
+            workers=workers,
+            fresh=fresh,
+            warm_start=False,
+            baseline=baseline,
+        )
+
+    settings, members = group_settings(given, request_of, real_composition())
+    return _group_session(
+        open_or_create, db, lambda *parts: begin_group(settings, members, *parts), observe, progress
+    )
+
+
+def resume_many(
+    group: int,
+    db: str | Path | None = None,
+    observe: "GroupObserver | None" = None,
+    *,
+    trials: int | None = None,
+    budget: float | str | None = None,
+    progress: bool = False,
+) -> "TunedGroup":
+    """Continues an unfinished group of ``tune_many`` by its stored settings, or extends a finished one.
+
+    Args:
+        group: number of the group, as in ``TunedGroup.group.id``.
+        db: path or URL of the results database; None: as for ``tune``.
+        observe: called with each event of the group.
+        trials: new limit of candidates of all problems, those tried before included. Where ``trials`` or
+            ``budget`` is given, None for the other means no such limit; where both are None, the stored
+            limits hold.
+        budget: new limit of time, the time spent before included, in seconds or as "5m".
+        progress: whether to print progress on stderr.
+
+    Returns:
+        The group. A finished group without ``trials`` or ``budget`` is returned unchanged.
+
+    Raises:
+        UsageError: there is no such group or database, a limit is below what was tried already, or the
+            machine, the compiler, the search space or a strategy is another one now.
+        KeyboardInterrupt: the group was interrupted again; its trials are stored.
+
+    Example:
+        >>> import tuner
+        >>> group = tuner.tune_many([tuner.Matmul(32, 64, 64)], target="cpu", trials=2)
+        >>> tuner.resume_many(group.group.id, trials=4).trials
+        4
+    """
+    if type(group) is not int:
+        raise UsageError(f"group: found {group!r}, allowed the number of a group")
+    from tuner.run_history.opened_store import open_known
+    from tuner.tuning.many_shapes.group_run import resume_group
+    from tuner.tuning.run_limit import RunLimit
+
+    limit = RunLimit.of(trials, parse_seconds(budget) if isinstance(budget, str) else budget)
+
+    def work(*parts: Any) -> "TunedGroup":
+        return resume_group(group, *parts, limit=limit)
+
+    return _group_session(open_known, db, work, observe, progress)
+
+
+def _group_session(
+    opened: "Callable[[str | Path | None], Store]",
+    db: str | Path | None,
+    work: Callable[..., "TunedGroup"],
+    observe: "GroupObserver | None",
+    progress: bool,
+) -> "TunedGroup":
+    """Runs one session of a group on the database ``db``. Raises KeyboardInterrupt where interrupted."""
+    from tuner.output.group_progress import group_progress
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.many_shapes.group_events import ignore_group
+    from tuner.tuning.parts.real import real_composition
+
+    own = observe or ignore_group
+    printed = group_progress() if progress else contextlib.nullcontext(ignore_group)
+    with naming_database(db), opened(db) as store, printed as show:
+
+        def both(event: "GroupEvent") -> None:
+            show(event)
+            own(event)
+
+        tuned = work(real_composition(), store, Interruption(), both)
+    if tuned.is_interrupted:
+        number, named = tuned.group.id, database_text(db)
+        raise KeyboardInterrupt(
+            f"group {number} is stored; go on with: tuner tune --resume group:{number}{named}"
+        )
+    return tuned
 
 
 def _several(options: Any) -> Any:

@@ -17,7 +17,8 @@ from tuner.core.problem import Problem
 from tuner.core.target import Effort
 from tuner.core.target_name import CPU, TargetName
 from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
-from tuner.library.dispatch.rule import MeasuredGroup, distilled
+from tuner.library.dispatch.measured_group import MeasuredGroup
+from tuner.library.dispatch.rule import distilled
 from tuner.library.dispatch.rule_file import rule_text
 from tuner.library.dispatch.space_of_problems import SpaceOfProblems
 from tuner.payload.reference import Array

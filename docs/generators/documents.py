@@ -16,6 +16,8 @@ from tuner.bundle import archive, results
 from tuner.core.dataclass_json import FORM, WORDS, Form
 from tuner.core.pending_trial import PendingTrial
 from tuner.core.remote_results import MeasuringProvenance
+from tuner.library.dispatch import rule_file
+from tuner.library.dispatch.rule import DispatchRule
 from tuner.regression import gate_file
 from tuner.regression.gate_file import GateEntry
 from tuner.scripts.header import MARK, ScriptProvenance
@@ -32,11 +34,16 @@ GATE: Final = (
     f'`format` "{gate_file.FORMAT}", `version` {gate_file.VERSION}, `created`, `tuner` and `entries`. '
     "The fields of an entry:"
 )
+RULE: Final = (
+    f"YAML of `tuner distill`: `format` {rule_file.FORMAT}, `version` {rule_file.VERSION}, `sha256` of the "
+    "lines after it, then the fields of the rule:"
+)
 FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about, dataclasses
     ("Header of an exported script", f"One line of JSON after `{MARK.strip()}`.", (ScriptProvenance,)),
     ("Bundle", BUNDLE, (PendingTrial,)),
     ("Results of a bundle", RESULTS, (MeasuringProvenance, *results.KINDS.values())),
     ("Gate", GATE, (GateEntry,)),
+    ("Rule file", RULE, (DispatchRule,)),
 )
 PRINTED: Final = (  # command -> the function that makes its document
     ("tune", "tuner.output.json_documents:tune_document"),
@@ -51,6 +58,7 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("strategies", "tuner.cli.commands.catalogue:_strategy_document"),
     ("explain", "tuner.output.explanation:explain_document"),
     ("check", "tuner.cli.script_check:check_document"),
+    ("portfolio", "tuner.cli.commands.portfolio:portfolio_document"),
     ("gate", "tuner.cli.gate_summary:gate_document"),
     ("run", "tuner.cli.program_documents:run_document"),
     ("ptx run", "tuner.cli.commands.ptx:_document"),

@@ -7,6 +7,8 @@ import tuner
 from docs.generators.markdown import fenced
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
+from tuner.library.dispatch.chosen import Chosen, Misses
+from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
 from tuner.programs.run.captured_graph import ProgramGraph
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
@@ -20,6 +22,9 @@ RETURNED: Final[tuple[type, ...]] = (
     StoredTrial,
     Trials,
     CpuCallable,
+    DispatchedMatmul,
+    Chosen,
+    Misses,
     HostFunction,
     DeviceFunction,
     ProgramGraph,
@@ -36,6 +41,8 @@ def _directive(name: str) -> str:
     found = getattr(tuner, name)
     if isinstance(found, type) and issubclass(found, BaseException):
         return fenced("{eval-rst}", f".. autoexception:: tuner.{name}")
+    if isinstance(found, DispatchedMatmul):
+        return fenced("{eval-rst}", f".. autodata:: tuner.{name}\n   :no-value:")
     kind = "class" if isinstance(found, type) else "function"
     assert kind == "class" or inspect.isfunction(inspect.unwrap(found)), name
     return fenced("{eval-rst}", f".. auto{kind}:: tuner.{name}")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tuning import fakes
 from tuner.core.target import Effort
-from tuner.tuning import session
+from tuner.tuning import run_steps
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.kinds import KINDS
 from tuner.tuning.parts.real import real_composition
@@ -31,5 +31,6 @@ def real_candidates() -> Composition:
 def brief_remeasurement() -> Iterator[None]:
     """Lets the final re-measurement of runs inside take little time for each candidate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "remeasure_top_trials", functools.partial(remeasure_top_trials, effort=BRIEF))
+        brief = functools.partial(remeasure_top_trials, effort=BRIEF)
+        patch.setattr(run_steps, "remeasure_top_trials", brief)
         yield

@@ -78,10 +78,10 @@ def test_progress_and_limits_of_a_group_are_kept(store: Store) -> None:
 
 
 def test_an_unknown_group_and_status_are_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="run_group: found 1, allowed none: the database is empty"):
+    with pytest.raises(UsageError, match="group: found 1, allowed none: the database is empty"):
         store.group(1)
     group = begin_group(store)
-    with pytest.raises(UsageError, match=f"run_group: found 77, allowed {group} to {group}"):
+    with pytest.raises(UsageError, match=f"group: found 77, allowed {group} to {group}"):
         store.extend_group(77, 1, None)
     with pytest.raises(ValueError, match="status of a group: found 'asleep'"):
         store.set_group_status(group, "asleep")

@@ -66,5 +66,5 @@ def test_the_matrix_of_times_is_for_analysis(store: Store) -> None:
 
 
 def test_an_unknown_group_is_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="run_group: found 3, allowed none"):
+    with pytest.raises(UsageError, match="group: found 3, allowed none"):
         group_matrix(3, parts(), store)

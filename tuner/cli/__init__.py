@@ -15,6 +15,7 @@ from tuner.cli.commands.library import library
 from tuner.cli.commands.lower import lower
 from tuner.cli.commands.measure import measure
 from tuner.cli.commands.new_strategy import new_strategy
+from tuner.cli.commands.portfolio import distill, portfolio
 from tuner.cli.commands.ptx import ptx
 from tuner.cli.commands.record_space import record_space
 from tuner.cli.commands.report import report
@@ -30,8 +31,8 @@ __all__ = ["main"]
 main.add_sections(
     (
         ("Tune", (tune, strategies, new_strategy, space, targets)),
-        ("Ask", (history, runs, show, diff, explain, report, dashboard)),
-        ("Export", (export, check, apply, library, audit, gate)),
+        ("Ask", (history, runs, show, diff, explain, portfolio, report, dashboard)),
+        ("Export", (export, distill, check, apply, library, audit, gate)),
         ("Programs", (run, lower, ptx)),
         ("Measure on other machines", (bundle, measure, fleet)),
         ("Database", (db, record_space, verify_resume)),

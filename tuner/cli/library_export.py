@@ -41,12 +41,13 @@ def export_library(
     which is 1 then; with --run these do not narrow either. Raises UsageError where nothing can be exported.
     """
     from tuner.library.mlir_versions import for_version
-    from tuner.output.folder_write import write_folder
+    from tuner.output.folder_write import require_folder, write_folder
 
     if prefix is not None and form != "c":
         raise UsageError(f"--prefix cannot be combined with --format {form}: it begins names of C")
     if folder is None:
         raise UsageError(f"--format {form}: writes several files into a folder", "-o DIR")
+    require_folder(folder)  # entries may take minutes
     with open_known_store(database) as store:
         task = _task(context, bool(runs))
         if form in GPU_FORMATS and _is_on_gpu(store, task, runs):

@@ -147,6 +147,9 @@ def _described(op: Op) -> tuple[str, str]:
     (*lead, m, n) = shapes[2][0]
     k = shapes[0][0][-2 if layout == "tn" else -1]
     text = f"{'x'.join(map(str, (*lead, m, n, k)))} {'/'.join(dict.fromkeys(kinds))} {layout}"
+    if layout != "nn" and (lead or op.name == "linalg.generic"):
+        form = "batches" if lead else "generic ops"
+        return text, f"{form} are recognized in layout nn only"
     return text, "" if len(op.results) else "it works on buffers; an entry needs tensors"
 
 

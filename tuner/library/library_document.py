@@ -156,8 +156,8 @@ def _cost_text(cost: OutliningCost | None) -> str:
     """Returns how much longer the entry takes in the library than by its script alone."""
     if cost is None:
         return "in the library: not timed, for want of the machine that it was tuned on"
-    tensors = [] if cost.tensors is None else [f"tensors {_slowdown_text(cost.tensors)}"]
-    found = ", ".join([*tensors, f"batch {_slowdown_text(cost.batch)}"])
+    named = (("tensors", cost.tensors), ("batch", cost.batch))
+    found = ", ".join(f"{name} {_slowdown_text(each)}" for name, each in named if each is not None)
     return f"in the library, against its script alone: {found}"
 
 

@@ -48,6 +48,8 @@ def _why_not(entry: LibraryEntry) -> str:
         return f"no matcher sees what an epilogue computes ({problem.epilogue})"
     if problem.dtype not in BODIES or problem.dtype in AMBIGUOUS:
         return f"no matcher tells {problem.dtype} from other types of as many bits"
+    if not contractions_of(problem):
+        return f"batches are recognized in layout nn only, not {problem.layout}"
     return ""
 
 

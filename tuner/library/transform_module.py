@@ -1,7 +1,7 @@
 """The transform module of a library: one entry sequence that gives each contraction its schedule.
 
 Steps of the entry sequence, by upstream's ops alone:
-  1. linalg.generic contractions become named ops.
+  1. linalg.generic contractions of layout nn become named ops.
   2. Each named op of a known layout is given to the matchers; the first that matches names its entry.
   3. Each named op moves, with the fill that clears its result, to a function of its own. A batch moves as a
   whole,
@@ -63,8 +63,26 @@ def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
         for key, group in groupby(pairs, key=lambda pair: (pair[0].operation, pair[0].layout))
     ]
     return f"""  transform.named_sequence @{MARK_SEQUENCE}(%root: {ANY} {{transform.readonly}}) {{
-    %contractions = transform.collect_matching @is_contraction in %root : {ONE}
-    transform.foreach %contractions : {ANY} {{
+{"".join(map(_named, LINALG))}\
+{"".join(_dispatched(number, *key) for number, (key, _) in enumerate(groups))}\
+    transform.yield
+  }}
+{"".join(_dispatch(number, group) for number, (_, group) in enumerate(groups))}\
+{_generic_matcher()}\
+{"".join(matcher(_matcher_name(name, one), one) for one, name in pairs)}"""
+
+
+def _named(operation: str) -> str:
+    """Returns the steps that give linalg.generic contractions of layout nn the name of an operation.
+
+    MLIR 22 gives a generic of another layout the same name and loses its indexing maps: a wrong result.
+    """
+    generics, found = f"%generics_{operation}", f"%contractions_{operation}"
+    maps = maps_attribute(operation, "nn")
+    return f"""    {generics} = transform.structured.match ops{{["linalg.generic"]}}
+      attributes{{{maps}}} in %root : {ONE}
+    {found} = transform.collect_matching @is_contraction in {generics} : {ONE}
+    transform.foreach {found} : {ANY} {{
     ^bb0(%generic: {ANY}):
       transform.sequence %generic : {ANY} failures(suppress) {{
       ^bb1(%one: {ANY}):
@@ -72,21 +90,34 @@ def _marking(schedules: tuple[EntrySchedule, ...]) -> str:
         transform.yield
       }}
     }}
-{"".join(_dispatched(number, *key, group) for number, (key, group) in enumerate(groups))}\
-    transform.yield
-  }}
-{_generic_matcher()}\
-{"".join(matcher(_matcher_name(name, one), one) for one, name in pairs)}"""
+"""
 
 
-def _dispatched(number: int, operation: str, layout: str, pairs: Iterable[tuple[Contraction, str]]) -> str:
-    """Returns the steps that give the ops of one name and layout to their matchers."""
-    listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
+def _dispatched(number: int, operation: str, layout: str) -> str:
+    """Returns the steps that give the ops on tensors of one name and layout to their matchers."""
     found = f"%ops{number}"
     return f"""    {found} = transform.structured.match ops{{["{LINALG[operation]}"]}}
       attributes{{{maps_attribute(operation, layout)}}} in %root : {ONE}
-    %walked{number} = transform.foreach_match restrict_root in {found}
+    transform.foreach {found} : {ANY} {{
+    ^bb0(%op: {ANY}):
+      transform.sequence %op : {ANY} failures(suppress) {{
+      ^bb1(%one: {ANY}):
+        transform.include @tuner_dispatch{number} failures(propagate) (%one) : ({ANY}) -> ()
+        transform.yield
+      }}
+    }}
+"""
+
+
+def _dispatch(number: int, pairs: Iterable[tuple[Contraction, str]]) -> str:
+    """Returns the sequence that gives an op to its matchers; it fails for an op on buffers."""
+    listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
+    return f"""  transform.named_sequence @tuner_dispatch{number}(%op: {ANY} {{transform.consumed}}) {{
+    %result = transform.get_result %op[0] : ({ANY}) -> !transform.any_value
+    %walked = transform.foreach_match restrict_root in %op
       {listed} : {ONE}
+    transform.yield
+  }}
 """
 
 

@@ -8,6 +8,12 @@ from tuner.core.errors import UsageError
 from tuner.output.atomic_write import write_atomically
 
 
+def require_folder(folder: Path) -> None:
+    """Raises UsageError for a path at which there is something else than a folder."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is a file, not a folder to write into")
+
+
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
     """Writes files into a folder, which is made where it is missing; returns their paths.
 
@@ -17,8 +23,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
 
     Raises UsageError for a path that is a file, and where the folder or a file cannot be written.
     """
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is a file, not a folder to write into")
+    require_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".writing.") as name:

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from tuner.core.errors import UsageError
 from tuner.core.pass_seconds import PassSeconds
-from tuner.core.runs import BestGroup, StoredTrial, TrialQuery
+from tuner.core.runs import BestGroup, Run, StoredTrial, TrialQuery
 from tuner.core.version import __version__
 from tuner.db.store import Store
 from tuner.output.atomic_write import write_atomically
 from tuner.output.report import RUNS_SHOWN
-from tuner.output.report.content import BestKnown, Report, ReportedRun
+from tuner.output.report.content import BestKnown, Report, ReportedGroup, ReportedRun
 from tuner.output.report.page import page_html
 from tuner.run_history.best_trials import any_group, best_results
 from tuner.run_history.compile_time import pass_seconds
+from tuner.run_history.group_matrix import group_matrix
 from tuner.run_history.opened_store import open_known
 from tuner.run_history.which_database import database_text, naming_database
 from tuner.tuning.composition import Composition
@@ -45,20 +46,27 @@ def timed_passes(composition: Composition, store: Store) -> Passes:
 
 
 def gathered(
-    store: Store, run: int | None = None, limit: int = RUNS_SHOWN, passes: Passes = no_pass_timings
+    store: Store,
+    run: int | None = None,
+    limit: int = RUNS_SHOWN,
+    passes: Passes = no_pass_timings,
+    group: ReportedGroup | None = None,
 ) -> Report:
     """Returns the report of the latest ``limit`` runs and of the best result of every problem.
 
     There is one best result per problem, target, number of threads and machine. With ``run``: only this run,
-    and the best result for its problem, target, threads and machine. ``passes`` gives the pass timings of the
-    best trials. Raises UsageError for a limit below 1 or an unknown run.
+    and the best result for its problem, target, threads and machine. With ``group``: its
+    section, and the runs of the group. ``passes`` gives the pass timings of the best trials. Raises
+    UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
-    runs, left_out = _runs(store, run, limit)
-    found = _best(store, runs[0] if run is not None else None)
+    chosen = _chosen(store, run, limit, group)
+    runs = tuple(_reported(store, each) for each in chosen)
+    left_out = 0 if run is not None else _total(store, group) - len(runs)
+    found = _best(store, None if run is None and group is None else runs)
     best = tuple(replace(each, passes=passes(each.selected.best)) for each in found)
-    return Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC))
+    return Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC), group=group)
 
 
 def report(
@@ -66,6 +74,7 @@ def report(
     *,
     db: str | Path | None = None,
     run: int | None = None,
+    group: int | None = None,
     limit: int = RUNS_SHOWN,
     compile_time: bool = False,
 ) -> str:
@@ -75,6 +84,7 @@ def report(
         file: path to write the page to; None: only returned.
         db: path or URL of the results database; None: as for ``tune``.
         run: number of the one run to show; None: the latest runs.
+        group: number of the group of runs to show, many problems tuned under one budget; None: no group.
         limit: number of runs to show at most, 1 or more.
         compile_time: whether to show the compiler's passes, too: the best trials are compiled again.
 
@@ -82,8 +92,8 @@ def report(
         The HTML text.
 
     Raises:
-        UsageError: a limit below 1, a run or a database named by ``db`` that does not exist, a database that
-            cannot be opened, or a file that cannot be written.
+        UsageError: a limit below 1, ``run`` and ``group`` both given, a run, a group or a database named by
+            ``db`` that does not exist, a database that cannot be opened, or a file that cannot be written.
 
     Example:
         >>> import tuner
@@ -93,31 +103,45 @@ def report(
     """
     from tuner.tuning.parts.real import real_composition
 
+    if run is not None and group is not None:
+        raise UsageError("report: run and group cannot be combined")
     with naming_database(db), open_known(db) as store:
         passes = timed_passes(real_composition(), store) if compile_time else no_pass_timings
-        found = gathered(store, run, limit, passes)
+        of_group = None if group is None else reported_group(store, real_composition(), group)
+        found = gathered(store, run, limit, passes, of_group)
     page = page_html(replace(found, database_text=database_text(db)))
     if file is not None:
         write_atomically(Path(file), page.encode())
     return page
 
 
-def _runs(store: Store, run_id: int | None, limit: int) -> tuple[tuple[ReportedRun, ...], int]:
-    """Returns the runs to show, the latest first, and how many runs are left out."""
-    chosen = store.runs(limit) if run_id is None else (store.run(run_id),)
-    reported = tuple(
-        ReportedRun(run, store.counts(run.id), store.trials(TrialQuery(run=run.id, sort="number")))
-        for run in chosen
-    )
-    return reported, 0 if run_id is not None else store.info().runs - len(reported)
+def reported_group(store: Store, composition: Composition, group: int) -> ReportedGroup:
+    """Returns a group of runs with its matrix of times. Raises UsageError for an unknown group."""
+    return ReportedGroup(store.group(group), group_matrix(group, composition, store).times)
 
 
-def _best(store: Store, only: ReportedRun | None) -> tuple[BestKnown, ...]:
+def _chosen(store: Store, run: int | None, limit: int, group: ReportedGroup | None) -> tuple[Run, ...]:
+    """Returns the runs to show: one, those of a group in its order, or the latest first."""
+    if group is not None:
+        return group.group.runs[:limit]
+    return store.runs(limit) if run is None else (store.run(run),)
+
+
+def _total(store: Store, group: ReportedGroup | None) -> int:
+    return store.info().runs if group is None else len(group.group.runs)
+
+
+def _reported(store: Store, run: Run) -> ReportedRun:
+    return ReportedRun(run, store.counts(run.id), store.trials(TrialQuery(run=run.id, sort="number")))
+
+
+def _best(store: Store, only: tuple[ReportedRun, ...] | None) -> tuple[BestKnown, ...]:
     """Returns the best result per problem, target and machine, replays included.
 
-    With ``only``: the result for the problem, target and machine of that run.
+    With ``only``: the results for the problems, targets and machines of those runs.
     """
-    found = best_results(store, TrialQuery(), any_group if only is None else _group(only).__eq__)
+    is_wanted = any_group if only is None else frozenset(_group(each) for each in only).__contains__
+    found = best_results(store, TrialQuery(), is_wanted)
     ordered = sorted(found.values(), key=lambda each: (each.best.created, each.best.id))
     return tuple(BestKnown(each.selected, each.run) for each in ordered)
 

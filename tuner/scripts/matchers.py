@@ -2,7 +2,7 @@
 
 A matcher compares extents, the numbers of bits of the element types and whether they are floats. It cannot
 see indexing maps, so it is given ops of one layout only, which ``transform.structured.match`` finds by
-attribute.
+attribute. It must not ask for a result, which an op on buffers does not have: MLIR 22 and 23 crash.
 """
 
 from dataclasses import dataclass
@@ -45,16 +45,17 @@ class Contraction:
 
 
 def contractions_of(problem: Problem) -> tuple[Contraction, ...]:
-    """Returns the contractions that a schedule of a problem is for.
+    """Returns the contractions that a schedule of a problem is for; () where none can be recognized.
 
-    The schedule of a matmul is for a batch of such matmuls as well, the schedule of a batch only for a
-    batch of as many matrices.
+    The schedule of a matmul is for a batch of such matmuls as well, the schedule of a batch only for a batch
+    of as many matrices. Batches are of layout nn: MLIR 22 loses the indexing maps of others on the way to
+    single matrices.
     """
     m, n, k = problem.sizes
     given = (problem.layout, problem.dtype, (m, n, k))
-    if problem.operation == BATCH_MATMUL:
-        return (Contraction(BATCH_MATMUL, *given, problem.batch),)
-    return Contraction(MATMUL, *given), Contraction(BATCH_MATMUL, *given)
+    batch = problem.batch if problem.operation == BATCH_MATMUL else None
+    batches = (Contraction(BATCH_MATMUL, *given, batch),) if problem.layout == "nn" else ()
+    return batches if problem.operation == BATCH_MATMUL else (Contraction(MATMUL, *given), *batches)
 
 
 def maps_attribute(operation: str, layout: str) -> str:
@@ -66,18 +67,14 @@ def maps_attribute(operation: str, layout: str) -> str:
 
 
 def matcher(name: str, contraction: Contraction, wanted: str = "") -> str:
-    """Returns a named sequence ``@name`` that yields an op on tensors if it is the contraction, else fails.
+    """Returns a named sequence ``@name`` that yields an op if it is the contraction, else fails.
 
     The op must be of the contraction's name and layout already. With ``wanted``, the steps that compare
     have it as their location, so that an error has both what was wanted and what was found.
     """
     input_bits, output_bits, multiply, add = BODIES[contraction.dtype]
     bitwidth = "transform.match.structured.elemental_bitwidth"
-    lines = [
-        f'      transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}',
-        # An op on buffers has no result.
-        f"      %result = transform.match.structured.result %s[0] {{any}} : ({ANY}) -> {ANY}",
-    ]
+    lines = [f'      transform.match.structured.body %s {{contraction = ["{multiply}", "{add}"]}} : {ANY}']
     for place, extent in enumerate(contraction.extents):
         if extent is not None:
             lines += [

@@ -5,7 +5,7 @@ from functools import cache
 
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
-from tuner.library.dispatch.rule import Configuration, DispatchRule, StatedRegret, TunedProblem
+from tuner.library.dispatch.rule import Configuration, DispatchRule, RuleProblem, StatedRegret
 from tuner.library.dispatch.space_of_problems import SpaceOfProblems
 from tuner.runtime.cpu.describe_host import describe_machine
 
@@ -39,7 +39,7 @@ def rule_of(times_s: Mapping[Problem, tuple[float, ...]], baseline_s: float | No
         regret=StatedRegret(0.98, 0.9, 0.95, 0.8),
         configurations=configurations(),
         problems=tuple(
-            TunedProblem(
+            RuleProblem(
                 problem,
                 1,
                 min(range(len(times)), key=lambda place: times[place]),

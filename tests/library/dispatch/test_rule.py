@@ -9,7 +9,8 @@ from tuner.analysis.many_shapes.portfolio import choose_portfolio
 from tuner.analysis.many_shapes.regret import regret_held_out, regret_in_sample
 from tuner.core.machine import Compiler
 from tuner.core.problem import Matmul
-from tuner.library.dispatch.rule import MeasuredGroup, StatedRegret, distilled
+from tuner.library.dispatch.measured_group import MeasuredGroup
+from tuner.library.dispatch.rule import StatedRegret, distilled
 
 PROBLEMS = (Matmul(8, 64, 64), Matmul(32, 64, 64))
 RULE = rule_of({PROBLEMS[0]: (2e-6, 1e-6), PROBLEMS[1]: (1e-6, 2e-6)})

@@ -15,6 +15,7 @@ from tuner.output.report import RUNS_SHOWN
 @click.command()
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option("--run", "run_id", type=int, help="Only this run and its problem.")
+@click.option("--group", "group_id", type=int, help="Only this group of runs: one budget, many problems.")
 @click.option(
     "--limit", type=int, default=RUNS_SHOWN, show_default=True, help="At most so many runs, the latest."
 )
@@ -31,6 +32,7 @@ def report(
     context: click.Context,
     output: Path | None,
     run_id: int | None,
+    group_id: int | None,
     limit: int,
     with_passes: bool,
     database: str | None,
@@ -42,13 +44,16 @@ def report(
     """
     if as_json and output is None:
         raise UsageError("report: --json describes the file written, so it needs -o FILE")
+    if run_id is not None and group_id is not None:
+        raise UsageError("report: --run and --group cannot be combined")
     from tuner.output.report.page import page_html
-    from tuner.output.report_pages import gathered, no_pass_timings, timed_passes
+    from tuner.output.report_pages import gathered, no_pass_timings, reported_group, timed_passes
     from tuner.run_history.which_database import database_text
 
     with open_known_store(database) as store:
         passes = timed_passes(composition_of(context), store) if with_passes else no_pass_timings
-        found = gathered(store, run_id, limit, passes)
+        group = None if group_id is None else reported_group(store, composition_of(context), group_id)
+        found = gathered(store, run_id, limit, passes, group)
     page = page_html(replace(found, database_text=database_text(database)))
     if output is None:
         print(page, end="")

@@ -16,6 +16,7 @@ from tuner.cli.commands.tune_on import (
     target_text,
 )
 from tuner.cli.commands.tune_program import OF_ONE_PROBLEM, is_payload, tune_payload
+from tuner.cli.commands.tune_shapes import GroupNumber, RunOrGroup, resume_shapes, tune_shapes
 from tuner.cli.fleet_options import fleet_options, popped_fleet
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import (
@@ -105,10 +106,17 @@ EXAMPLE_SIZES = "512x512x512"
     help="An argument of a payload, as for tuner run; others are random.",
 )
 @click.option(
+    "--shapes",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Tune all problems of a file under one budget: .yaml or .csv with shape, count and name, or .mlir.",
+)
+@click.option(
     "--resume",
-    type=int,
+    type=RunOrGroup(),
     metavar="RUN",
-    help="Continue a run by its stored settings, or to another --trials or --budget.",
+    help="Continue a run, or group:N of --shapes, by its stored settings, or to another --trials or "
+    "--budget.",
 )
 @click.option(
     "--retime",
@@ -121,6 +129,7 @@ EXAMPLE_SIZES = "512x512x512"
 def tune(
     context: click.Context,
     /,
+    shapes: Path | None,
     resume: int | None,
     retime: bool,
     database: str | None,
@@ -138,6 +147,9 @@ def tune(
 
     composition = composition_of(context)
     fleet = popped_fleet(arguments, database)
+    if shapes is not None or isinstance(resume, GroupNumber):
+        _require_group_alone(shapes, resume, retime, fleet)
+        context.exit(_tune_group((context, composition, database, as_json), shapes, resume, arguments))
     alone = composition
     if fleet is not None:
         fleet = fleet_of_run(fleet, resume, database)
@@ -174,6 +186,33 @@ def tune(
         INTERRUPTED if each.is_interrupted else DONE if each.has_worked else FAILED for each in all_tuned
     ]
     context.exit(max(codes))
+
+
+def _tune_group(
+    parts: "tuple[click.Context, Composition, str | None, bool]",
+    shapes: Path | None,
+    group: int | None,
+    arguments: dict[str, Any],
+) -> int:
+    """Tunes the problems of a file, or resumes a group; returns the exit code."""
+    if shapes is not None:
+        return tune_shapes(*parts, shapes, **arguments)
+    assert group is not None
+    return resume_shapes(*parts, group, **arguments)
+
+
+def _require_group_alone(
+    shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None"
+) -> None:
+    """Raises UsageError for options that many problems under one budget cannot be combined with."""
+    group = "--shapes" if shapes is not None else f"--resume group:{resume}"
+    if shapes is not None and resume is not None:
+        raise UsageError("--resume cannot be combined with --shapes: a group has its stored problems")
+    if fleet is not None:
+        raise UsageError(f"{group} cannot be combined with --fleet: a group of runs works on this machine")
+    if retime:
+        line = f"{group} cannot be combined with --retime, which times one run again"
+        raise UsageError(line, "tuner tune --resume RUN --retime")
 
 
 def _on_fleet(composition: "Composition", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Composition":

@@ -14,13 +14,12 @@ from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.core.candidate import Candidate, Value
 from tuner.core.dataclass_json import form, number, whole
 from tuner.core.documents import PROBLEM
-from tuner.core.machine import Compiler, Machine
 from tuner.core.problem import Problem
 from tuner.core.recorded_round import Seconds
+from tuner.library.dispatch.measured_group import MeasuredGroup
 
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(sorted(knobs.items())))
 Efficiency = Annotated[float, number("a number above 0 and up to 1", lambda found: 0 < found <= 1)]
-RoundsOfCell = tuple[float, ...]  # median seconds of each timing round; (): not timed
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class TunedProblem:
+class RuleProblem:
     """A tuned problem of a rule, with one entry per configuration in each list."""
 
     problem: Problem = field(metadata=PROBLEM)
@@ -77,7 +76,7 @@ class DispatchRule:
     space_sha256: str  # of the strategies: ``SpaceOfProblems.sha256``
     regret: StatedRegret | None
     configurations: tuple[Configuration, ...]
-    problems: tuple[TunedProblem, ...]
+    problems: tuple[RuleProblem, ...]
 
     def __post_init__(self) -> None:
         """Raises ValueError for no configuration, repeated ones or problems, and lists of other lengths."""
@@ -97,7 +96,7 @@ class DispatchRule:
         """Returns the configurations as candidates."""
         return tuple(each.candidate for each in self.configurations)
 
-    def tuned(self, problem: Problem) -> TunedProblem | None:
+    def tuned(self, problem: Problem) -> RuleProblem | None:
         """Returns the entry of exactly this problem; None where it was not tuned."""
         return next((each for each in self.problems if each.problem == problem), None)
 
@@ -124,18 +123,6 @@ def _cost(time_s: float | None, residual: float | None) -> float:
     return math.inf if time_s is None or residual is None else time_s / math.exp(residual)
 
 
-@dataclass(frozen=True)
-class MeasuredGroup:
-    """Times of configurations on the problems of a group, by round, and where they were measured."""
-
-    matrix: TimeMatrix
-    rounds_s: tuple[tuple[RoundsOfCell, ...], ...]  # [problem][column]; each cell's least is in ``matrix``
-    baselines_s: tuple[float | None, ...]  # per problem; None: not timed
-    machine: Machine
-    threads: int
-    compiler: Compiler
-
-
 def distilled(
     group: MeasuredGroup,
     portfolio: Portfolio,
@@ -150,7 +137,7 @@ def distilled(
     columns = portfolio.columns
     table = residuals(known_times(group.matrix))
     problems = [
-        TunedProblem(
+        RuleProblem(
             problem=problem,
             count=group.matrix.counts[row],
             serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tuner.analysis.many_shapes.choice import AskedProblem
 from tuner.core.candidate import Candidate
+from tuner.core.chosen_strategy import ChosenStrategy
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.core.target import Script
@@ -41,11 +42,13 @@ class SpaceOfProblems:
     space_file: SpaceFile
     machine: Machine
     threads: int
+    strategies: tuple[ChosenStrategy, ...]
 
     @classmethod
     def shipped(cls, machine: Machine, threads: int) -> "SpaceOfProblems":
         """Returns that of the shipped search space file."""
-        return cls(load_space_file(default_space_file()), machine, threads)
+        space_file = load_space_file(default_space_file())
+        return cls(space_file, machine, threads, choose((), space_file))
 
     @cached_property
     def first(self) -> tuple[Candidate, ...]:
@@ -63,7 +66,7 @@ class SpaceOfProblems:
 
     def script(self, problem: Problem, candidate: Candidate) -> Script:
         """Returns the script of a configuration that is allowed for the problem. Raises CandidateError."""
-        strategies = tuple(load_strategy(one.name, one.path) for one in choose((), self.space_file))
+        strategies = tuple(load_strategy(one.name, one.path) for one in self.strategies)
         return Binder(strategies, problem, self._variables(problem), self.threads).bind(candidate)
 
     def sha256(self, strategies: Iterable[str]) -> str:
@@ -81,8 +84,8 @@ class SpaceOfProblems:
 
         Raises UsageError where none does.
         """
-        chosen = choose((), self.space_file)
-        return spaces(chosen, self.space_file, problem, self.machine.isa, self._variables(problem))
+        variables = self._variables(problem)
+        return spaces(self.strategies, self.space_file, problem, self.machine.isa, variables)
 
     def _variables(self, problem: Problem) -> Variables:
         return variables_of(problem, self.machine, self.threads)

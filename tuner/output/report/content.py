@@ -4,9 +4,11 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tuner.analysis.many_shapes.time_matrix import TimeMatrix
 from tuner.analysis.selected_result import SelectedResult
 from tuner.core.candidate import Value
 from tuner.core.pass_seconds import PassSeconds
+from tuner.core.run_groups import RunGroup
 from tuner.core.runs import Counts, Run, StoredTrial
 
 TRIALS_SHOWN = 6000  # listed and drawn on one page, all runs together: about 3 MB of HTML
@@ -32,6 +34,14 @@ class ReportedRun:
 
 
 @dataclass(frozen=True)
+class ReportedGroup:
+    """A group of runs, with the times of its configurations on its problems."""
+
+    group: RunGroup
+    matrix: TimeMatrix
+
+
+@dataclass(frozen=True)
 class Report:
     """The content of a report's page: the best result of each problem, and runs with their trials."""
 
@@ -41,6 +51,7 @@ class Report:
     version: str  # of the tuner that writes the page
     moment: datetime.datetime
     database_text: str = ""  # the --db option that the commands on the page need; "" for the default
+    group: ReportedGroup | None = None  # that the runs belong to, where one is reported
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:

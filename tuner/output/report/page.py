@@ -22,6 +22,7 @@ from tuner.output.report.card import card_of, pass_rows
 from tuner.output.report.content import Report
 from tuner.output.report.drawing import number
 from tuner.output.report.failures import stage_bars
+from tuner.output.report.group_section import choice_rows, group_section_of, share_text
 from tuner.output.report.heat_map import level_name
 from tuner.output.report.importance import importance_bars, knob_rows, strategy_rows
 from tuner.output.report.section import section_of
@@ -41,6 +42,7 @@ FILTERS = (
     ),
     *(badge_of, card_of, counts_text, idle_text, level_name, pass_rows, stage_bars),
     *(importance_bars, knob_rows, strategy_rows),
+    *(choice_rows, share_text),
 )
 
 
@@ -50,6 +52,7 @@ def page_html(report: Report) -> str:
     style, script = _source(templates, "style.css"), _source(templates, "script.js")
     page = templates.get_template("page.html").render(
         report=report,
+        many=None if report.group is None else group_section_of(report.group),
         sections=[section_of(each, len(report.runs)) for each in report.runs],
         shown={each.run.id for each in report.runs},
         style=style,

@@ -6,7 +6,7 @@ from tuner.core.sampler import AbstractSampler
 
 
 class LateSampler(AbstractSampler):
-    """A sampler of one problem of a group; keeps what it is told until it has to propose something."""
+    """A sampler of one problem of a group; keeps the outcomes until it has to propose something."""
 
     def __init__(self, make: Callable[[], AbstractSampler]) -> None:
         self._make = make

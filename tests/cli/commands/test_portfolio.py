@@ -1,0 +1,124 @@
+"""``tuner portfolio`` and ``tuner distill``, without compiler and clock, and with the real ones."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Tuner
+from tests.cli.real import brief_remeasurement, real_candidates
+from tests.tuning import fakes
+from tests.tuning.many_shapes.test_group_run import limits, members
+from tuner.analysis.many_shapes.choice import SAME_WEIGHTS, TUNED
+from tuner.core.problem import Matmul, Problem
+from tuner.core.run_groups import GroupMember, GroupSettings
+from tuner.db.store import Store
+from tuner.library.dispatch.chosen import BASELINE
+from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+from tuner.run_history.group_matrix import TIMED, group_matrix
+from tuner.tuning.composition import Composition
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.group_run import begin_group
+from tuner.tuning.parts.real import real_composition
+from tuner.tuning.run_request import RunRequest
+from tuner.tuning.settings import run_settings
+
+
+@pytest.fixture
+def tuner(tmp_path: Path) -> Tuner:
+    """Gives the commands with a database that has a group of three problems and few trials."""
+    with Store.open(str(tmp_path / "results.db")) as store:
+        begin_group(limits(5), members(), fakes.composition(), store, Interruption())
+    return Tuner(tmp_path / "results.db", fakes.composition())
+
+
+def times(tuner: Tuner) -> int:
+    with Store.open(str(tuner.database)) as store:
+        found = group_matrix(1, fakes.composition(), store)
+    return sum(cell.state == TIMED for row in found.cells for cell in row)
+
+
+def test_what_the_chosen_lack_is_measured_and_stored_as_trials_of_the_runs(tuner: Tuner) -> None:
+    before = times(tuner)
+    first = tuner("portfolio", "1", "--configs", "2", "--json")
+    document = json.loads(first.out)
+    assert len(document["configurations"]) == 2
+    assert document["predicted"] == 0
+    assert sum(each["problems"] for each in document["configurations"]) == 3
+    assert all(0 < each["efficiency"] <= 1 for each in document["problems"])
+    assert document["in_sample"]["worst"] <= document["in_sample"]["geomean"]
+    assert document["held_out"]["geomean"] <= 1
+    assert times(tuner) > before
+    runs = json.loads(tuner("history", "--json").out)
+    assert len(runs) >= 5 + times(tuner) - before
+
+    again = tuner("portfolio", "1", "--configs", "2", "--json")  # nothing is missing any more
+    assert "measuring" not in again.err
+    assert json.loads(again.out)["configurations"] == document["configurations"]
+
+
+def test_the_printed_form_names_configurations_problems_and_both_figures(tuner: Tuner) -> None:
+    shown = tuner("portfolio", "1", "--configs", "2")
+    assert "measuring" in shown.err
+    assert "group 1: 2 configurations" in shown.out
+    assert "matmul 8x8x8" in shown.out
+    assert "layer 0" in shown.out
+    assert "in sample:  geometric mean" in shown.out
+    assert "held out:   geometric mean" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("portfolio", "1", "--configs", "500"), "configs: found 500, allowed 1.."),
+        (("portfolio", "1", "--configs", "0"), "configs: found 0, allowed 1.."),
+        (("portfolio", "7", "--configs", "2"), "run_group: found 7"),
+        (("portfolio", "x", "--configs", "2"), "'x' is not a valid integer"),
+        (("portfolio", "1"), "Missing option '--configs'"),
+        (("distill", "1", "--configs", "2"), "Missing option '-o'"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(
+    tuner: Tuner, arguments: tuple[str, ...], message: str
+) -> None:
+    found = tuner(*arguments)
+    assert found.code == 2
+    assert message in found.err
+    assert found.out == ""
+
+
+def test_a_group_that_is_not_finished_is_refused(tuner: Tuner) -> None:
+    with Store.open(str(tuner.database)) as store:
+        store.set_group_status(1, "interrupted")
+    found = tuner("portfolio", "1", "--configs", "2")
+    assert found.code == 2
+    assert "group 1: is interrupted" in found.err
+
+
+def real_group(store: Store, composition: Composition, problems: tuple[Problem, ...], trials: int) -> None:
+    requests = (RunRequest(each, target="cpu") for each in problems)
+    found = tuple(GroupMember(run_settings(each, composition), "", 1) for each in requests)
+    settings = GroupSettings("", trials, None, 0, ())
+    begin_group(settings, found, composition, store, Interruption())
+
+
+@pytest.mark.mlir
+def test_a_rule_file_of_a_real_group_serves_products(tmp_path: Path) -> None:
+    composition = real_candidates()
+    tuner, rule = Tuner(tmp_path / "results.db", composition), tmp_path / "mm.rule.yaml"
+    with brief_remeasurement():
+        with Store.open(str(tuner.database)) as store:
+            real_group(store, composition, (Matmul(4, 48, 32), Matmul(16, 48, 32)), trials=4)
+        found = tuner("distill", "1", "--configs", "2", "--stock", "-o", str(rule))
+    assert found.code == 0, found.err
+    assert "mm.rule.yaml: 2 configurations, 2 problems" in " ".join(found.out.split())
+    matmul = DispatchedMatmul(real_composition, lambda: tmp_path / "first-use")
+    rng = np.random.default_rng(0)
+    for m, source in ((4, TUNED), (8, SAME_WEIGHTS), (3, SAME_WEIGHTS), (16, TUNED)):
+        a = rng.standard_normal((m, 32)).astype(np.float32)
+        b = rng.standard_normal((32, 48)).astype(np.float32)
+        chosen = matmul.chosen(a, b, rule=rule, measure="never")
+        if chosen.source != BASELINE:  # whose time is invented here
+            assert chosen.source == source
+        assert np.allclose(matmul(a, b, rule=rule, measure="never"), a @ b, atol=1e-4)

@@ -1,0 +1,53 @@
+"""The header of a library, written and read."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.library.values import entry
+from tuner.analysis.slowdown import Slowdown
+from tuner.core.errors import UsageError
+from tuner.core.problem import Matmul
+from tuner.library.library_document import MARK, is_library, read_document, read_entries
+from tuner.library.library_format import library_text
+from tuner.library.outlining_cost import OutliningCost
+
+ENTRIES = (entry(Matmul(24, 64, 32), trial=4, pack_a=0), entry(Matmul(24, 64, 32, layout="nt"), trial=5))
+COSTS = (
+    OutliningCost(Slowdown(0.01, (-0.01, 0.03)), Slowdown(0.02, (0.0, 0.04))),
+    OutliningCost(Slowdown(0.0, (-0.01, 0.01)), None),
+)
+TEXT = library_text(ENTRIES, COSTS)
+
+
+def test_entries_are_read_with_their_scripts() -> None:
+    assert is_library(TEXT)
+    assert read_entries(TEXT, "library.mlir") == ENTRIES
+    assert tuple(each.cost for each in read_document(TEXT, "library.mlir").entries) == COSTS
+
+
+def test_the_header_says_what_each_entry_costs() -> None:
+    lines = TEXT.splitlines()
+    at = lines.index("// entry     matmul 24x64x32 f32 nn none: trial 4, 10.00 us; OpenBLAS: 20.00 us")
+    assert lines[at + 1] == (
+        "//           in the library, against its script alone: "
+        "tensors +1.0% time (95 % interval -1.0% .. +3.0%), "
+        "batch +2.0% time (95 % interval +0.0% .. +4.0%)"
+    )
+    without = library_text((replace(ENTRIES[0], baseline_s=None),))
+    assert "// entry     matmul 24x64x32 f32 nn none: trial 4, 10.00 us\n" in without
+
+
+def test_a_script_is_no_library() -> None:
+    assert not is_library(ENTRIES[0].script)
+    with pytest.raises(
+        UsageError, match=r"best.mlir: is not a library that 'tuner export --format library' wro"
+    ):
+        read_document(ENTRIES[0].script, "best.mlir")
+
+
+def test_a_damaged_library_is_one_line() -> None:
+    with pytest.raises(UsageError, match=r"a.mlir: its line '// tuner library:' is damaged: "):
+        read_document(f"{MARK}{{\n", "a.mlir")
+    with pytest.raises(UsageError, match=r"a.mlir: the schedule of matmul_24x64x32_f32_nn is missing"):
+        read_entries(TEXT.replace("@buffers_matmul_24x64x32_f32_nn(", "@gone("), "a.mlir")

@@ -1,0 +1,66 @@
+"""A group on this machine's processor: children shared by all problems, killed and resumed."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.real import brief_remeasurement, real_candidates
+from tuner.core.runs import TrialQuery
+from tuner.db.store import Store
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.group_run import resume_group
+
+TRIALS = 7
+KILLED_AFTER = 4  # proposals
+GIVE_UP_S = 120.0  # longer than a start on a busy machine takes
+SHAPES = "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shape: 2x8x16x8, dtype: f64}\n"
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """Gives a database with a group that was killed by SIGKILL after some proposals."""
+    shapes, database = tmp_path / "shapes.yaml", tmp_path / "results.db"
+    shapes.write_text(SHAPES)
+    options = ("--shapes", str(shapes), "--trials", str(TRIALS), "--workers", "2", "--target", "cpu")
+    with (
+        Store.open(str(database)) as store,
+        subprocess.Popen(
+            [sys.executable, "-m", "tuner", "tune", *options, "--db", str(database), "--json"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as child,
+    ):
+        give_up_s = time.monotonic() + GIVE_UP_S
+        while store.info().trials < KILLED_AFTER and child.poll() is None:
+            assert time.monotonic() < give_up_s
+            time.sleep(0.01)
+        child.kill()
+        _, said = child.communicate()
+    assert child.returncode == -signal.SIGKILL, said
+    return database
+
+
+@pytest.mark.mlir
+def test_a_killed_group_goes_on_with_its_stored_trials(killed: Path) -> None:
+    with Store.open(str(killed)) as store:
+        before = store.group_proposals(1)
+        assert len(before) >= KILLED_AFTER
+        assert store.group(1).status == "running"  # nobody told the store of the kill
+        with brief_remeasurement():
+            tuned = resume_group(1, real_candidates(), store, Interruption())
+        after = store.group_proposals(1)
+        assert (tuned.group.status, len(after)) == ("done", TRIALS)
+        for one, other in zip(before, after, strict=False):
+            assert (one.number, one.run, one.column) == (other.number, other.run, other.column)
+            assert one.proposal.candidate == other.proposal.candidate
+            if one.proposal.trial is not None:
+                assert one.proposal.trial.record == other.proposal.trial.record  # type: ignore[union-attr]
+        assert tuned.has_worked, [trial.record.outcome for trial in store.trials(TrialQuery(status="failed"))]
+        assert tuned.total_s is not None
+        assert [run.counts.proposed >= 1 for run in tuned.runs] == [True] * 3

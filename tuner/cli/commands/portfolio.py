@@ -1,0 +1,196 @@
+"""``tuner portfolio`` and ``tuner distill``: few configurations for the problems of a group of runs."""
+
+import datetime
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from tuner.cli.options import (
+    composition_of,
+    database_option,
+    json_option,
+    open_existing_store,
+    print_found,
+)
+from tuner.output.formatting import count_text, knobs_text, problem_text, seconds_text, wrapped
+
+if TYPE_CHECKING:
+    from tuner.analysis.many_shapes.regret import Regret
+    from tuner.db.store import Store
+    from tuner.library.dispatch.group_portfolio import GroupPortfolio
+    from tuner.tuning.composition import Composition
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def portfolio_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Adds GROUP, --configs and --stock to a click command."""
+    for option in (
+        click.option("--stock", is_flag=True, help="Only configurations whose scripts stock mlir-opt runs."),
+        click.option("--configs", type=int, required=True, metavar="K", help="Number of configurations."),
+        click.argument("group", type=click.IntRange(min=1)),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command()
+@portfolio_options
+@database_option
+@json_option
+@click.pass_context
+def portfolio(
+    context: click.Context, group: int, configs: int, stock: bool, database: str | None, as_json: bool
+) -> None:
+    """Chooses the K configurations that serve the problems of a group of runs with the least loss.
+
+    What a chosen configuration lacks is measured first, and stored as trials of the runs. Then it prints the
+    configurations, what each problem loses, and the efficiency (best known time / time): in sample, and with
+    each problem held out while the configurations were chosen.
+
+    Example: tuner portfolio 1 --configs 8
+    """
+    with open_existing_store(database) as store:
+        found = _measured(store, composition_of(context), group, configs, stock)
+    print_found(as_json, portfolio_document(found), *wrapped(_lines(found)))
+
+
+@click.command()
+@portfolio_options
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write: mm.rule.yaml."
+)
+@database_option
+@json_option
+@click.pass_context
+def distill(
+    context: click.Context,
+    group: int,
+    configs: int,
+    stock: bool,
+    output: Path,
+    database: str | None,
+    as_json: bool,
+) -> None:
+    """Writes a rule file: the K configurations of a group of runs, and their times on its problems.
+
+    tuner.matmul(a, b, rule="mm.rule.yaml") serves shapes by it, those never tuned too. The file is for this
+    machine and the shipped search space.
+
+    Example: tuner distill 1 --configs 8 -o mm.rule.yaml
+    """
+    from tuner.core.version import __version__
+    from tuner.library.dispatch.rule import StatedRegret, distilled
+    from tuner.library.dispatch.rule_file import rule_text
+    from tuner.library.dispatch.space_of_problems import SpaceOfProblems
+    from tuner.output.atomic_write import write_atomically
+
+    with open_existing_store(database) as store:
+        found = _measured(store, composition_of(context), group, configs, stock)
+    measured = found.measured
+    space = SpaceOfProblems.shipped(measured.machine, measured.threads)
+    regret = StatedRegret.of(found.regret(), found.regret(held_out=True))
+    sha256 = space.sha256(column.strategy for column in found.columns)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    rule = distilled(measured, found.portfolio, regret, sha256, (__version__, now))
+    write_atomically(output, rule_text(rule).encode())
+    problems = count_text(len(rule.problems), "problem")
+    lines = (*_lines(found), f"wrote {output}: {count_text(len(rule.columns), 'configuration')}, {problems}")
+    print_found(as_json, {**portfolio_document(found), "file": str(output)}, *wrapped(lines))
+
+
+def portfolio_document(found: "GroupPortfolio") -> dict[str, Any]:
+    """Returns the JSON document of a portfolio."""
+    from tuner.core.documents import candidate_document
+
+    inside, outside = found.regret(), found.regret(held_out=True)
+    serving = found.portfolio.serving
+    return {
+        "group": found.group,
+        "configurations": [
+            {**candidate_document(column), "problems": serving.count(place)}
+            for place, column in zip(found.portfolio.columns, found.columns, strict=True)
+        ],
+        "in_sample": _figures(inside),
+        "held_out": _figures(outside),
+        "problems": [
+            {
+                "problem": loss.problem.key,
+                "name": name,
+                "configuration": None if place is None else found.portfolio.columns.index(place),
+                "efficiency": loss.efficiency,
+                "held_out_efficiency": without.efficiency,
+            }
+            for loss, without, name, place in zip(
+                inside.losses, outside.losses, found.names, serving, strict=True
+            )
+        ],
+        "predicted": len(found.missing),
+    }
+
+
+def _figures(regret: "Regret") -> dict[str, float | int | None]:
+    return {
+        "geomean": regret.geomean,
+        "worst": regret.worst,
+        "total": regret.total,
+        "unknown": regret.unknown,
+    }
+
+
+def _measured(
+    store: "Store", composition: "Composition", group: int, configs: int, is_stock: bool
+) -> "GroupPortfolio":
+    """Returns the portfolio of a group after what it lacks was measured. Raises KeyboardInterrupt."""
+    from tuner.cli.signals import ended_by_signals
+    from tuner.library.dispatch.group_portfolio import group_portfolio, measured_again
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.many_shapes.missing_cells import measure_cells
+
+    found = group_portfolio(group, configs, composition, store, is_stock=is_stock)
+    if not found.missing:
+        return found
+    click.echo(f"measuring {count_text(len(found.missing), 'missing time')} of the chosen", err=True)
+    interruption = Interruption()
+    with ended_by_signals(interruption):
+        measure_cells(group, found.missing, composition, store, interruption)
+    if interruption.is_asked:
+        raise KeyboardInterrupt
+    return measured_again(found, composition, store)
+
+
+def _lines(found: "GroupPortfolio") -> Iterator[str]:
+    inside, outside, serving = found.regret(), found.regret(held_out=True), found.portfolio.serving
+    yield f"group {found.group}: {count_text(len(found.columns), 'configuration')}"
+    chosen = zip(found.portfolio.columns, found.columns, strict=True)
+    for number, (index, column) in enumerate(chosen, start=1):
+        problems = count_text(serving.count(index), "problem")
+        yield f"  {number}  {problems}: {column.strategy} {knobs_text(column.choices)}"
+    yield "problem: configuration, time, efficiency"
+    for loss, name, place in zip(inside.losses, found.names, serving, strict=True):
+        time_s = None if place is None else _time_s(found, loss.problem, place)
+        shown = "no time" if time_s is None else seconds_text(time_s)
+        efficiency = "unknown" if loss.efficiency is None else f"{loss.efficiency:.3f}"
+        used = "none" if place is None else str(found.portfolio.columns.index(place) + 1)
+        yield f"  {problem_text(loss.problem)}{f' {name}' if name else ''}: {used}, {shown}, {efficiency}"
+    yield f"in sample:  {_figures_text(inside)}"
+    yield f"held out:   {_figures_text(outside)}"
+    if found.missing:
+        yield f"{count_text(len(found.missing), 'time')} could not be measured and are predicted"
+
+
+def _time_s(found: "GroupPortfolio", problem: object, place: int) -> float | None:
+    matrix = found.measured.matrix
+    return next(
+        row[place] for each, row in zip(matrix.problems, matrix.times_s, strict=True) if each == problem
+    )
+
+
+def _figures_text(regret: "Regret") -> str:
+    if regret.geomean is None or regret.worst is None:
+        return "unknown: too few times"
+    unknown = f"; {count_text(regret.unknown, 'problem')} without a time" if regret.unknown else ""
+    return f"geometric mean {regret.geomean:.3f}, worst {regret.worst:.3f}{unknown}"

@@ -1,0 +1,148 @@
+"""``tuner tune --shapes FILE``: tunes many problems under one budget."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from tuner.cli.main import DONE, FAILED, INTERRUPTED
+from tuner.cli.options import (
+    PROBLEM_OPTIONS,
+    open_known_store,
+    open_store,
+    print_found,
+    run_limit,
+    run_request,
+)
+from tuner.cli.run_session import require_no_arguments, settings_given
+from tuner.cli.screen import screen_columns
+from tuner.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tuner.tuning.composition import Composition
+    from tuner.tuning.many_shapes.named_problem import NamedProblem
+    from tuner.tuning.many_shapes.tuned_group import TunedGroup
+
+MODEL_SUFFIX = ".mlir"
+OF_FILE = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")  # each problem has its own
+OF_ONE_RUN = ("warm_files", "entry", "arguments", "fleet", "on")  # options of other ways to tune
+
+
+class GroupNumber(int):
+    """The id of a group of runs, as ``--resume group:3`` names it."""
+
+
+class RunOrGroup(click.ParamType[int]):
+    """The number of a run, or ``group:N``."""
+
+    name = "run"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | GroupNumber:
+        """Returns the number, of a group as a ``GroupNumber``; fails for another text."""
+        if str(value).startswith("group:"):
+            digits: Any = str(value).removeprefix("group:")
+            return GroupNumber(click.INT.convert(digits, param, ctx))
+        number: int = click.INT.convert(value, param, ctx)
+        return number
+
+
+def tune_shapes(
+    context: click.Context,
+    composition: "Composition",
+    database: str | None,
+    as_json: bool,
+    file: Path,
+    **texts: Any,
+) -> int:
+    """Tunes the problems of a file under one budget, prints the result, returns the exit code.
+
+    ``texts`` are the options of ``tuner tune``. Raises UsageError for a file with a mistake, and for options
+    that belong to one problem.
+    """
+    from tuner.tuning.many_shapes.group_request import group_settings
+    from tuner.tuning.many_shapes.group_run import begin_group
+
+    _require_group_options(context, texts)
+    of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_ONE_RUN)}
+    of_runs["warm_start"] = False  # problems of the group are each other's warm start
+    problems, left_out = _problems(file)
+    for line in left_out:
+        print(f"note: left out: {line}", file=sys.stderr)
+    settings, members = group_settings(
+        problems, lambda problem: run_request(problem, **of_runs), composition, file.name
+    )
+    with open_store(database) as store:
+        tuned = _session(lambda *parts: begin_group(settings, members, composition, store, *parts))
+    return _print(tuned, as_json, database)
+
+
+def resume_shapes(
+    context: click.Context,
+    composition: "Composition",
+    database: str | None,
+    as_json: bool,
+    group: int,
+    **texts: Any,
+) -> int:
+    """Resumes a stored group of runs, prints the result, returns the exit code.
+
+    ``texts`` are the options of ``tuner tune``, of which --trials and --budget are new limits. Raises
+    UsageError for other options, and for a group that cannot go on.
+    """
+    from tuner.tuning.many_shapes.group_run import resume_group
+
+    limit = run_limit(texts.pop("trials"), texts.pop("budget"))
+    require_no_arguments(context, texts)
+    with open_known_store(database) as store:
+        tuned = _session(lambda *parts: resume_group(group, composition, store, *parts, limit=limit))
+    return _print(tuned, as_json, database)
+
+
+def _problems(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
+    """Returns the problems of a file, and why contractions of a model are left out."""
+    from tuner.tuning.many_shapes.shapes_file import read_shapes
+
+    if file.suffix.lower() != MODEL_SUFFIX:
+        return read_shapes(file), ()
+    from tuner.programs.contractions import model_contractions
+
+    return model_contractions(file)
+
+
+def _require_group_options(context: click.Context, texts: dict[str, Any]) -> None:
+    if texts["operation"] is not None:
+        raise UsageError(f"--shapes cannot be combined with {texts['operation']}: the file has the problems")
+    found = settings_given(context, (*OF_FILE, *OF_ONE_RUN))
+    is_warm = context.get_parameter_source("warm_start") is ParameterSource.COMMANDLINE
+    found += ["--no-warm-start"] * is_warm
+    if found:
+        why = "each problem of the file has its own" if found[0][2:].replace("-", "_") in OF_FILE else ""
+        raise UsageError(f"--shapes cannot be combined with {', '.join(found)}{': ' if why else ''}{why}")
+
+
+def _session(work: Any) -> "TunedGroup":
+    from tuner.cli.signals import ended_by_signals
+    from tuner.output.group_progress import group_progress
+    from tuner.tuning.interruption import Interruption
+
+    interruption = Interruption()
+    with ended_by_signals(interruption), group_progress() as observe:
+        tuned: TunedGroup = work(interruption, observe)
+    return tuned
+
+
+def _print(tuned: "TunedGroup", as_json: bool, database: str | None) -> int:
+    from tuner.output.group_result import group_document, group_lines
+    from tuner.run_history.which_database import database_text
+
+    named = database_text(database)
+    print_found(as_json, group_document(tuned), *group_lines(tuned, screen_columns(), named))
+    if tuned.is_interrupted:
+        print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
+        print(f"  tuner tune --resume group:{tuned.group.id}{named}", file=sys.stderr)
+        return INTERRUPTED
+    return DONE if tuned.has_worked else FAILED
