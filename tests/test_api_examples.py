@@ -15,7 +15,9 @@ import pytest
 
 import tuner
 from docs.generators.python_api import RETURNED
+from tests.cli.commands.test_portfolio import real_group
 from tests.cli.real import brief_remeasurement, real_candidates
+from tuner.db.store import Store
 
 FUNCTIONS = {name: found for name in tuner.__all__ if inspect.isfunction(found := getattr(tuner, name))}
 EXCEPTIONS = {"UsageError": tuner.UsageError}
@@ -61,7 +63,10 @@ def failures_of_tune(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.setenv("TUNER_DB", str(Path.cwd() / "results.db"))
         patch.setenv("XDG_CACHE_HOME", str(Path.cwd()))  # of first uses
         patch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))  # which is optional
-        yield failures_of("tune")
+        failures = failures_of("tune")
+        with Store.open(str(Path.cwd() / "results.db")) as store:
+            real_group(store, composition, (tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)), trials=4)
+        yield failures
 
 
 def test_every_public_name_is_documented_here() -> None:

@@ -13,6 +13,7 @@ from tuner.core.element_types import NUMBER_TYPES
 PRINTERS = {
     "bundle.measure.command",  # it runs where click is not installed
     "output.progress",  # of a run, for the command line and for the Python API
+    "output.group_progress",  # of a group of runs, for both as well
 }
 # Who may read the environment, beside the command line.
 ENVIRONMENT_READERS = {

@@ -14,6 +14,7 @@ __all__ = [
     "history",
     "load_best",
     "matmul",
+    "portfolio",
     "progress",
     "report",
     "resume",
@@ -23,10 +24,20 @@ __all__ = [
     "tune_many",
 ]
 
-OF_API = ("tune", "tune_many", "resume", "resume_many", "history", "runs", "export", "load_best")
+OF_API = ("tune", "tune_many", "resume", "resume_many", "history", "runs", "export", "load_best", "portfolio")
 
 if TYPE_CHECKING:
-    from tuner.api import export, history, load_best, resume, resume_many, runs, tune, tune_many
+    from tuner.api import (
+        export,
+        history,
+        load_best,
+        portfolio,
+        resume,
+        resume_many,
+        runs,
+        tune,
+        tune_many,
+    )
     from tuner.core.errors import UsageError
     from tuner.core.problem import BatchMatmul, Matmul
     from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul

@@ -1,4 +1,4 @@
-"""The Python API: ``tuner.tune``, ``tune_many``, ``resume``, ``history``, ``export``, ``load_best`` and more."""
+"""The Python API: ``tune``, ``tune_many``, ``matmul``, ``resume``, ``history``, ``export``, ``load_best``."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tuner.core.runs import StoredTrial
     from tuner.db.store import Store
     from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+    from tuner.library.dispatch.group_portfolio import GroupPortfolio
     from tuner.tuning.composition import Composition
     from tuner.tuning.events import Event, Observer
     from tuner.tuning.many_shapes.group_events import GroupEvent, GroupObserver
@@ -558,6 +559,45 @@ def load_best(
     with naming_database(db), open_known(db) as store:
         best = best_here(store, composition, problem, target, threads).best
         return composition.kind(best.record.target).load(problem, best, store.program(best.id))
+
+
+def portfolio(
+    group: "TunedGroup | int", configs: int, *, db: str | Path | None = None, stock: bool = False
+) -> "GroupPortfolio":
+    """Returns the configurations that serve the problems of a group of runs with the least loss of speed.
+
+    A time that a chosen configuration lacks on a problem is measured first, and stored as a trial.
+
+    Args:
+        group: number of a group of runs, or the group.
+        configs: number of configurations to choose, 1 or more.
+        db: path or URL of the results database; None: as for ``tune``.
+        stock: choose only configurations whose scripts stock ``mlir-opt`` runs.
+
+    Returns:
+        The configurations, and by ``regret`` what each problem loses with them.
+
+    Raises:
+        UsageError: there is no such group or database, it is not finished, or it has fewer configurations.
+        KeyboardInterrupt: interrupted while times were measured; those measured are stored.
+
+    Example:
+        >>> import tuner
+        >>> layers = [tuner.Matmul(8, 32, 16), tuner.Matmul(32, 32, 16)]
+        >>> group = tuner.tune_many(layers, target="cpu", trials=4)
+        >>> chosen = tuner.portfolio(group, configs=2)
+        >>> len(chosen.columns), chosen.regret().worst <= 1
+        (2, True)
+    """
+    from tuner.library.dispatch.group_portfolio import measured_portfolio
+    from tuner.run_history.opened_store import open_existing
+    from tuner.tuning.interruption import Interruption
+    from tuner.tuning.parts.real import real_composition
+
+    number = group if isinstance(group, int) else group.group.id
+    with naming_database(db), open_existing(db) as store:
+        composition, interruption = real_composition(), Interruption()
+        return measured_portfolio(number, configs, composition, store, interruption, is_stock=stock)
 
 
 @cache

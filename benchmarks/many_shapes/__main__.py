@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.many_shapes.figures import figures
-from benchmarks.many_shapes.first_use_ratios import first_use_ratios
+from benchmarks.many_shapes.first_use_ratios import call_overhead_s, first_use_ratios
 from benchmarks.many_shapes.pool import TOKENS, WEIGHTS, Sizes, pool_of
 from benchmarks.many_shapes.timed_cells import Cell, Cells, timed_cells
 from benchmarks.results_file import add_report_options, emit, report
@@ -50,6 +50,7 @@ def main() -> None:
             "geomean": geometric_mean(tuple(row["ratio"] for row in ratios)),
             "least": min(row["ratio"] for row in ratios),
         }
+    found["call_overhead_us"] = call_overhead_s() * 1e6
     found["cells"] = _counts(cells)
     found["seconds"] = time.monotonic() - started_s
     settings = {

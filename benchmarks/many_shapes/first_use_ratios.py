@@ -45,6 +45,23 @@ def first_use_ratios(matrix: TimeMatrix, cells: Cells, machine: Machine) -> list
     return rows
 
 
+def call_overhead_s() -> float:
+    """Returns the seconds by which a call of ``tuner.matmul`` that ends in ``np.matmul`` is longer than that.
+
+    It is the look-up of a known shape, and the count of the call. The least of many samples counts.
+    """
+    a, b = np.ones((2, 2), np.int64), np.ones((2, 2), np.int64)
+    out = np.empty((2, 2), np.int64)
+    with tempfile.TemporaryDirectory() as folder:
+        matmul = DispatchedMatmul(real_composition, lambda: Path(folder))
+        ours, numpys = timing.measure_together(
+            (_repeated(lambda: matmul(a, b, out=out)), _repeated(lambda: np.matmul(a, b, out=out))),
+            EFFORT,
+            np.random.default_rng(0),
+        )
+    return ours.least_s - numpys.least_s
+
+
 def _without(cells: Cells, rows: list[int]) -> Cells:
     return tuple(row for place, row in enumerate(cells) if place not in rows)
 

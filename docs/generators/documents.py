@@ -48,6 +48,7 @@ FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about,
 PRINTED: Final = (  # command -> the function that makes its document
     ("tune", "tuner.output.json_documents:tune_document"),
     ("tune FILE", "tuner.cli.program_documents:program_document"),
+    ("tune --shapes FILE", "tuner.output.group_result:group_document"),
     ("tune --on CLASSES", "tuner.cli.commands.tune_on:several_document"),
     ("history", "tuner.output.json_documents:listed_documents"),
     ("show", "tuner.output.json_documents:trial_document"),

@@ -5,10 +5,12 @@ from typing import Final
 
 import tuner
 from docs.generators.markdown import fenced
+from tuner.analysis.many_shapes.regret import Regret
 from tuner.core.problem import Problem
 from tuner.core.runs import StoredTrial
 from tuner.library.dispatch.chosen import Chosen, Misses
 from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+from tuner.library.dispatch.group_portfolio import GroupPortfolio
 from tuner.programs.run.captured_graph import ProgramGraph
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
@@ -25,6 +27,8 @@ RETURNED: Final[tuple[type, ...]] = (
     DispatchedMatmul,
     Chosen,
     Misses,
+    GroupPortfolio,
+    Regret,
     HostFunction,
     DeviceFunction,
     ProgramGraph,

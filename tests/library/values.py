@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ DIRECT: dict[str, Value] = {
 PACKED: dict[str, Value] = {**DIRECT, "pack_a": 0, "pack_order": "panels"}
 
 
-def script_of(problem: Problem, threads: int = 1, **knobs: Value) -> str:
+def script_of(problem: Problem, threads: int = 1, **knobs: Any) -> str:
     """Returns the bound script of a problem: without packing, or packed where a knob of packing is given."""
     candidate = _candidate(knobs)
     variables = variables_of(problem, describe_machine(), threads)
@@ -41,7 +42,7 @@ def _candidate(knobs: Mapping[str, Value]) -> Candidate:
     return Candidate.of(strategy, {**(PACKED if is_packed else DIRECT), **knobs})
 
 
-def entry(problem: Problem, trial: int = 1, **knobs: Value) -> LibraryEntry:
+def entry(problem: Problem, trial: int = 1, **knobs: Any) -> LibraryEntry:
     """Returns an entry with a time that nobody measured."""
     return LibraryEntry(
         problem=problem,

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def buffers(problem: Problem, name: str = "of_others") -> str:
     return product(name, problem, on_buffers=True).text
 
 
-def guarded(problem: Problem = PROBLEM, **knobs: str | int) -> str:
+def guarded(problem: Problem = PROBLEM, **knobs: Any) -> str:
     return with_guard(script_of(problem, **knobs), problem)
 
 
@@ -81,7 +82,7 @@ def guarded(problem: Problem = PROBLEM, **knobs: str | int) -> str:
     ],
 )
 def test_on_its_own_payload_an_exported_script_does_what_was_timed(
-    problem: Problem, knobs: dict[str, str | int], threads: int, run: Run
+    problem: Problem, knobs: dict[str, Any], threads: int, run: Run
 ) -> None:
     script = script_of(problem, threads, **knobs)
     payload = own_payload(problem, script)

@@ -1,9 +1,10 @@
 """A bound script in two halves, and put together again."""
 
+from typing import Any
+
 import pytest
 
 from tests.library.values import script_of
-from tuner.core.candidate import Value
 from tuner.core.problem import Matmul
 from tuner.scripts.script_halves import ScriptHalves, halves_of
 
@@ -11,7 +12,7 @@ PROBLEM = Matmul(24, 64, 32)
 
 
 @pytest.mark.parametrize("knobs", [{}, {"pack_a": 0, "block_k": 16}, {"block_n": 64, "tile_n": 16}])
-def test_the_halves_of_a_script_are_the_whole(knobs: dict[str, Value]) -> None:
+def test_the_halves_of_a_script_are_the_whole(knobs: dict[str, Any]) -> None:
     script = script_of(PROBLEM, **knobs)
     halves = halves_of(script)
     assert isinstance(halves, ScriptHalves)

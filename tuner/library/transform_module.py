@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tuner.core.problem import BATCH_MATMUL
-from tuner.scripts.matchers import ANY, LINALG, Contraction, maps_attribute, matcher
+from tuner.scripts.matchers import ANY, LINALG, MatchedContraction, maps_attribute, matcher
 from tuner.scripts.script_halves import ScriptHalves
 
 ONE, PAIR = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"  # types of ops of one handle
@@ -30,7 +30,7 @@ class EntrySchedule:
     """An entry as the module has it: its name, what it is for, and the halves of its script."""
 
     name: str  # an identifier: "matmul_64x96x33_f32_nn"
-    contractions: tuple[Contraction, ...]
+    contractions: tuple[MatchedContraction, ...]
     halves: ScriptHalves
 
 
@@ -109,7 +109,7 @@ def _dispatched(number: int, operation: str, layout: str) -> str:
 """
 
 
-def _dispatch(number: int, pairs: Iterable[tuple[Contraction, str]]) -> str:
+def _dispatch(number: int, pairs: Iterable[tuple[MatchedContraction, str]]) -> str:
     """Returns the sequence that gives an op to its matchers; it fails for an op on buffers."""
     listed = ",\n      ".join(f"@{_matcher_name(name, one)} -> @mark_{name}" for one, name in pairs)
     return f"""  transform.named_sequence @tuner_dispatch{number}(%op: {ANY} {{transform.consumed}}) {{
@@ -121,7 +121,7 @@ def _dispatch(number: int, pairs: Iterable[tuple[Contraction, str]]) -> str:
 """
 
 
-def _matcher_name(name: str, contraction: Contraction) -> str:
+def _matcher_name(name: str, contraction: MatchedContraction) -> str:
     return f"match_{name}{'_batch' if contraction.operation == BATCH_MATMUL else ''}"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-LINES_BESIDE = 6  # of the terminal that the table leaves free
+FREE_LINES = 6  # of the terminal, around the table
 
 
 class GroupState:
@@ -131,7 +131,7 @@ class LiveGroupProgress:
         line = "" if isinstance(event.event, TrialDone) else _run_line(event, self._state)
         if line:
             self._live.console.print(one_line(line), markup=False)
-        rows = max(1, self._live.console.size.height - LINES_BESIDE)
+        rows = max(1, self._live.console.size.height - FREE_LINES)
         self._live.update(progress_table(self._state, rows), refresh=True)
 
 

@@ -24,7 +24,7 @@ AMBIGUOUS = ("bf16",)  # no matcher tells it from f16
 
 
 @dataclass(frozen=True)
-class Contraction:
+class MatchedContraction:
     """What an op must be for a schedule: its name, layout, extents and element types."""
 
     operation: str  # MATMUL or BATCH_MATMUL
@@ -44,7 +44,7 @@ class Contraction:
         return self.sizes if self.operation == MATMUL else (self.batch, *self.sizes)
 
 
-def contractions_of(problem: Problem) -> tuple[Contraction, ...]:
+def contractions_of(problem: Problem) -> tuple[MatchedContraction, ...]:
     """Returns the contractions that a schedule of a problem is for; () where none can be recognized.
 
     The schedule of a matmul is for a batch of such matmuls as well, the schedule of a batch only for a batch
@@ -54,8 +54,8 @@ def contractions_of(problem: Problem) -> tuple[Contraction, ...]:
     m, n, k = problem.sizes
     given = (problem.layout, problem.dtype, (m, n, k))
     batch = problem.batch if problem.operation == BATCH_MATMUL else None
-    batches = (Contraction(BATCH_MATMUL, *given, batch),) if problem.layout == "nn" else ()
-    return batches if problem.operation == BATCH_MATMUL else (Contraction(MATMUL, *given), *batches)
+    batches = (MatchedContraction(BATCH_MATMUL, *given, batch),) if problem.layout == "nn" else ()
+    return batches if problem.operation == BATCH_MATMUL else (MatchedContraction(MATMUL, *given), *batches)
 
 
 def maps_attribute(operation: str, layout: str) -> str:
@@ -66,7 +66,7 @@ def maps_attribute(operation: str, layout: str) -> str:
     return f"indexing_maps = [{', '.join(maps)}]"
 
 
-def matcher(name: str, contraction: Contraction, wanted: str = "") -> str:
+def matcher(name: str, contraction: MatchedContraction, wanted: str = "") -> str:
     """Returns a named sequence ``@name`` that yields an op if it is the contraction, else fails.
 
     The op must be of the contraction's name and layout already. With ``wanted``, the steps that compare

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from tuner.core.problem import MATMUL, Problem
 from tuner.core.target import Partition
 from tuner.payload.cpu import MAPS, partitions_in
-from tuner.scripts.matchers import ANY, PARAM, Contraction, maps_attribute, matcher
+from tuner.scripts.matchers import ANY, PARAM, MatchedContraction, maps_attribute, matcher
 from tuner.scripts.script_halves import FUNCTION
 
 UNFIT = "tuner.unfit"  # marks the matmuls of a payload of which none fits; nothing else is changed then
@@ -125,7 +125,7 @@ class _Guard:
     def sequences(self) -> str:
         """Returns the sequences that the steps include."""
         name = self.name
-        contraction = Contraction(MATMUL, self.problem.layout, self.problem.dtype, self.sizes)
+        contraction = MatchedContraction(MATMUL, self.problem.layout, self.problem.dtype, self.sizes)
         return f"""  transform.named_sequence @mark_unfit_{name}(
       %all: {ANY} {{transform.readonly}}, %fits: {PARAM} {{transform.readonly}}) {{
     %none = transform.param.constant 0 : i64 -> {PARAM}

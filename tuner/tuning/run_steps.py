@@ -22,7 +22,6 @@ from tuner.tuning.known_outcomes import KnownOutcomes
 from tuner.tuning.outcome_source import OutcomeSource
 from tuner.tuning.progress import Progress
 from tuner.tuning.remeasurement import (
-    TOP_TRIALS,
     Remeasurement,
     bound_record,
     choose_top_trials,
@@ -105,13 +104,14 @@ class RunSteps:
         proposed = self.progress.counts.proposed
         return any(not each.quality.is_lost and each.of_trials >= proposed for each in rounds)
 
-    def remeasure_top_trials(self, bench: AbstractBench, limit: int = TOP_TRIALS) -> bool:
-        """Times the ``limit`` fastest trials again; stores a new round with these times and the baseline's.
+    def remeasure_top_trials(self, bench: AbstractBench, limit: int | None = None) -> bool:
+        """Times the fastest trials again; stores a new round with these times and the baseline's.
 
-        Returns whether the round gave times.
+        ``limit``: at most so many; None: as many as ``choose_top_trials`` returns. Returns whether the round
+        gave times.
         """
         trials = self._store.trials(TrialQuery(run=self.run.id, sort="number"))
-        top_trials = choose_top_trials(trials, limit)
+        top_trials = choose_top_trials(trials)[:limit]
         if not top_trials:
             return False
         self._observe(RemeasurementStarted(len(top_trials)))

@@ -146,20 +146,17 @@ def _measured(
 ) -> "GroupPortfolio":
     """Returns the portfolio of a group after what it lacks was measured. Raises KeyboardInterrupt."""
     from tuner.cli.signals import ended_by_signals
-    from tuner.library.dispatch.group_portfolio import group_portfolio, measured_again
+    from tuner.library.dispatch.group_portfolio import measured_portfolio
     from tuner.tuning.interruption import Interruption
-    from tuner.tuning.many_shapes.missing_cells import measure_cells
 
-    found = group_portfolio(group, configs, composition, store, is_stock=is_stock)
-    if not found.missing:
-        return found
-    click.echo(f"measuring {count_text(len(found.missing), 'missing time')} of the chosen", err=True)
+    def report(missing: int) -> None:
+        click.echo(f"measuring {count_text(missing, 'missing time')} of the chosen", err=True)
+
     interruption = Interruption()
     with ended_by_signals(interruption):
-        measure_cells(group, found.missing, composition, store, interruption)
-    if interruption.is_asked:
-        raise KeyboardInterrupt
-    return measured_again(found, composition, store)
+        return measured_portfolio(
+            group, configs, composition, store, interruption, is_stock=is_stock, report_missing=report
+        )
 
 
 def _lines(found: "GroupPortfolio") -> Iterator[str]:

@@ -136,10 +136,11 @@ def tune(
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Tunes one operation at one size, or each matmul of a program; every trial is stored.
+    """Tunes one operation at one size, or each matmul of a program or file; every trial is stored.
 
     Ctrl-C ends the run without loss; a second one kills at once. A program is a .mlir file: its matmuls are
-    tuned one after another, then it runs as a whole.
+    tuned one after another, then it runs as a whole. With --shapes, many problems share one budget: those of
+    a file, or all contractions of a model.
 
     Example: tuner tune matmul 512x512x512 --dtype f32 --budget 60s
     """

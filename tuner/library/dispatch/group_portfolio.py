@@ -1,6 +1,6 @@
 """The portfolio of a stored group of runs: its columns, what they lose, and what of them was not measured."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,8 @@ from tuner.library.dispatch.measured_group import MeasuredGroup, measured_group
 from tuner.run_history.group_matrix import GroupMatrix, group_matrix
 from tuner.scripts.portability import custom_ops
 from tuner.tuning.composition import Composition
-from tuner.tuning.many_shapes.missing_cells import MissingCell
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.missing_cells import MissingCell, measure_cells
 from tuner.tuning.many_shapes.projected_pool import PoolProblem, projected_pool
 
 if TYPE_CHECKING:
@@ -38,7 +39,24 @@ class GroupPortfolio:
         return tuple(self.measured.matrix.columns[column] for column in self.portfolio.columns)
 
     def regret(self, *, held_out: bool = False) -> Regret:
-        """Returns what each problem loses with these columns, or with columns chosen without the problem."""
+        """Returns what each problem loses with these configurations instead of its best known one.
+
+        Args:
+            held_out: whether each problem is held out while the configurations are chosen, as a problem that
+                comes later would be; all configurations count as measured on it.
+
+        Returns:
+            The efficiency (best known time / time) of each problem; their geometric mean and the worst.
+
+        Raises:
+            Nothing: the times are those that the portfolio was chosen by.
+
+        Example:
+            >>> import tuner
+            >>> regret = tuner.portfolio(1, configs=1).regret(held_out=True)
+            >>> regret.worst <= regret.geomean <= 1
+            True
+        """
         if not held_out:
             return regret_in_sample(self.measured.matrix, self.portfolio)
         size = len(self.portfolio.columns)
@@ -63,6 +81,31 @@ def group_portfolio(
     return _with_missing(
         GroupPortfolio(group_id, found.names, measured, portfolio, allowed, universal, ()), found
     )
+
+
+def measured_portfolio(
+    group_id: int,
+    size: int,
+    composition: Composition,
+    store: "Store",
+    interruption: Interruption,
+    *,
+    is_stock: bool = False,
+    report_missing: Callable[[int], None] = lambda _count: None,
+) -> GroupPortfolio:
+    """Returns the portfolio of a group after the times that its columns lacked were measured and stored.
+
+    ``report_missing`` is called with their number before. Raises KeyboardInterrupt where interrupted; what
+    was measured is stored. Raises UsageError as ``group_portfolio`` and ``measure_cells`` do.
+    """
+    found = group_portfolio(group_id, size, composition, store, is_stock=is_stock)
+    if not found.missing:
+        return found
+    report_missing(len(found.missing))
+    measure_cells(group_id, found.missing, composition, store, interruption)
+    if interruption.is_asked:
+        raise KeyboardInterrupt
+    return measured_again(found, composition, store)
 
 
 def measured_again(known: GroupPortfolio, composition: Composition, store: "Store") -> GroupPortfolio:

@@ -86,7 +86,7 @@ def _yaml_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, object]
     if isinstance(document, dict) and document.keys() == {"shapes"}:
         document = document["shapes"]
     if not isinstance(document, list):
-        raise UsageError(f"{name}: found no list, allowed entries such as '- {{shape: 128x768x768}}'")
+        raise UsageError(f"{name}: is no list of problems", "- {shape: 128x768x768, count: 12}")
     for place, entry in enumerate(document):
         where = f"{name}: line {lines[place]}"
         if isinstance(entry, str):

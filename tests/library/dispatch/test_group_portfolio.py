@@ -1,0 +1,105 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import bind
+from tests.tuning import fakes
+from tests.tuning.many_shapes.test_group_run import PROBLEMS, limits, members
+from tuner.core.candidate import Candidate
+from tuner.core.errors import UsageError
+from tuner.core.target import Script
+from tuner.db.store import Store
+from tuner.library.dispatch.group_portfolio import group_portfolio, measured_portfolio
+from tuner.library.dispatch.measured_group import measured_group
+from tuner.run_history.group_matrix import FAILED, group_matrix
+from tuner.tuning.composition import Composition
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.group_run import begin_group
+
+
+def sometimes_failing(candidate: Candidate) -> Script:
+    return (fakes.failing_bind if dict(candidate.choices)["x"] == 0 else bind)(candidate)
+
+
+def custom_for_odd(candidate: Candidate) -> Script:
+    script = bind(candidate)
+    odd = int(dict(candidate.choices)["x"]) % 2
+    return Script.of(script.text + '\n"tuner.prefetch"(%0) : (i32) -> ()\n' * odd)
+
+
+def grouped(store: Store, composition: Composition, trials: int = 9) -> Store:
+    begin_group(limits(trials), members(), composition, store, Interruption())
+    return store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "tuner.db")) as opened:
+        yield opened
+
+
+def test_each_round_of_a_cell_is_kept_and_the_least_counts(store: Store) -> None:
+    grouped(store, fakes.composition())
+    found = group_matrix(1, fakes.composition(), store)
+    measured = measured_group(found, store.group(1))
+    for row, cells in enumerate(found.cells):
+        for column, cell in enumerate(cells):
+            rounds = measured.rounds_s[row][column]
+            assert measured.matrix.times_s[row][column] == min(rounds, default=None)
+            finals = [] if cell.trial is None or cell.trial.final is None else [cell.trial.final.median_s]
+            assert list(rounds[1:]) == finals
+    assert measured.machine == store.group(1).runs[0].machine
+    assert all(baseline_s is not None for baseline_s in measured.baselines_s)
+
+
+def test_a_configuration_that_failed_on_a_problem_does_not_serve_it(store: Store) -> None:
+    composition = fakes.composition(bind=lambda *_: sometimes_failing)
+    grouped(store, composition, trials=40)
+    found = group_matrix(1, composition, store)
+    measured = measured_group(found, store.group(1))
+    failed = [
+        (row, column)
+        for row, cells in enumerate(found.cells)
+        for column, cell in enumerate(cells)
+        if cell.state == FAILED
+    ]
+    assert failed
+    assert not any(measured.matrix.applies[row][column] for row, column in failed)
+
+
+def test_nothing_is_missing_after_it_was_measured(store: Store) -> None:
+    grouped(store, fakes.composition(), trials=5)
+    before = group_portfolio(1, 2, fakes.composition(), store)
+    reported: list[int] = []
+    after = measured_portfolio(
+        1, 2, fakes.composition(), store, Interruption(), report_missing=reported.append
+    )
+    assert reported == [len(before.missing)]
+    assert before.missing
+    assert after.missing == ()
+    assert set(after.columns) == set(before.columns)
+    assert len(after.regret().known) == len(PROBLEMS)
+
+
+def test_stock_configurations_alone_are_chosen_where_wanted(store: Store) -> None:
+    composition = fakes.composition(bind=lambda *_: custom_for_odd)
+    grouped(store, composition, trials=40)
+    found = group_portfolio(1, 4, composition, store, is_stock=True)
+    assert all(int(dict(column.choices)["x"]) % 2 == 0 for column in found.columns)
+    assert len(found.allowed) < len(found.measured.matrix.columns)
+
+
+def test_an_interruption_raises_after_what_was_measured_is_stored(store: Store) -> None:
+    grouped(store, fakes.composition(), trials=5)
+    asked = Interruption()
+    asked.ask()
+    with pytest.raises(KeyboardInterrupt):
+        measured_portfolio(1, 2, fakes.composition(), store, asked)
+
+
+def test_a_group_without_a_time_is_refused(store: Store) -> None:
+    composition = fakes.composition(bind=lambda *_: fakes.failing_bind)
+    grouped(store, composition)
+    with pytest.raises(UsageError, match="group 1: has no time"):
+        group_portfolio(1, 1, composition, store)
