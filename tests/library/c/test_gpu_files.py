@@ -1,6 +1,7 @@
 """Launch code of a C library for GPUs: compiled, linked, run on a stand-in for the driver and a simulator."""
 
 import ctypes
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -255,6 +256,13 @@ def test_a_program_without_a_driver_links_and_gets_no_device(folder: Path, tmp_p
     )
     cc(folder, "use.c", "tuner_matmul_gpu.c", "-o", str(tmp_path / "use"))
     assert subprocess.run([tmp_path / "use"], env=BARE, check=False).returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
+def test_the_example_of_cmake_builds_the_library(folder: Path, tmp_path: Path) -> None:
+    for command in (["cmake", "-S", str(folder), "-B", str(tmp_path)], ["cmake", "--build", str(tmp_path)]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_header_says_that_nothing_was_timed(folder: Path) -> None:

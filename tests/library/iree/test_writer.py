@@ -18,7 +18,7 @@ from tuner.library.iree.compiler import IreeCompileError, IreeCompiler, find_com
 from tuner.library.iree.configuration import IreeConfiguration
 from tuner.library.iree.contraction import contraction_of, program_of
 from tuner.library.iree.runtime import IreeProduct
-from tuner.library.iree.selection import Selection, select
+from tuner.library.iree.selection import ATTEMPTS, Selection, select
 from tuner.library.iree.spec import SpecEntry, spec_text
 from tuner.library.iree.writer import iree_files, tuning_spec
 from tuner.runtime.timing import summarize
@@ -127,8 +127,13 @@ def test_the_fastest_configuration_that_is_clearly_faster_is_kept(iree: IreeComp
 def test_the_default_stays_where_nothing_is_clearly_faster(
     final: tuple[float, ...], spread: float, reason: str, iree: IreeCompiler
 ) -> None:
-    found = select(iree, SMALL, OTHERS, Times((2.0, 1.5, 1.6), final, spread=spread))
+    found = select(iree, SMALL, OTHERS, Times((2.0, 1.5, 1.6), *[final] * ATTEMPTS, spread=spread))
     assert (found.configuration, found.reason) == (None, reason)
+
+
+def test_a_disturbed_timing_is_repeated(iree: IreeCompiler) -> None:
+    timer = Times((2.0, 1.0), (2.0, 1.0, 2.5), (2.0, 1.0, 2.0))
+    assert select(iree, SMALL, (TILES,), timer).configuration == TILES
 
 
 def test_a_configuration_that_iree_refuses_is_no_candidate(iree: IreeCompiler) -> None:
