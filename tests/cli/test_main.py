@@ -25,11 +25,12 @@ COMMANDS = [
         "db",
     ),
     *("bundle", "measure", "ptx", "record-space", "verify-resume", "report", "run", "lower", "audit", "gate"),
-    *("dashboard", "runs", "completion", "diff", "new-strategy", "fleet"),
+    *("dashboard", "runs", "completion", "diff", "new-strategy", "fleet", "portfolio", "distill", "library"),
 ]
 GROUPS = {
     "db": ("upgrade", "info", "merge", "prune", "backup"),
     "bundle": ("export", "import"),
+    "library": ("merge",),
     "ptx": ("run",),
     "fleet": ("script ssh", "script slurm", "script kubernetes"),
 }
