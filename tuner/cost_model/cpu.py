@@ -27,6 +27,9 @@ HALF = 0.5  # share of a cache for the data that is reused; the other half is fo
 UNHIDDEN = 0.1  # share of the traffic that arithmetic does not hide
 COPY_BYTES_PER_CYCLE = 32.0  # bytes read and written, both in L2; calibrated
 TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
+# To a row of a B that is not packed and comes from L3: the next row lies elsewhere, and no hardware stream
+# leads there. Calibrated on two Xeons, 74 shapes: benchmarks/results/many_shapes.json.
+JUMP_CYCLES = 25.0
 PAIR, PAIRED_BYTES = 2, 4  # adjacent elements of A that LLVM loads at once and separates by shuffles
 USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine reports no cache size
 
@@ -61,7 +64,8 @@ def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
     l2 = HALF * (machine.l2_bytes or USUAL_L2_BYTES)
     arithmetic = _register_cycles(tiles, problem, machine)
     traffic = _panel_cycles(tiles, problem, l1, l2) + _result_cycles(tiles, problem, l2)
-    return np.maximum(arithmetic, traffic) + UNHIDDEN * traffic + _packing_cycles(tiles, problem, l2)
+    unhidden = UNHIDDEN * traffic + _packing_cycles(tiles, problem, l2) + _jump_cycles(tiles, problem, l2)
+    return np.maximum(arithmetic, traffic) + unhidden
 
 
 def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
@@ -180,6 +184,22 @@ def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     blocks = np.ceil(tiles.n / tiles.block_n)
     packing: Counts = b_bytes / _copy_rate(b_bytes, l2) + blocks * a_bytes / _copy_rate(a_bytes, l2)
     return packing
+
+
+def _jump_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
+    """Returns the cycles lost at the beginning of each row of a panel of B, read in place, from L3.
+
+    0 where B is packed, stored by columns (nt), or a single panel wide: there is no next row elsewhere. Of a
+    B that is partly in L2, the share that is not counts.
+    """
+    if tiles.is_packed or problem.layout == "nt":
+        return np.zeros(len(tiles.m))
+    k = problem.sizes[2]
+    missed = np.maximum(0.0, 1 - l2 / (k * tiles.n * problem.input_bytes))
+    panels = np.where(tiles.tile_n < tiles.n, np.ceil(tiles.n / tiles.tile_n), 0.0)
+    visits = np.where(tiles.is_row_major, np.ceil(tiles.m / tiles.tile_m), 1.0)
+    cycles_lost: Counts = JUMP_CYCLES * k * panels * visits * missed
+    return cycles_lost
 
 
 def _rate(block_bytes: Counts, l2: float) -> Counts:
