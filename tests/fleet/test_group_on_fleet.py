@@ -13,6 +13,7 @@ from benchmarks.fleet.overlaps import overlaps, repeated
 from tests.cli.conftest import Tuner
 from tests.fleet.conftest import LEASE_S, new_database
 from tests.fleet.fake_node import started_node
+from tests.fleet.values import under_way, work
 from tests.tuning import fakes
 from tests.tuning.many_shapes.test_group_resume import MortalGroupStore, composition, proposed, trials
 from tests.tuning.many_shapes.test_group_run import limits, members
@@ -20,7 +21,7 @@ from tests.tuning.test_resume import KilledError, Life
 from tuner.analysis.run_difference import differences
 from tuner.core.run_groups import GroupMember
 from tuner.db.store import Store
-from tuner.fleet import tables
+from tuner.fleet import queues, tables
 from tuner.fleet.driver import FleetRequest
 from tuner.fleet.install import install
 from tuner.fleet.kind import fleet_composition
@@ -154,6 +155,16 @@ def test_an_interrupted_group_prints_how_it_goes_on_on_the_fleet(
     assert done.code == 130
     assert "tuner tune --resume group:" in done.err
     assert " --fleet" in done.err
+
+
+def test_the_jobs_of_a_group_are_taken_back_together(url: str, tmp_path: Path) -> None:
+    with Store.open(url) as store, session(url) as connection:
+        group = begun(store, composition(), Interruption()).group
+        for run in group.runs[:2]:
+            queues.defer(connection, "compile:nowhere", work(run.uuid), 0, alone=False)
+        done = Tuner(tmp_path / "none.db", fakes.composition(), url)("fleet", "cancel", f"group:{group.id}")
+        assert (done.code, done.out) == (0, f"took back 2 jobs of group {group.id}\n"), done.err
+        assert all(under_way(connection, run.uuid) == set() for run in group.runs)
 
 
 def test_no_node_for_the_target_is_refused_before_a_group_is_stored(url: str, tmp_path: Path) -> None:

@@ -110,9 +110,8 @@ class FleetRun:
         benches: list[AbstractBench] = []
         for place, (order, of_run) in enumerate(zip(orders, how, strict=True)):
             limit = most_flop_per_s(order.problem.dtype, machine, of_run.threads)
-            first = place % len(
-                devices
-            )  # consecutive trials are of different runs, and go to different devices
+            # consecutive trials are of different runs, and go to different devices
+            first = place % len(devices)
             rotated = devices[first:] + devices[:first]
             driver = Driver(self._fleet, of_run.run, rotated, of_run.report_fleet, limit, shared)
             plain = FleetWork(

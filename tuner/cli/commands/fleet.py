@@ -9,6 +9,7 @@ import click
 from tuner.cli.commands.fleet_demo import demo
 from tuner.cli.commands.fleet_script import script
 from tuner.cli.commands.fleet_status import status
+from tuner.cli.commands.tune_shapes import GroupNumber, RunOrGroup
 from tuner.cli.main import DONE, FAILED, Commands
 from tuner.cli.options import composition_of, database_option
 from tuner.core.errors import unknown_value
@@ -133,10 +134,12 @@ def drain(node: str, database: str | None) -> None:
 
 
 @fleet.command()
-@click.argument("run", type=int)
+@click.argument("run", type=RunOrGroup())
 @database_option
 def cancel(run: int, database: str | None) -> None:
-    """Cancels the jobs of a run on a fleet; its results stay, and 'tuner tune --resume' continues it.
+    """Cancels the jobs of a run, or of group:N, on a fleet; 'tuner tune --resume' continues it.
+
+    What is stored stays.
 
     Example: tuner fleet cancel 7
     """
@@ -145,12 +148,15 @@ def cancel(run: int, database: str | None) -> None:
     from tuner.fleet.server import session
     from tuner.run_history.which_database import which_database
 
+    is_group, count = isinstance(run, GroupNumber), 0
     with open_store(database) as store:
-        uuid = store.run(run).uuid
+        runs = store.group(run).runs if is_group else (store.run(run),)
     with session(which_database(database)) as connection:
-        count = queues.cancel_run(connection, uuid)
-        tables.wake(connection, uuid)
-    print(f"took back {count_text(count, 'job')} of run {run}")
+        for each in runs:
+            count += queues.cancel_run(connection, each.uuid)
+        for each in runs:
+            tables.wake(connection, each.uuid)
+    print(f"took back {count_text(count, 'job')} of {'group' if is_group else 'run'} {run}")
 
 
 for command in (demo, script, status):
