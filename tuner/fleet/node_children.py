@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import datetime
-import itertools
 import queue
 import threading
 import time
@@ -15,10 +14,10 @@ from typing import Final, final
 from tuner.core.bench import FinalTimes
 from tuner.core.errors import Failure, Stage, TunerError
 from tuner.core.machine import Roofline
-from tuner.core.problem import Problem
 from tuner.core.runs import Baseline
 from tuner.core.target import Artifact, Script
 from tuner.fleet.artifacts import unpacked
+from tuner.fleet.measurement_workers import MeasurementWorkers
 from tuner.fleet.tables import Interval
 from tuner.fleet.wake_pipe import WakePipe
 from tuner.fleet.work import BASELINE, COMPILE, EVALUATE, ROOFLINE, FleetWork
@@ -28,12 +27,11 @@ from tuner.workers.child_process import sleep_until_news
 from tuner.workers.compile_pool import CompilePool
 from tuner.workers.evaluation import Evaluation
 from tuner.workers.group_timing import Group
-from tuner.workers.measurement_worker import MeasurementWorker
-from tuner.workers.services import compile_spec, evaluation_spec
+from tuner.workers.measurement_worker import LockContext, MeasurementWorker
+from tuner.workers.services import compile_spec
 from tuner.workers.timing_lock import TimingLock, holder_text
 
 IDLE_TICK_S: Final = 10.0  # without work nothing is polled: an order wakes the thread at once
-MEASUREMENT_WORKERS_KEPT: Final = 4  # each holds the arrays of its problem
 
 Result = Artifact | Evaluation | FinalTimes | Baseline | Roofline | Failure
 
@@ -86,9 +84,7 @@ class NodeChildren:
         self._to_measure: collections.deque[Order] = collections.deque()
         self._compiling: dict[int, Order] = {}  # by slot of the pool
         self._pool: CompilePool | None = None
-        self._measurement_workers: collections.OrderedDict[tuple[Problem, int], MeasurementWorker] = (
-            collections.OrderedDict()
-        )
+        self._workers = MeasurementWorkers(self._meanwhile, self._quiet, self._exclusive)
         self._measuring: Order | None = None
         self._wake = WakePipe()
         self._is_closing = False
@@ -150,8 +146,7 @@ class NodeChildren:
     def _end_children(self) -> None:
         if self._pool is not None:
             self._pool.close()
-        for evaluate in self._measurement_workers.values():
-            evaluate.kill()
+        self._workers.kill_all()
 
     def _meanwhile(self) -> None:
         """Does the work that need not wait for a measurement.
@@ -171,7 +166,7 @@ class NodeChildren:
             self._fail_compiles(error)
         waiting = [] if self._pool is None else self._pool.children
         if not self._to_measure or measuring is not None:
-            evaluate = [] if measuring is None else self._measurement_worker_of(measuring.work).children
+            evaluate = [] if measuring is None else self._worker_of(measuring.work).children
             is_busy = bool(self._compiling) or measuring is not None
             sleep_until_news([*waiting, *evaluate, self._wake], TICK_S if is_busy else IDLE_TICK_S)
 
@@ -223,7 +218,7 @@ class NodeChildren:
         try:
             done = self._measured(order)
         except DroppedError:
-            self._measurement_workers.pop((order.work.problem, order.work.threads)).kill()
+            self._workers.kill(order.work)
         except Exception as error:  # noqa: BLE001 - whatever it is, the waiting order must fail
             order.done.set_exception(error)
         else:
@@ -246,7 +241,7 @@ class NodeChildren:
             if is_measurement_worker
             else limits.remeasurement_limit_s(*asked, size)
         )
-        reply = self._measurement_worker_of(work).ask(
+        reply = self._worker_of(work).ask(
             work.stage, work.problem, question, work.effort, work.seed, within_s
         )
         return Done(reply.value, reply.seconds, order.timed)
@@ -267,27 +262,8 @@ class NodeChildren:
         except TunerError as error:  # a run continues without this number
             return Failure(Stage.RUN, str(error))
 
-    def _measurement_worker_of(self, work: FleetWork) -> MeasurementWorker:
-        """Returns the measurement worker of a problem; ends the longest idle workers above the limit."""
-        key = (work.problem, work.threads)
-        if key not in self._measurement_workers:
-            children = self._children_of(work)
-            lock = TimingLock(children.device, holder_text(work.problem))
-            self._measurement_workers[key] = MeasurementWorker(
-                evaluation_spec(children.evaluator, children.environment),
-                children.limits.memory_bytes,
-                meanwhile=self._meanwhile,
-                quiet=self._quiet,
-                exclusive=lambda: self._turn(lock),
-            )
-        self._measurement_workers.move_to_end(key)
-        for idle in tuple(
-            itertools.islice(
-                self._measurement_workers, max(0, len(self._measurement_workers) - MEASUREMENT_WORKERS_KEPT)
-            )
-        ):
-            self._measurement_workers.pop(idle).kill()
-        return self._measurement_workers[key]
+    def _worker_of(self, work: FleetWork) -> MeasurementWorker:
+        return self._workers.of(work, lambda: self._children_of(work))
 
     def _children_of(self, work: FleetWork) -> BenchChildren:
         return self._children(work.target, work.problem, work.threads)
@@ -295,11 +271,17 @@ class NodeChildren:
     def _quiet(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if self._pool is None else self._pool.paused()
 
-    @contextlib.contextmanager
-    def _turn(self, lock: TimingLock) -> Iterator[None]:
-        assert self._measuring is not None
-        with lock.held(), self._interval(self._measuring):
-            yield
+    def _exclusive(self, device: str) -> LockContext:
+        """Returns the lock of a device, held for the order that is measured."""
+
+        @contextlib.contextmanager
+        def held() -> Iterator[None]:
+            assert self._measuring is not None
+            lock = TimingLock(device, holder_text(self._measuring.work.problem))
+            with lock.held(), self._interval(self._measuring):
+                yield
+
+        return held
 
     @contextlib.contextmanager
     def _interval(self, order: Order) -> Iterator[None]:
