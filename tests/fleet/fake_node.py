@@ -30,9 +30,17 @@ def children(_target: TargetName, _problem: Problem, _threads: int) -> BenchChil
     return BenchChildren(both, both, Limits(), device=FAKE.name)
 
 
-def started_node(url: str, *before: str) -> "subprocess.Popen[str]":
+def started_node(url: str, *before: str, device: str = "") -> "subprocess.Popen[str]":
     """Starts such a node, behind the words of another command; it says all on its standard output."""
-    options = (*before, sys.executable, "-u", "-m", "tests.fleet.fake_node", url)
+    options = (
+        *before,
+        sys.executable,
+        "-u",
+        "-m",
+        "tests.fleet.fake_node",
+        url,
+        *([device] if device else []),
+    )
     return subprocess.Popen(options, stdout=subprocess.PIPE, text=True)
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.fleet.conftest import LEASE_S
 from tests.fleet.values import COMPILER_BUILD, FAILED, under_way, work
 from tuner.core.errors import TunerError, UsageError
-from tuner.fleet import driver as driver_file
-from tuner.fleet import queues, tables
+from tuner.fleet import driver_connection, queues, tables
 from tuner.fleet.driver import Driver, FleetRequest
+from tuner.fleet.driver_connection import DriverConnection
 from tuner.fleet.work import BASELINE, compile_queue
 
 if TYPE_CHECKING:
@@ -57,19 +57,20 @@ def test_a_job_that_ends_after_its_outcome_was_taken_is_none_that_was_cancelled(
 def test_a_run_that_waits_for_long_says_why_once_a_lease(
     connection: "Connection", shared_url: str, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver_file, "LISTEN_S", 0.01)
+    monkeypatch.setattr(driver_connection, "LISTEN_S", 0.01)
     given: list[str] = []
-    driver = Driver(FleetRequest(shared_url), run, ("device",), given.append)
+    line = DriverConnection(shared_url)
+    driver = Driver(FleetRequest(shared_url), run, ("device",), given.append, shared=line)
     with contextlib.closing(driver) as waiting:
         waiting.begin(work(run))
         waiting.begin(work(run, 1))
         waiting.wait()
         assert given == []
-        monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
+        monkeypatch.setattr(line, "_heard_s", time.monotonic() - LEASE_S)
         for _ in range(3):
             waiting.wait()
         assert given == [f"no node compiles fake as {COMPILER_BUILD}; found none"]
-        monkeypatch.setattr(waiting, "_heard_s", time.monotonic() - LEASE_S)
+        monkeypatch.setattr(line, "_heard_s", time.monotonic() - LEASE_S)
         tables.tell(connection, work(run).key, FAILED, "node")
         waiting.wait()
         assert len(given) == 1
@@ -87,7 +88,7 @@ def test_a_run_has_one_driver(
     driver: Driver, shared_url: str, run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     driver.begin(work(run))
-    monkeypatch.setattr(driver_file, "TAKEN_LIMIT_S", 0.1)
+    monkeypatch.setattr(driver_connection, "TAKEN_LIMIT_S", 0.1)
     with pytest.raises(UsageError, match="another process drives this run"):
         Driver(FleetRequest(shared_url), run, ("device",))
 

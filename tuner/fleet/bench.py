@@ -39,6 +39,7 @@ class FleetBench(AbstractBench):
         self._plain = plain
         self._finals = RemeasurementRounds(plain.seed, self._recompiled, self._timed)
         self._flights: deque[_Flight] = deque()
+        driver.on_outcomes = self._begin_evaluations
 
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
         """Binds a candidate to its script and queues the script for compilation; does not wait.
@@ -118,7 +119,7 @@ class FleetBench(AbstractBench):
 
     def _outcome(self, number: int, stage: str) -> Outcome:
         while (found := self._driver.known.get((number, stage))) is None:
-            self._wait()
+            self._driver.wait()
         return found
 
     def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
@@ -147,9 +148,8 @@ class FleetBench(AbstractBench):
         assert isinstance(found, FinalTimes | Failure)
         return found
 
-    def _wait(self) -> None:
-        """Waits for news, then queues the evaluation of artifacts that were compiled meanwhile."""
-        self._driver.wait()
+    def _begin_evaluations(self) -> None:
+        """Queues the evaluation of artifacts that were compiled meanwhile."""
         for flight in self._flights:
             found = self._driver.known.get((flight.number, COMPILE))
             if flight.code or found is None or not isinstance(found.value, Compiled):

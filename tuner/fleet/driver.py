@@ -11,16 +11,13 @@ from tuner.core.target import Artifact
 from tuner.fleet import queues, tables
 from tuner.fleet.artifacts import hash_of
 from tuner.fleet.door import admitted, admitted_artifact
-from tuner.fleet.server import connected, plain_errors, session
+from tuner.fleet.driver_connection import DriverConnection
+from tuner.fleet.server import plain_errors, session
 from tuner.fleet.settings import read_settings
-from tuner.fleet.status import why_waiting
-from tuner.fleet.sweep import delete_old, sweep
 from tuner.fleet.work import COMPILE, Compiled, FleetWork, Outcome, compile_queue, measure_queue
 from tuner.tuning.outcome_source import ignore_report
 
-LISTEN_S: Final = 0.5  # until the tables are read, where no notification comes
 URGENT: Final = 1000  # added to the priority of work that a whole run waits for
-TAKEN_LIMIT_S: Final = 5.0  # that the server may need to see a killed driver's connection closed
 
 
 @dataclass(frozen=True)
@@ -65,11 +62,13 @@ class Driver:
         devices: tuple[str, ...],
         notify: Callable[[str], None] = ignore_report,
         limit_flop_per_s: float = math.inf,
+        shared: DriverConnection | None = None,
     ) -> None:
         """Reads all stored outcomes of the run. Raises UsageError while another process drives the run.
 
         ``notify`` is called with the reason why the run waits, after a lease without an outcome, and with the
         reason why an outcome was refused. An outcome that is faster than ``limit_flop_per_s`` is refused.
+        ``shared``: the connection of all runs that this process drives; None: one of this run's own.
         """
         self._run = run
         self._limit_flop_per_s = limit_flop_per_s
@@ -77,15 +76,14 @@ class Driver:
         # by trial: of compilations in `known`; removed by the caller that used it
         self.artifacts: dict[int, Artifact] = {}
         self.known: dict[tuple[int, str], Outcome] = {}  # of work that this process has begun
+        self.on_outcomes: Callable[[], None] = _do_nothing  # called after each wait, of any run
         self._devices = devices
         self._priority = request.priority
-        self._connection = connected(request.url)
+        self._shared = DriverConnection(request.url) if shared is None else shared
+        self._connection = self._shared.connection
         try:
-            self._lease_s = read_settings(self._connection).lease_s
-            self._require_alone()
+            self._shared.lock(run)
             with plain_errors():
-                self._connection.execute(f'LISTEN "{tables.channel_of(run)}"')
-                delete_old(self._connection)
                 self._forget_questions()
                 self._under_way = queues.under_way(self._connection, run)
                 self._reports = tables.reports_of(self._connection, run)  # not admitted yet
@@ -93,9 +91,19 @@ class Driver:
             self._connection.close()
             raise
         self._tell = notify
-        self._swept_s = self._heard_s = time.monotonic()
         # negated: numbers outside of trials; none repeats one of an earlier process
         self._asked = time.time_ns()
+        self._shared.add(self)
+
+    @property
+    def run(self) -> str:
+        """Returns the uuid of the run."""
+        return self._run
+
+    @property
+    def has_jobs(self) -> bool:
+        """Returns whether jobs of the run are queued or being done."""
+        return bool(self._under_way)
 
     def begin(self, work: FleetWork, blobs: tuple[bytes, ...] = ()) -> None:
         """Queues a piece of work for the nodes, and stores ``blobs``, the scripts or artifacts that it needs.
@@ -114,22 +122,29 @@ class Driver:
             self._defer(key, begun)
 
     def wait(self) -> None:
-        """Waits for a notification, 0.5 s at most (LISTEN_S), then adds new outcomes to ``known``.
+        """Waits for a notification, 0.5 s at most, then adds new outcomes to ``known``.
 
-        At intervals it also requeues the work of lost nodes. Raises TunerError if the run was cancelled.
+        Other runs of the same connection take their outcomes, too. At intervals the work of lost nodes is
+        requeued. Raises TunerError if a run was cancelled.
         """
-        with plain_errors():
-            is_woken = bool(list(self._connection.notifies(timeout=LISTEN_S, stop_after=1)))
-            is_due = time.monotonic() - self._swept_s > self._lease_s / 4
-            if is_due:
-                sweep(self._connection, self._lease_s)
-                self._swept_s = time.monotonic()
-            has_news = self._read_reports()
-            if not has_news and (is_woken or is_due):
-                has_news = self._read_what_is_left()
-            self._report_why_waiting(has_news=has_news)
+        self._shared.wait()
+
+    def read(self, *, is_thorough: bool) -> bool:
+        """Reads new reports; returns whether there are any.
+
+        ``is_thorough``: also looks for jobs that were cancelled. Raises TunerError if the run was cancelled.
+        """
+        return self._read_what_is_left() if is_thorough else self._read_reports()
+
+    def take(self) -> None:
+        """Adds what was read to ``known``, and lets ``on_outcomes`` queue what follows from it."""
         for key in self._begun.keys() & self._reports.keys():
             self._take(key, self._begun[key])
+        self.on_outcomes()
+
+    def report(self, why: str) -> None:
+        """Reports the reason why the run waits."""
+        self._tell(why)
 
     def _read_reports(self) -> bool:
         """Reads the reports of the jobs under way; returns whether any of them is new."""
@@ -257,17 +272,8 @@ class Driver:
         self._under_way.pop((number, stage), None)
 
     def close(self) -> None:
-        """Closes the connection to the database; queued work continues."""
-        self._connection.close()
-
-    def _report_why_waiting(self, *, has_news: bool) -> None:
-        """Reports the reason once per lease, as long as no outcome comes."""
-        if not has_news and time.monotonic() - self._heard_s <= self._lease_s:
-            return
-        self._heard_s = time.monotonic()
-        why = "" if has_news else why_waiting(self._connection, self._run, self._lease_s)
-        if why:
-            self._tell(why)
+        """Ends the connection, or the run's part in a shared one; queued work continues."""
+        self._shared.remove(self)
 
     def _measure_queue(self, work: FleetWork, refusals: int) -> str:
         """Returns the queue of a device, round-robin by trial number; the first device for other work.
@@ -284,20 +290,9 @@ class Driver:
                 queues.drop_waiting(self._connection, job)
         tables.delete_outcomes_outside_of_trials(self._connection, self._run)
 
-    def _require_alone(self) -> None:
-        """Takes the run's lock, which ends with the connection.
 
-        Raises UsageError where another process holds it.
-        """
-        give_up_s = time.monotonic() + TAKEN_LIMIT_S
-        while time.monotonic() < give_up_s:
-            row = self._connection.execute(
-                "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (self._run,)
-            ).fetchone()
-            if row == (True,):
-                return
-            time.sleep(LISTEN_S)
-        raise UsageError("fleet: another process drives this run")
+def _do_nothing() -> None:
+    """Does nothing: the default of ``Driver.on_outcomes``."""
 
 
 def alive_nodes(request: FleetRequest) -> tuple[tables.FleetNode, ...]:

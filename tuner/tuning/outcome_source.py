@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tuner.workers.services import Environment
 
 Bind = Callable[[Candidate], Script]  # raises CandidateError
+Benches = Callable[["tuple[BenchOrder, ...]", "tuple[BenchSettings, ...]"], "tuple[AbstractBench, ...]"]
 Seeds = Callable[[Mapping[Candidate, Resources]], tuple[int, ...]]  # ptxas's resources of candidates -> rows
 
 
@@ -97,8 +98,9 @@ class OutcomeSource:
     roofline: Callable[[Problem, int], Roofline]  # (problem, threads); raises TunerError
     # (target, problem, threads) -> child processes of the bench; None: the bench has none
     children: Callable[[TargetName, Problem, int], BenchChildren] | None = None
-    # benches of several problems that share child processes; None: each problem has a ``bench`` of its own
-    benches: "Callable[[tuple[BenchOrder, ...], BenchSettings], tuple[AbstractBench, ...]] | None" = None
+    # benches of several problems, each with its settings, that share child processes or a connection to a
+    # fleet; None: each problem has a ``bench`` of its own
+    benches: Benches | None = None
     is_timed: Callable[[], bool] = always  # False: correct candidates are verified, not timed
     needs_local_resources: bool = True  # of this machine: memory for compile workers and arrays; processors
     times_processors: bool = False  # of this machine: other programs on them disturb the times

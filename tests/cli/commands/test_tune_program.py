@@ -86,6 +86,58 @@ def test_messages_about_a_payload_begin_with_its_file(tune: Tuner) -> None:
     assert tune("tune", str(payload), "--target", "cpu").err.startswith(f"error: {payload}:1:16: ")
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            (("@main(", "@layer("), ("}", "}\nfunc.func @other() { return }")),
+            "public functions: found layer, other",
+        ),
+        ((("-> tensor<16x16xf32> {", "-> tensor<16x16xf32> {\n  func.call @far() : () -> ()"),), "far"),
+    ],
+)
+def test_a_file_that_is_no_program_but_has_contractions_is_tuned_by_shapes(
+    tune: Tuner, changed: tuple[tuple[str, str], ...], message: str
+) -> None:
+    text = PAYLOAD
+    for old, new in changed:
+        text = text.replace(old, new)
+    if "@far" in text:
+        text += "\nfunc.func private @far()"
+    model = tune.database.parent / "model of two.mlir"
+    model.write_text(text)
+    done = tune("tune", str(model), *ON_SIMULATOR)
+    assert done.code != 0
+    error, hint = done.err.splitlines()
+    assert message in error
+    assert hint == f"hint: tuner tune --shapes '{model}'"
+
+
+def test_a_program_without_a_matmul_in_its_entry_is_tuned_by_shapes(tune: Tuner) -> None:
+    model = tune.database.parent / "model.mlir"
+    model.write_text(PAYLOAD.replace("@main(", "private @layer(") + "\nfunc.func @main() { return }")
+    refused = tune.refused("tune", str(model), *ON_SIMULATOR)
+    assert "no matmul of static sizes and known types" in refused
+    assert refused.endswith(f"hint: tuner tune --shapes {model}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("func.func @main() { return }", ()),
+        ("func.func @a() { return }\nfunc.func @b() { return }", ()),
+        ("func.func @main(", ()),
+        (PAYLOAD, ("--entry", "f")),
+    ],
+)
+def test_no_hint_at_shapes_where_they_would_not_help(
+    tune: Tuner, text: str, options: tuple[str, ...]
+) -> None:
+    model = tune.database.parent / "model.mlir"
+    model.write_text(text)
+    assert "--shapes" not in tune.refused("tune", str(model), *ON_SIMULATOR, *options)
+
+
 def test_arguments_that_are_left_out_fail_the_program(tune: Tuner) -> None:
     payload = tune.database.parent / "counted.mlir"
     payload.write_text(COUNTED)

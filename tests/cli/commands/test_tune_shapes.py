@@ -84,6 +84,11 @@ def test_a_problem_where_nothing_works_is_named_and_exits_with_1(tuner: Tuner, s
         (("--resume", "1"), "--resume cannot be combined with --shapes"),
         (("--retime",), "--shapes cannot be combined with --retime"),
         (("--trials", "0"), "trials: found 0, allowed 1 or more"),
+        (("--fleet",), "drivers and nodes meet on a server"),
+        (
+            ("--fleet", "--on", "a,b", "--db", "postgresql://x/y"),
+            "--shapes cannot be combined with --on: a group of runs is measured on one class of machine",
+        ),
     ],
 )
 def test_options_of_one_problem_are_refused(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
+from tuner.core.record import Measurement
 from tuner.core.runs import TrialQuery
 from tuner.db.store import Store
 from tuner.tuning.interruption import Interruption
@@ -17,6 +19,7 @@ from tuner.tuning.many_shapes.group_run import resume_group
 TRIALS = 7
 KILLED_AFTER = 4  # proposals
 GIVE_UP_S = 120.0  # longer than a start on a busy machine takes
+THREADS = 2
 SHAPES = "- {shape: 16x32x16, count: 3}\n- {shape: 1x48x32, layout: nt}\n- {shape: 2x8x16x8, dtype: f64}\n"
 
 
@@ -64,3 +67,26 @@ def test_a_killed_group_goes_on_with_its_stored_trials(killed: Path) -> None:
         assert tuned.has_worked, [trial.record.outcome for trial in store.trials(TrialQuery(status="failed"))]
         assert tuned.total_s is not None
         assert [run.counts.proposed >= 1 for run in tuned.runs] == [True] * 3
+
+
+@pytest.mark.mlir
+def test_kernels_of_a_group_are_divided_among_threads(tmp_path: Path) -> None:
+    usable = real_candidates().processors().usable
+    if usable < THREADS:
+        pytest.skip(f"{usable} processor, {THREADS} threads")
+    shapes = tmp_path / "shapes.yaml"
+    shapes.write_text("- {shape: 32x64x16}\n- {shape: 64x32x32, layout: nt}\n")
+    tuner = Tuner(tmp_path / "results.db", real_candidates())
+    options = ("--trials", "6", "--threads", str(THREADS), "--workers", "1", "--target", "cpu")
+    with brief_remeasurement():
+        done = tuner("tune", "--shapes", str(shapes), *options, "--json")
+    assert done.code == 0, done.err
+    with Store.open(str(tuner.database)) as store:
+        for run in store.group(1).runs:
+            assert run.settings.threads == THREADS
+            trials = store.trials(TrialQuery(run=run.id))
+            timed = [each for each in trials if isinstance(each.record.outcome, Measurement)]
+            assert timed, [each.record.outcome for each in trials]
+            assert {each.threads for each in timed} == {THREADS}
+            splits = {dict(each.record.candidate.choices)["split"] for each in timed}
+            assert splits & {"n", "m"}, splits

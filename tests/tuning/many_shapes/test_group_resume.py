@@ -69,14 +69,15 @@ def resumed(*parts: Any) -> None:
     resume_group(1, *parts)
 
 
-def trials(store: Store) -> list[tuple[StoredTrial, ...]]:
-    runs = store.group(1).runs
+def trials(store: Store, group: int = 1) -> list[tuple[StoredTrial, ...]]:
+    runs = store.group(group).runs
     return [store.trials(TrialQuery(run=run.id, sort="number")) for run in runs]
 
 
-def proposed(store: Store) -> Proposed:
-    places = {run.id: place for place, run in enumerate(store.group(1).runs)}
-    return [(places[each.run], each.proposal.number, each.column.text) for each in store.group_proposals(1)]
+def proposed(store: Store, group: int = 1) -> Proposed:
+    places = {run.id: place for place, run in enumerate(store.group(group).runs)}
+    found = store.group_proposals(group)
+    return [(places[each.run], each.proposal.number, each.column.text) for each in found]
 
 
 @pytest.fixture(scope="module")

@@ -38,9 +38,9 @@ DATA_FORMATS = ("json", "t4")  # documents about a trial; the other formats are 
     "runs",
     type=int,
     multiple=True,
-    help="Of several problems: only results of this run; repeatable.",
+    help="Of several problems, and of t4: only results of this run; repeatable.",
 )
-@click.option("--group", type=int, help="Of several problems: only results of this group of runs.")
+@click.option("--group", type=int, help="Of several problems, and of t4: only results of this group.")
 @click.option("--target", help="Only results of this target.")
 @click.option("--machine", help="Only results of this class of machine. Default: this one.")
 @click.option("--threads", type=int, help="Only results with so many threads.")
@@ -101,7 +101,8 @@ def export(
     field of a document; with --json and FILE the document names the files written.
 
     A format of several problems writes the best trial of each problem that fits the options that were
-    typed, or of the runs of --run or --group, into a folder: tuner export --format library -o DIR.
+    typed, or of the runs of --run or --group, into a folder: tuner export --format library -o DIR. Format t4
+    with --run or --group writes all trials of each run, a file per run.
 
     Example: tuner export matmul 512x512x512 -o best.mlir
     """
@@ -126,6 +127,11 @@ def export(
             prefix=prefix,
             as_json=as_json,
         )
+        return
+    if form == "t4" and (runs or group is not None):
+        from tuner.cli.t4_export import export_runs_as_t4
+
+        export_runs_as_t4(context, runs, group, output, database, as_json=as_json)
         return
     _refuse_options_of_libraries(runs, group, version, prefix)
     if trial is not None and arguments["operation"] is not None:

@@ -148,13 +148,14 @@ def tune(
 
     composition = composition_of(context)
     fleet = popped_fleet(arguments, database)
-    if shapes is not None or isinstance(resume, GroupNumber):
-        _require_group_alone(shapes, resume, retime, fleet)
-        context.exit(_tune_group((context, composition, database, as_json), shapes, resume, arguments))
+    is_group = _is_group(shapes, resume, retime, fleet)
     alone = composition
     if fleet is not None:
         fleet = fleet_of_run(fleet, resume, database)
         composition = _on_fleet(composition, fleet, arguments)
+    if is_group:
+        parts = (context, composition, database, as_json, fleet is not None)
+        context.exit(_tune_group(parts, shapes, resume, arguments))
     if retime and resume is None:
         raise UsageError("--retime needs a run", "--resume RUN")
     if is_payload(arguments["operation"]) and resume is None:
@@ -190,7 +191,7 @@ def tune(
 
 
 def _tune_group(
-    parts: "tuple[click.Context, Composition, str | None, bool]",
+    parts: "tuple[click.Context, Composition, str | None, bool, bool]",
     shapes: Path | None,
     group: int | None,
     arguments: dict[str, Any],
@@ -202,18 +203,23 @@ def _tune_group(
     return resume_shapes(*parts, group, **arguments)
 
 
-def _require_group_alone(
-    shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None"
-) -> None:
-    """Raises UsageError for options that many problems under one budget cannot be combined with."""
+def _is_group(shapes: Path | None, resume: int | None, retime: bool, fleet: "FleetRequest | None") -> bool:
+    """Returns whether many problems are tuned under one budget: those of a file or of a stored group.
+
+    Raises UsageError for options that a group cannot be combined with.
+    """
+    if shapes is None and not isinstance(resume, GroupNumber):
+        return False
     group = "--shapes" if shapes is not None else f"--resume group:{resume}"
     if shapes is not None and resume is not None:
         raise UsageError("--resume cannot be combined with --shapes: a group has its stored problems")
-    if fleet is not None:
-        raise UsageError(f"{group} cannot be combined with --fleet: a group of runs works on this machine")
+    if fleet is not None and fleet.on:
+        line = f"{group} cannot be combined with --on: a group of runs is measured on one class of machine"
+        raise UsageError(line, "tuner tune --shapes FILE --fleet --machine NAME")
     if retime:
         line = f"{group} cannot be combined with --retime, which times one run again"
         raise UsageError(line, "tuner tune --resume RUN --retime")
+    return True
 
 
 def _on_fleet(composition: "Composition", fleet: "FleetRequest", arguments: dict[str, Any]) -> "Composition":

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.cli.commands.tune_shapes import GroupNumber
 from tuner.cli.options import open_known_store
 from tuner.cli.run_session import run_session
 from tuner.core.target_name import TargetName
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 def fleet_of_run(fleet: "FleetRequest", resumed: int | None, database: str | None) -> "FleetRequest":
     """Returns ``fleet``; for a resumed run without --machine or --on, with that run's machine class.
 
-    ``resumed`` is the number of the resumed run, None for a new run.
+    ``resumed`` is the number of the resumed run or of the resumed group of runs, which have one machine
+    class; None for a new run.
     """
     if resumed is None or fleet.machine:
         return fleet
     with open_known_store(database) as store:
-        return replace(fleet, machine=store.run(resumed).machine.name)
+        is_group = isinstance(resumed, GroupNumber)
+        run = store.group(resumed).runs[0] if is_group else store.run(resumed)
+        return replace(fleet, machine=run.machine.name)
 
 
 def target_text(fleet: "FleetRequest", target: str) -> str:

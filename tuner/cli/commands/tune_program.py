@@ -2,6 +2,9 @@
 
 import shlex
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +13,11 @@ import click
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import PROBLEM_OPTIONS, open_store, print_found, run_request
 from tuner.cli.screen import screen_columns
-from tuner.core.errors import UsageError
+from tuner.core.errors import TunerError, UsageError
 
 if TYPE_CHECKING:
     from tuner.analysis.comparison import Comparable, NotComparable
+    from tuner.core.problem import Problem
     from tuner.programs.request import ProgramReport
     from tuner.programs.tuning import TunedProblem, TunedProgram
     from tuner.tuning.composition import Composition
@@ -62,8 +66,10 @@ def tune_payload(
         is_compared=True,
     )
     interruption = Interruption()
+    parts = child_process_parts()
+    parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(texts["operation"])))
     with open_store(database) as store, ended_by_signals(interruption), progress() as observe:
-        tuning = ProgramTuning(composition, child_process_parts(), store, interruption, observe)
+        tuning = ProgramTuning(composition, parts, store, interruption, observe)
         tuned = tuning.tune(
             request,
             lambda problem: run_settings(run_request(problem, **of_runs), composition),
@@ -71,6 +77,42 @@ def tune_payload(
         )
     _print(tuned, as_json)
     return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+
+
+def _hinted_problems(
+    find: "Callable[[str, str | None], tuple[Problem, ...]]", file: Path, text: str, entry: str | None
+) -> "tuple[Problem, ...]":
+    """Returns the matmuls that ``find`` finds in a program.
+
+    An error about text of which no program can be made, and one about a program without a matmul, gets a hint
+    where the contractions of the file can be tuned all the same. A wrong ``entry`` gets none.
+    """
+    try:
+        problems = find(text, entry)
+    except TunerError as error:
+        is_of_text = type(error) is TunerError or (type(error) is UsageError and entry is None)
+        if error.hint or not is_of_text or not _has_contractions(file):
+            raise
+        raise type(error)(error.message, _shapes_hint(file)) from error
+    if not problems and _has_contractions(file):
+        raise UsageError("no matmul of static sizes and known types", _shapes_hint(file))
+    return problems
+
+
+def _has_contractions(file: Path) -> bool:
+    """Returns whether ``tuner tune --shapes FILE`` finds a problem in a file of MLIR."""
+    from tuner.programs.contractions import model_contractions
+
+    if file.suffix != SUFFIX:
+        return False
+    try:
+        return bool(model_contractions(file)[0])
+    except TunerError:
+        return False
+
+
+def _shapes_hint(file: Path) -> str:
+    return f"tuner tune --shapes {shlex.quote(str(file))}"
 
 
 def program_lines(tuned: "TunedProgram") -> list[str]:

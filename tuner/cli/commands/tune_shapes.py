@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MODEL_SUFFIX = ".mlir"
 OF_FILE = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")  # each problem has its own
-OF_ONE_RUN = ("warm_files", "entry", "arguments", "fleet", "on")  # options of other ways to tune
+OF_ONE_RUN = ("warm_files", "entry", "arguments")  # options of other ways to tune
 
 
 class GroupNumber(int):
@@ -55,13 +55,15 @@ def tune_shapes(
     composition: "Composition",
     database: str | None,
     as_json: bool,
+    is_on_fleet: bool,
     file: Path,
     **texts: Any,
 ) -> int:
     """Tunes the problems of a file under one budget, prints the result, returns the exit code.
 
-    ``texts`` are the options of ``tuner tune``. Raises UsageError for a file with a mistake, and for options
-    that belong to one problem.
+    ``texts`` are the options of ``tuner tune`` without those of a fleet, whose nodes do the work of
+    ``composition`` if ``is_on_fleet``. Raises UsageError for a file with a mistake, and for options that
+    belong to one problem.
     """
     from tuner.tuning.many_shapes.group_request import group_settings
     from tuner.tuning.many_shapes.group_run import begin_group
@@ -77,7 +79,7 @@ def tune_shapes(
     )
     with open_store(database) as store:
         tuned = _session(lambda *parts: begin_group(settings, members, composition, store, *parts))
-    return _print(tuned, as_json, database)
+    return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
 
 
 def resume_shapes(
@@ -85,13 +87,15 @@ def resume_shapes(
     composition: "Composition",
     database: str | None,
     as_json: bool,
+    is_on_fleet: bool,
     group: int,
     **texts: Any,
 ) -> int:
     """Resumes a stored group of runs, prints the result, returns the exit code.
 
-    ``texts`` are the options of ``tuner tune``, of which --trials and --budget are new limits. Raises
-    UsageError for other options, and for a group that cannot go on.
+    ``texts`` are the options of ``tuner tune``, of which --trials and --budget are new limits. The nodes of a
+    fleet do the work of ``composition`` if ``is_on_fleet``. Raises UsageError for other options, and for a
+    group that cannot go on.
     """
     from tuner.tuning.many_shapes.group_run import resume_group
 
@@ -99,7 +103,7 @@ def resume_shapes(
     require_no_arguments(context, texts)
     with open_known_store(database) as store:
         tuned = _session(lambda *parts: resume_group(group, composition, store, *parts, limit=limit))
-    return _print(tuned, as_json, database)
+    return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
 
 
 def _problems(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":
@@ -135,7 +139,7 @@ def _session(work: Any) -> "TunedGroup":
     return tuned
 
 
-def _print(tuned: "TunedGroup", as_json: bool, database: str | None) -> int:
+def _print(tuned: "TunedGroup", as_json: bool, database: str | None, *, is_on_fleet: bool) -> int:
     from tuner.output.group_result import group_document, group_lines
     from tuner.run_history.which_database import database_text
 
@@ -143,6 +147,7 @@ def _print(tuned: "TunedGroup", as_json: bool, database: str | None) -> int:
     print_found(as_json, group_document(tuned), *group_lines(tuned, screen_columns(), named))
     if tuned.is_interrupted:
         print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
-        print(f"  tuner tune --resume group:{tuned.group.id}{named}", file=sys.stderr)
+        on_fleet = " --fleet" * is_on_fleet
+        print(f"  tuner tune --resume group:{tuned.group.id}{on_fleet}{named}", file=sys.stderr)
         return INTERRUPTED
     return DONE if tuned.has_worked else FAILED

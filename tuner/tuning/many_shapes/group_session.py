@@ -81,12 +81,12 @@ class GroupSession:
         """Works until the group's end or until the user interrupts; returns it with its selected results.
 
         The search ends when the budget is spent or everything is tried. Each outcome is stored as soon as it
-        is known. An interruption raises nothing: the status of the group says so.
+        is known. An interruption raises nothing: the status of the group says so. Raises UsageError, and
+        changes nothing, while another process drives one of the runs.
         """
-        benches: tuple[AbstractBench, ...] = ()
+        benches = self._benches()
         status = "interrupted"
         try:
-            benches = self._benches()
             status = self._work(benches)
         except KeyboardInterrupt:
             pass  # the status says so
@@ -110,21 +110,25 @@ class GroupSession:
         return observe
 
     def _benches(self) -> tuple[AbstractBench, ...]:
-        settings, observe = self._group.runs[0].settings, self._observer(0)
-        how = BenchSettings(
+        orders = tuple(steps.order for steps in self._steps)
+        how = tuple(self._bench_settings(place) for place in range(len(orders)))
+        if self._source.benches is not None:
+            benches = self._source.benches(orders, how)
+        else:
+            benches = tuple(self._source.bench(*pair) for pair in zip(orders, how, strict=True))
+        return tuple(steps.replaying(bench) for steps, bench in zip(self._steps, benches, strict=True))
+
+    def _bench_settings(self, place: int) -> BenchSettings:
+        run, observe = self._group.runs[place], self._observer(place)
+        settings = run.settings
+        return BenchSettings(
             settings.threads,
             settings.workers,
             settings.seed,
             lambda who: observe(WaitsForLock(who)),
-            self._group.runs[0].uuid,
+            run.uuid,
             lambda why: observe(WaitsForNode(why)),
         )
-        orders = tuple(steps.order for steps in self._steps)
-        if self._source.benches is not None:
-            benches = self._source.benches(orders, how)
-        else:
-            benches = tuple(self._source.bench(order, how) for order in orders)
-        return tuple(steps.replaying(bench) for steps, bench in zip(self._steps, benches, strict=True))
 
     def _work(self, benches: tuple[AbstractBench, ...]) -> str:
         """Searches and re-measures; returns the status of the group."""

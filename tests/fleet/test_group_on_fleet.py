@@ -1,0 +1,190 @@
+"""A group of runs on nodes that compile and time fakes: its trials are those of one machine."""
+
+import dataclasses
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.fleet.overlaps import overlaps, repeated
+from tests.cli.conftest import Tuner
+from tests.fleet.conftest import LEASE_S, new_database
+from tests.fleet.fake_node import started_node
+from tests.tuning import fakes
+from tests.tuning.many_shapes.test_group_resume import MortalGroupStore, composition, proposed, trials
+from tests.tuning.many_shapes.test_group_run import limits, members
+from tests.tuning.test_resume import KilledError, Life
+from tuner.analysis.run_difference import differences
+from tuner.core.run_groups import GroupMember
+from tuner.db.store import Store
+from tuner.fleet import tables
+from tuner.fleet.driver import FleetRequest
+from tuner.fleet.install import install
+from tuner.fleet.kind import fleet_composition
+from tuner.fleet.server import session
+from tuner.fleet.settings import FleetSettings
+from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.group_run import begin_group, resume_group
+from tuner.tuning.many_shapes.tuned_group import TunedGroup
+
+pytestmark = pytest.mark.postgres
+TRIALS = 18
+WORKERS = 2  # 3 candidates in flight, as on one device of a fleet
+DEVICES = ("device one", "device two")
+LIMIT_S = 120.0  # of a start on a busy machine
+SHAPES = "- {shape: 8x8x8, name: first, count: 3}\n- {shape: 64x8x8}\n- {shape: 64x64x8}\n"
+
+
+@pytest.fixture(scope="module")
+def url(postgres_server: str) -> Iterator[str]:
+    """Gives the address of a fleet with two nodes; each compiles, and measures on a device of its own."""
+    url = new_database(postgres_server)
+    install(url, FleetSettings(LEASE_S))
+    nodes: list[subprocess.Popen[str]] = []
+    try:
+        nodes += [started_node(url, device=device) for device in DEVICES]
+        give_up_s = time.monotonic() + LIMIT_S
+        with session(url) as connection:
+            while len(tables.nodes(connection)) < len(DEVICES) and time.monotonic() < give_up_s:
+                time.sleep(0.02)
+        yield url
+    finally:
+        for node in nodes:
+            node.terminate()
+        for node in nodes:
+            node.communicate(timeout=LIMIT_S)
+
+
+def group_members() -> tuple[GroupMember, ...]:
+    return tuple(
+        dataclasses.replace(each, settings=dataclasses.replace(each.settings, workers=WORKERS, fresh=True))
+        for each in members()
+    )
+
+
+def begun(store: Any, there: Any, interruption: Interruption) -> TunedGroup:
+    return begin_group(limits(TRIALS), group_members(), there, store, interruption)
+
+
+@pytest.fixture(scope="module")
+def on_one_machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    with Store.open(str(tmp_path_factory.mktemp("calm") / "calm.db")) as store:
+        begun(store, composition(), Interruption())
+        return proposed(store, 1), trials(store, 1)
+
+
+def test_a_group_on_a_fleet_tries_and_finds_what_it_does_on_one_machine(
+    url: str, on_one_machine: tuple[Any, Any]
+) -> None:
+    with Store.open(url) as store:
+        found = begun(store, fleet_composition(composition(), FleetRequest(url)), Interruption())
+        assert (found.group.status, found.trials) == ("done", TRIALS)
+        require_equal(store, found.group.id, on_one_machine)
+    assert found.has_worked
+    for each in found.runs:
+        assert each.run.roofline == fakes.ROOFLINE
+        assert each.run.baseline is not None
+    with session(url) as connection:
+        for each in found.runs:
+            assert overlaps(connection, each.run.uuid) == ()
+            assert repeated(connection, each.run.uuid) == 0
+            assert number_of_trials(connection, each.run.uuid) == each.counts.proposed - each.counts.reused
+        assert connection.execute("SELECT count(*) FROM procrastinate_jobs").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.35, 0.6, 0.9])
+def test_a_killed_driver_is_followed_by_one_that_goes_on_trial_for_trial(
+    url: str, on_one_machine: tuple[Any, Any], share: float
+) -> None:
+    there = fleet_composition(composition(), FleetRequest(url))
+    writes = 5 * TRIALS  # of a whole group: proposals, outcomes, seconds
+    with Store.open(url) as store:
+        life = Life(round(share * writes))
+        with pytest.raises(KilledError):
+            begun(MortalGroupStore(store, life), there, life.interruption)
+        group = max(each.id for each in store.groups())
+        assert store.group(group).status != "done"
+        found = resume_group(group, there, store, Interruption())
+        assert found.group.status == "done"
+        require_equal(store, group, on_one_machine)
+    with session(url) as connection:
+        assert [repeated(connection, each.run.uuid) for each in found.runs] == [0, 0, 0]
+
+
+def test_trials_of_a_group_go_to_all_its_devices_by_turns(url: str) -> None:
+    with Store.open(url) as store:
+        there = fleet_composition(composition(), FleetRequest(url, devices=2))
+        found = begun(store, there, Interruption())
+    with session(url) as connection:
+        devices = [first_device(connection, each.run.uuid) for each in found.runs]
+    assert set(devices) == set(DEVICES)
+    assert devices[0] == devices[2] != devices[1]
+
+
+def test_the_command_tunes_and_resumes_a_file_of_shapes_on_a_fleet(url: str, tmp_path: Path) -> None:
+    shapes = tmp_path / "shapes.yaml"
+    shapes.write_text(SHAPES)
+    tuner = Tuner(tmp_path / "none.db", fakes.composition(), url)
+    done = tuner(
+        "tune", "--shapes", str(shapes), "--fleet", "--trials", "9", "--json", "--target", "fake", "--fresh"
+    )
+    assert done.code == 0, done.err
+    assert done.json["trials"] == 9
+    group = done.json["group"]
+    longer = tuner("tune", "--resume", f"group:{group}", "--fleet", "--trials", "12", "--json")
+    assert (longer.code, longer.json["trials"]) == (0, 12), longer.err
+    calm = dataclasses.replace(tuner, url="")
+    asked = ("tune", "--shapes", str(shapes), "--trials", "12", "--json", "--target", "fake", "--fresh")
+    alone = calm(*asked, "--workers", str(WORKERS))
+    best = [each["best"]["knobs"] for each in alone.json["problems"]]
+    assert [each["best"]["knobs"] for each in longer.json["problems"]] == best
+
+
+def test_an_interrupted_group_prints_how_it_goes_on_on_the_fleet(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes = tmp_path / "shapes.yaml"
+    shapes.write_text(SHAPES)
+    monkeypatch.setattr(Interruption, "is_asked", property(lambda _self: True))
+    tuner = Tuner(tmp_path / "none.db", fakes.composition(), url)
+    done = tuner("tune", "--shapes", str(shapes), "--fleet", "--target", "fake")
+    assert done.code == 130
+    assert "tuner tune --resume group:" in done.err
+    assert " --fleet" in done.err
+
+
+def test_no_node_for_the_target_is_refused_before_a_group_is_stored(url: str, tmp_path: Path) -> None:
+    shapes = tmp_path / "shapes.yaml"
+    shapes.write_text(SHAPES)
+    tuner = Tuner(tmp_path / "none.db", fakes.composition(), url)
+    with Store.open(url) as store:
+        before = len(store.groups())
+        options = ("--fleet", "--target", "fake", "--machine", "H200")
+        refused = tuner.refused("tune", "--shapes", str(shapes), *options)
+        assert "fleet: no node measures fake on 'H200'" in refused
+        assert len(store.groups()) == before
+
+
+def require_equal(store: Store, group: int, expected: tuple[Any, Any]) -> None:
+    order, outcomes = expected
+    assert proposed(store, group) == order
+    for one, other in zip(outcomes, trials(store, group), strict=True):
+        assert [each.text for each in differences(one, other)] == []
+
+
+def number_of_trials(connection: Any, run: str) -> int:
+    row = connection.execute(
+        "SELECT count(DISTINCT number) FROM fleet_work WHERE run = %s AND number >= 0 AND stage = 'evaluate'",
+        (run,),
+    ).fetchone()
+    return int(row[0])
+
+
+def first_device(connection: Any, run: str) -> str:
+    row = connection.execute(
+        "SELECT device FROM fleet_work WHERE run = %s AND number = 0 AND stage = 'evaluate'", (run,)
+    ).fetchone()
+    return str(row[0])
