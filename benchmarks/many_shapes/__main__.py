@@ -2,10 +2,11 @@
 
     python -m benchmarks.many_shapes --json --output benchmarks/results/many_shapes.json
 
-f32, one thread. Each cell is timed in two separate rounds, in a third where they differ by more than 7 %; the
-least median counts. All figures but the ratios to numpy's BLAS follow from that matrix: --matrix FILE
-computes them again from an earlier document. --quick: 2 weights x 2 m, 6 configurations, to see that it
-works. OPENBLAS_NUM_THREADS=1 keeps numpy's threads from spinning.
+f32, one thread. Each cell is timed in two separate rounds, interleaved with all others of its problem; a
+third follows where more than a tenth of them differ by more than 7 %. What counts is the time relative to the
+others. All figures but the ratios to numpy's BLAS follow from that matrix: --matrix FILE computes them again
+from an earlier document. --quick: 2 weights x 2 m, 6 configurations, to see that it works.
+OPENBLAS_NUM_THREADS=1 keeps numpy's threads from spinning.
 """
 
 import argparse
@@ -92,7 +93,7 @@ def read_document(file: Path, machine: Machine) -> tuple[ColumnPool, Cells]:
 
 def matrix_of(pool: ColumnPool, cells: Cells) -> TimeMatrix:
     """Returns the least times of cells; a cell that failed counts as one that does not apply."""
-    times = tuple(tuple(None if cell is None else cell.least_s for cell in row) for row in cells)
+    times = tuple(tuple(None if cell is None else cell.time_s for cell in row) for row in cells)
     return TimeMatrix(
         problems=pool.problems,
         counts=pool.counts,

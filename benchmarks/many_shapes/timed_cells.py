@@ -1,9 +1,12 @@
 """Times each cell of a pool in two separate rounds, and in a third where the two differ.
 
+In a round all configurations of a problem are timed interleaved, and what counts is each one's time
+relative to the others in the same moment: a machine that changes its speed for seconds changes them alike.
 Code is compiled once, by two child processes that are idle while this process times.
 """
 
 import os
+import statistics
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -12,6 +15,7 @@ from functools import cache
 from multiprocessing import get_context
 
 import numpy as np
+import numpy.typing as npt
 
 from tuner.analysis.many_shapes.column_pool import ColumnPool
 from tuner.core.candidate import Candidate
@@ -23,8 +27,9 @@ from tuner.runtime.cpu.describe_host import describe_machine, processors
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
 
-EFFORT = Effort(budget_s=0.04, min_samples=5, max_samples=40)  # of one round
+EFFORT = Effort(budget_s=0.04, min_samples=5, max_samples=40)  # of one configuration in one round
 DIFFERENCE = 0.07  # relative, of two rounds: above it a third decides
+DIFFERING = 0.1  # share of the configurations that may differ without a third round
 SEED = 0
 
 
@@ -32,14 +37,14 @@ SEED = 0
 class Cell:
     """One configuration on one problem: the median seconds of each round, and which code it is."""
 
-    rounds_s: tuple[float, ...]  # (): it failed
+    rounds_s: tuple[float, ...]  # at the speed that the machine had in the quietest round; (): it failed
     code: str  # hash; cells of a problem with the same code have the same rounds
     failure: str = ""  # one line; "": it was timed
 
     @property
-    def least_s(self) -> float | None:
-        """Returns the least median of all rounds; None where it failed."""
-        return min(self.rounds_s, default=None)
+    def time_s(self) -> float | None:
+        """Returns the median over the rounds; None where it failed."""
+        return statistics.median(self.rounds_s) if self.rounds_s else None
 
 
 Cells = tuple[tuple[Cell | None, ...], ...]  # [problem][column]; None: the configuration does not apply
@@ -67,8 +72,9 @@ def _timed_batch(
         for place in part:
             _time(pool.problems[place], kernels[place].values(), evaluator)
     for place in part:
-        again = [each for each in kernels[place].values() if _differ(each.rounds_s)]
-        _time(pool.problems[place], again, evaluator)
+        working = _working(kernels[place].values())
+        if sum(_differ(each) for each in working) > DIFFERING * len(working):
+            _time(pool.problems[place], working, evaluator)
     return [_row(pool, place, kernels[place]) for place in part]
 
 
@@ -78,8 +84,14 @@ class _Kernel:
 
     code: str
     loaded: object
-    rounds_s: list[float]
+    relative: list[float]  # per round: time / geometric mean of all configurations of the problem
+    level_s: list[float]  # per round: that mean
     failure: str = ""
+
+    @property
+    def rounds_s(self) -> tuple[float, ...]:
+        """Returns the times of all rounds, at the speed of the quietest."""
+        return tuple(each * min(self.level_s) for each in self.relative)
 
 
 def _kernels(
@@ -93,7 +105,7 @@ def _kernels(
     found: dict[Candidate, _Kernel] = {}
     for candidate, artifact in zip(candidates, compiled, strict=True):
         if isinstance(artifact, str):
-            found[candidate] = _Kernel("", None, [], artifact)
+            found[candidate] = _Kernel("", None, [], [], artifact)
             continue
         if artifact.sha256 not in by_code:
             by_code[artifact.sha256] = _loaded(problem, artifact, evaluator)
@@ -106,24 +118,50 @@ def _loaded(problem: Problem, artifact: Artifact, evaluator: CpuEvaluator) -> _K
         loaded = evaluator.load(problem, artifact)
         evaluator.verify(problem, loaded, np.random.default_rng(SEED))
     except CandidateError as error:
-        return _Kernel(artifact.sha256, None, [], f"{error.stage.value}: {error.reason}")
-    return _Kernel(artifact.sha256, loaded, [])
+        return _Kernel(artifact.sha256, None, [], [], f"{error.stage.value}: {error.reason}")
+    return _Kernel(artifact.sha256, loaded, [], [])
+
+
+def _working(kernels: Iterable[_Kernel]) -> list[_Kernel]:
+    """Returns the kernels without a failure, each once."""
+    return [each for each in dict.fromkeys(kernels) if not each.failure]
 
 
 def _time(problem: Problem, kernels: Iterable[_Kernel], evaluator: CpuEvaluator) -> None:
-    """Adds a round to each kernel that works."""
-    for kernel in dict.fromkeys(kernels):
-        if kernel.failure:
-            continue
-        try:
-            measured = evaluator.measure(problem, kernel.loaded, EFFORT, np.random.default_rng(SEED))
-            kernel.rounds_s.append(measured.median_s)
-        except CandidateError as error:
-            kernel.failure = f"{error.stage.value}: {error.reason}"
+    """Adds a round to each kernel that works; one that fails is timed no more."""
+    working = _working(kernels)
+    try:
+        samples = _interleaved(problem, working, evaluator)
+    except CandidateError:
+        for kernel in working:
+            _find_failure(problem, kernel, evaluator)
+        working = _working(working)
+        samples = _interleaved(problem, working, evaluator)
+    levels = np.exp(np.log(samples).mean(axis=0))
+    for kernel, own in zip(working, samples, strict=True):
+        kernel.relative.append(float(np.median(own / levels)))
+        kernel.level_s.append(float(np.median(levels)))
 
 
-def _differ(rounds_s: list[float]) -> bool:
-    return len(rounds_s) == 2 and max(rounds_s) > (1 + DIFFERENCE) * min(rounds_s)
+def _interleaved(
+    problem: Problem, kernels: list[_Kernel], evaluator: CpuEvaluator
+) -> npt.NDArray[np.float64]:
+    """Returns the samples of kernels [kernel, moment] in seconds per call; raises CandidateError for any."""
+    loaded = tuple(each.loaded for each in kernels)
+    measured = evaluator.measure_together(problem, loaded, EFFORT, np.random.default_rng(SEED))
+    return np.array([each.samples_s for each in measured], np.float64)
+
+
+def _find_failure(problem: Problem, kernel: _Kernel, evaluator: CpuEvaluator) -> None:
+    """Times a kernel alone, and notes how it fails if it does."""
+    try:
+        evaluator.measure(problem, kernel.loaded, EFFORT, np.random.default_rng(SEED))
+    except CandidateError as error:
+        kernel.failure = f"{error.stage.value}: {error.reason}"
+
+
+def _differ(kernel: _Kernel) -> bool:
+    return max(kernel.relative) > (1 + DIFFERENCE) * min(kernel.relative)
 
 
 def _row(pool: ColumnPool, place: int, kernels: dict[Candidate, _Kernel]) -> tuple[Cell | None, ...]:
@@ -131,7 +169,7 @@ def _row(pool: ColumnPool, place: int, kernels: dict[Candidate, _Kernel]) -> tup
 
 
 def _cell(kernel: _Kernel) -> Cell:
-    return Cell(() if kernel.failure else tuple(kernel.rounds_s), kernel.code, kernel.failure)
+    return Cell(() if kernel.failure else kernel.rounds_s, kernel.code, kernel.failure)
 
 
 def _use_all_processors(allowed: set[int]) -> None:

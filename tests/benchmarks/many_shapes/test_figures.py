@@ -67,4 +67,4 @@ def test_the_figures_follow_from_an_earlier_document(pool: ColumnPool, tmp_path:
     first = cells[0][0]
     assert first == Cell(tuple(rows[0]["cells"][0]["rounds_s"]), "c")  # type: ignore[index]
     assert first is not None
-    assert benchmark.matrix_of(again, cells).times_s[0][0] == first.least_s
+    assert benchmark.matrix_of(again, cells).times_s[0][0] == first.time_s
