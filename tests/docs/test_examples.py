@@ -22,6 +22,7 @@ from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.tuning import fakes
 from tuner.cli import main
+from tuner.library.formats import FORMATS
 from tuner.tuning.parts.real import real_composition
 from tuner.tuning.target_kind import TargetStatus
 
@@ -42,6 +43,8 @@ RUN_BY_OTHER_TESTS = {  # command -> the test that runs it
     "run": "tests/docs/test_program_examples.py",
     "lower": "tests/docs/test_program_examples.py",
     "ptx": "tests/docs/test_ptx_example.py",
+    "portfolio": "tests/cli/commands/test_portfolio.py",  # of groups of runs
+    "distill": "tests/cli/commands/test_portfolio.py",
     "dashboard": "tests/cli/commands/test_dashboard.py",  # it serves until Ctrl-C
     "verify-resume": "tests/cli/commands/test_verify_resume.py",  # real processes
 }
@@ -55,6 +58,8 @@ PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
     "extending.md": "tests/docs/test_extending.py",  # with the files of the page
     "new-strategy.md": "tests/docs/test_templates.py",
     "your-kernel.md": "tests/docs/test_your_kernel.py",
+    "model-shapes.md": "tests/docs/test_model_shapes.py",  # with the real compiler
+    "c-library.md": "tests/docs/test_c_library.py",
 }
 
 
@@ -124,6 +129,9 @@ def is_run(example: Example) -> bool:
         example.words[0] in RUN_BY_OTHER_TESTS
         or example.words[:2] == ("explain", "matmul")
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
+        or "--shapes" in example.words  # tests/cli/commands/test_tune_shapes.py
+        or {*FORMATS, "mm/library.mlir"}
+        & {*example.words}  # tests/cli/commands/test_library.py, tests/library
     )
 
 

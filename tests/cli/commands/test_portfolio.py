@@ -73,7 +73,7 @@ def test_the_printed_form_names_configurations_problems_and_both_figures(tuner: 
     [
         (("portfolio", "1", "--configs", "500"), "configs: found 500, allowed 1.."),
         (("portfolio", "1", "--configs", "0"), "configs: found 0, allowed 1.."),
-        (("portfolio", "7", "--configs", "2"), "run_group: found 7"),
+        (("portfolio", "7", "--configs", "2"), "group: found 7"),
         (("portfolio", "x", "--configs", "2"), "'x' is not a valid integer"),
         (("portfolio", "1"), "Missing option '--configs'"),
         (("distill", "1", "--configs", "2"), "Missing option '-o'"),
