@@ -28,6 +28,8 @@ SHELL = {  # how a line of a page's shell block begins -> the test that runs it
     r"mlir-opt-22 |cd wheels |for file in .* split ": "test_shell_examples.py",
     r"openssl ": "test_fleet_certificates.py",
     r"python use_layer\.py": "test_your_kernel.py",
+    r"python use\.py|ls mm": "test_model_shapes.py",
+    r"cc -O2 |\./use|mm/check|ls small": "test_c_library.py",
     r"python examples/": "test_python_examples.py",
     r"python -m pytest .*(near_best|test_target_kinds)": "test_extending.py",
     r"python -m pytest .*my_strategy": "test_templates.py",

@@ -52,11 +52,14 @@ class CompletedType(click.ParamType):  # type: ignore[type-arg]  # generic in no
         return found or [CompletionItem(incomplete, type="file")] * (param.name in OR_FILES)
 
 
+TYPED_NAMES = (click.STRING.name, click.INT.name, "run")  # of the types of options that take words
+
+
 def offer_completions(command: click.Command) -> None:
     """Sets the shell completion of a command's options and arguments, chosen by their names in OFFERS."""
     for parameter in command.params:
         offers = OFFERS.get(parameter.name or "")
-        if offers is not None and parameter.type in (click.STRING, click.INT):
+        if offers is not None and parameter.type.name in TYPED_NAMES:
             parameter.type = CompletedType(parameter.type, offers)
 
 
