@@ -94,6 +94,8 @@ def test_a_problem_where_nothing_works_is_named_and_exits_with_1(tuner: Tuner, s
 def test_options_of_one_problem_are_refused(
     tuner: Tuner, shapes: str, options: tuple[str, ...], message: str
 ) -> None:
+    if "--fleet" in options:
+        pytest.importorskip("procrastinate", reason="--fleet needs the extra fleet")
     assert message in tuner.refused("tune", *options, "--shapes", shapes)
 
 
