@@ -3,9 +3,10 @@
     python -m benchmarks.startup --against 6ee808f --output benchmarks/results/startup.json
 
 Each figure is measured in both trees, interleaved, always in a fresh interpreter: the import of ``tuner``,
-``tuner --help``, the start of a process that compiles (interpreter and imports), the processor time per trial
-of the process that tunes, and the processor time from knobs to cubin of the points of
-``benchmarks.gpu_compile``. The least time of all rounds counts: what disturbs a process only makes it slower.
+``tuner --help``, ``tuner history`` of an empty database, the start of a process that compiles (interpreter
+and imports), the processor time per trial of the process that tunes, and the processor time from knobs to
+cubin of the points of ``benchmarks.gpu_compile``. The least time of all rounds counts: what disturbs a
+process only makes it slower.
 The earlier commit is checked out into a temporary folder; both use the packages of this environment.
 """
 
@@ -57,6 +58,13 @@ def _help_s(tree: Path) -> float:
     return _wall_s(tree, "-m", "tuner", "--help")
 
 
+def _history_s(tree: Path) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        database = f"sqlite:///{folder}/history.db"
+        _python(tree, "-m", "tuner", "db", "upgrade", "--db", database)  # makes the tables
+        return _wall_s(tree, "-m", "tuner", "history", "--db", database)
+
+
 def _child_s(tree: Path) -> float:
     return _wall_s(tree, "-P", "-c", CHILD)
 
@@ -72,6 +80,7 @@ def _gpu_compile_s(tree: Path) -> float:
 MEASURES: dict[str, Callable[[Path], float]] = {
     "import": _import_s,
     "help": _help_s,
+    "history": _history_s,
     "child start": _child_s,
     "own time of a trial": _own_s,
     "gpu compile": _gpu_compile_s,
