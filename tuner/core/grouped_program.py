@@ -1,0 +1,114 @@
+"""A program of static sizes as a list of groups of operations that run one after the other.
+
+A group is a contraction with its elementwise consumers, rows (reductions and elementwise operations over the
+same rows), a convolution, an elementwise operation, a transpose. Each is a function of memrefs, of one kind,
+which a transform script schedules:
+
+    func.func @group(%0: memref<128x512xf32>, %1: memref<512x1024xf32> {tuner.weight}, %2: memref<1024xf32>,
+                     %3: memref<128x1024xf32>) {
+      %a = bufferization.to_tensor %0 restrict : memref<128x512xf32> to tensor<128x512xf32>
+      ...
+      %r = linalg.generic {...} ins(%product, %bias : ...) outs(%c : ...) attrs = {root} {...}
+      bufferization.materialize_in_destination %r in restrict writable %3 : (...) -> ()
+      return
+    }
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+from tuner.core.element_types import number_type
+
+CONTRACTION, CONVOLUTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
+    "contraction",  # matmul or batch_matmul, or two of one A, with the elementwise consumers
+    "convolution",  # with the elementwise consumers
+    "rows",  # reductions over the last dimension, and elementwise operations over the same rows
+    "elementwise",  # one or more elementwise operations of one shape; transposes, paddings, copies
+    "loops",  # what no schedule is for: scalar loops
+)
+ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
+GROUP_ENTRY = "group"  # name of a group's function
+WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a group's function: the same numbers at each call
+ROOT_ATTRIBUTE = "root"  # of the last operation of a group, whose tiles the schedule fuses the others into
+CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a group
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """Shape and MLIR element type of a tensor: ``TensorType((128, 512), "f32")``."""
+
+    shape: tuple[int, ...]
+    element: str
+
+    @property
+    def bytes(self) -> int:
+        """Returns the bytes of a dense tensor of this type."""
+        return prod(self.shape) * number_type(self.element).bytes
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Contiguous memory of a program that groups read and write.
+
+    ``number`` counts the buffers of one owner: the second argument, the third weight.
+    """
+
+    owner: str  # one of OWNERS
+    number: int
+    type: TensorType
+    padding: float | None = None  # of a temporary: its elements before the first call, written by no group
+
+
+@dataclass(frozen=True)
+class View:
+    """How a value lies in a buffer of the program: strided elements from an offset on."""
+
+    buffer: int  # index into ``GroupedProgram.buffers``
+    offset: int  # elements of the buffer
+    type: TensorType
+    strides: tuple[int, ...]  # elements, one for each dimension
+
+
+@dataclass(frozen=True)
+class OpGroup:
+    """Operations that become one function: its text, what it reads and what it writes."""
+
+    kind: str  # one of KINDS
+    text: str  # a module with the function ``group``; arguments are the inputs, then the outputs
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    ops: tuple[str, ...]  # names of the payload's operations, in order: ("linalg.matmul", "arith.addf")
+    reason: str = ""  # of a group of kind LOOPS: why no schedule is for it
+
+
+@dataclass(frozen=True)
+class GroupedProgram:
+    """A program as groups in the order in which they run."""
+
+    groups: tuple[OpGroup, ...]
+    buffers: tuple[Buffer, ...]
+    arguments: tuple[TensorType, ...]  # of the program, without weights
+    results: tuple[TensorType, ...]
+    # A module whose function ``init`` computes the weights of WEIGHT buffers from those of the payload;
+    # "": they are the same.
+    init: str = ""
+
+
+@dataclass(frozen=True)
+class WeightPacking:
+    """How a script reads a weight of k x n elements: as panels of ``columns`` columns, one after the other.
+
+    A panel has k x columns elements, row by row; the last one is padded with zeros. With ``interleave`` 2,
+    two rows of k lie next to each other for each column, as the dot products of bf16 take them.
+    """
+
+    columns: int
+    interleave: int = 1
+
+
+@dataclass(frozen=True)
+class GroupCode:
+    """A group, compiled: LLVM dialect, and how it takes its weights."""
+
+    llvm_text: str  # its function takes bare pointers: one for each input, then one for each output
+    packings: tuple[WeightPacking | None, ...]  # one for each input; None: as it lies in the view
