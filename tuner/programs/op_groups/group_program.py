@@ -7,6 +7,7 @@ import numpy as np
 from tuner.core.grouped_program import WEIGHT, GroupedProgram, OpGroup
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.interpreter import new_context
+from tuner.programs.op_groups.broadcasts import broadcast_for_each_user
 from tuner.programs.op_groups.contraction_inits import begin_with_zeros
 from tuner.programs.op_groups.copying import copying_group
 from tuner.programs.op_groups.forming import Members, form_groups
@@ -70,6 +71,7 @@ def _normalize(payload: TensorPayload) -> None:
 
 
 def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, ...], BufferPlan]:
+    broadcast_for_each_user(payload)
     plan = placed(payload, first_weight)
     formed = form_groups(payload.ops, plan.computed)
     outputs = {value for members in formed for value in members.root.results}
