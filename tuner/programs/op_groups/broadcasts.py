@@ -17,12 +17,12 @@ from tuner.programs.op_groups.payload import TensorPayload
 def broadcast_for_each_user(payload: TensorPayload) -> None:
     """Clones broadcasts that several operations read, in place, so that each can join its reader's group."""
     for op in payload.ops:
-        if _is_broadcast(op):
+        if is_broadcast(op):
             for user in users(op.results[0])[1:]:
                 _give_own(op, user)
 
 
-def _is_broadcast(op: Op) -> bool:
+def is_broadcast(op: Op) -> bool:
     """Returns whether a generic repeats its only input along further dimensions, and computes nothing."""
     if op.name != GENERIC or len(op.results) != 1 or len(inputs_of(op)) != 1 or not all(is_parallel(op)):
         return False

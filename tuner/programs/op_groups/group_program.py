@@ -7,6 +7,7 @@ import numpy as np
 from tuner.core.grouped_program import WEIGHT, GroupedProgram, OpGroup
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.interpreter import new_context
+from tuner.programs.op_groups.broadcast_matmuls import merge_batches
 from tuner.programs.op_groups.broadcasts import broadcast_for_each_user
 from tuner.programs.op_groups.contraction_inits import begin_with_zeros
 from tuner.programs.op_groups.copying import copying_group
@@ -66,6 +67,7 @@ def _normalize(payload: TensorPayload) -> None:
     drop_unused_results(payload)
     fold_unit_dimensions(payload.module)
     begin_with_zeros(payload)
+    merge_batches(payload)
     take_shapes_of_producers(payload)
     clean_up(payload.module)
 

@@ -110,7 +110,9 @@ def _walk(members: Members) -> tuple[list[Op], list[Value]]:
             producer = defining(value)
             if producer is not None and producer not in order and _is_cloned(producer, members):
                 visit(producer)
-        inputs.update(dict.fromkeys(value for value in read_by(op) if not _is_cloned(defining(value), members)))
+        inputs.update(
+            dict.fromkeys(value for value in read_by(op) if not _is_cloned(defining(value), members))
+        )
         order[op] = None
 
     visit(members.root)
