@@ -96,9 +96,9 @@ def _is_epilogue(op: Op, kinds: dict[Op, OpKind]) -> bool:
         producer = defining(value)
         if producer is None or producer not in kinds or kinds[producer].domain != kinds[op].domain:
             continue
-        if users(value) == [op] and _is_read_in_place(value, op):
-            if kinds[producer].kind in WITH_EPILOGUE or _is_epilogue(producer, kinds):
-                return True
+        ends = kinds[producer].kind in WITH_EPILOGUE or _is_epilogue(producer, kinds)
+        if ends and users(value) == [op] and _is_read_in_place(value, op):
+            return True
     return False
 
 
@@ -150,7 +150,7 @@ def _joined(group: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _G
 
 
 def _with_reduction(group: _Growing, ops: tuple[Op, ...], kind: OpKind) -> _Growing | None:
-    """Returns the group with a reduction over the rows that it has, or over longer rows of the same number."""
+    """Returns the group with a reduction over its rows, or over longer rows of the same number."""
     if kind.domain == group.domain or (kind.domain[:-1] == group.domain and not group.is_reduced):
         return replace(group, kind=ROWS, ops=ops, domain=kind.domain)
     return None

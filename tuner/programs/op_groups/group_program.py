@@ -84,6 +84,5 @@ def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, .
     for op in (*payload.ops, payload.end):
         if op in by_root:
             groups.append(outlined(by_root[op], plan.views, weights))
-        for copy in plan.copies.get(op, ()):
-            groups.append(copying_group(copy, plan.views, weights))
+        groups += [copying_group(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(groups), plan
