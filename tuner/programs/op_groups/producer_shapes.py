@@ -99,11 +99,24 @@ def _takes_shape(op: Op, reshape: Op) -> bool:
     source = reshape.operands[0]
     if reshape.name == EXPAND:
         return _collapsed(op, groups_of(reshape))
-    is_elementwise = all(is_parallel(op)) and is_identity(maps_of(op)[-1])
-    if not is_elementwise or _reduces(defining(source)):
+    if not _can_expand(op, groups_of(reshape), tuple(source.type.shape)):
         return False
     _expanded(op, groups_of(reshape), tuple(source.type.shape))
     return True
+
+
+def _can_expand(op: Op, groups: Reassociation, shape: Sequence[int]) -> bool:
+    """Returns whether an operation is elementwise, or reduces its last loop, which stays one loop."""
+    result = maps_of(op)[-1]
+    if all(is_parallel(op)):
+        return is_identity(result)
+    is_of_rows = is_parallel(op).index(False) == len(groups) - 1
+    return is_of_rows and _is_row(result) and all(shape[loop] == 1 for loop in groups[-1][:-1])
+
+
+def _is_row(mapping: ir.AffineMap) -> bool:
+    """Returns whether an operand has one element for all iterations of the last loop."""
+    return dimensions(mapping) == tuple(range(mapping.n_dims - 1))
 
 
 def _is_reshape(value: Value) -> bool:
@@ -202,23 +215,39 @@ def _lies(value: Value) -> View:
 
 def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
     """Splits each loop into a group of loops of ``shape``, in place."""
-    operands, maps = [], []
+    operands, maps, cuts = [], [], []
     with ir.InsertionPoint(op), op.location:
         for value, mapping in zip(op.operands, maps_of(op), strict=True):
-            parts = [list(groups[loop]) for loop in dimensions(mapping) or ()]
-            if not is_identity(mapping):
-                parts = [_without_ones(part, shape) for part in parts]
+            parts = _split(mapping, groups, shape)
             loops = [loop for part in parts for loop in part]
             places = iter(range(len(loops)))
-            cut = [[next(places) for _ in part] for part in parts]
-            is_same = all(len(part) == 1 for part in parts)
-            operands.append(value if is_same else expand(value, cut, [shape[loop] for loop in loops]))
+            cuts.append([[next(places) for _ in part] for part in parts][: value.type.rank])
+            is_same = len(loops) == value.type.rank
+            sizes = [shape[loop] for loop in loops]
+            operands.append(value if is_same else expand(value, cuts[-1], sizes))
             maps.append(selecting(len(shape), loops))
-        new = _changed(op, operands, maps, parallel_loops(len(shape)))
+        kinds = list(ir.ArrayAttr(op.attributes["iterator_types"]))
+        before = list(ir.ArrayAttr(parallel_loops(len(shape))))[len(kinds[-1:]) :]
+        new = _changed(op, operands, maps, ir.ArrayAttr.get([*before, *kinds[-1:]]))
     with ir.InsertionPoint.after(new), op.location:
-        result = collapse(new.results[0], groups)
+        is_same = new.results[0].type == op.results[0].type
+        result = new.results[0] if is_same else collapse(new.results[0], cuts[-1])
     op.results[0].replace_all_uses_with(result)
     op.erase()
+
+
+def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -> list[list[int]]:
+    """Returns, per dimension of an operand, the loops that it is split into."""
+    if not groups:  # one number becomes a tensor of one element
+        return [list(range(len(shape)))]
+    loops = dimensions(mapping) or ()
+    parts = [list(groups[loop]) for loop in loops]
+    before = list(groups[-1])[:-1]
+    if is_identity(mapping):
+        return parts
+    if not _is_row(mapping) or any(shape[loop] != 1 for loop in before):
+        return [_without_ones(part, shape) for part in parts]
+    return [*parts[:-1], [*parts[-1], *before]] if parts else [before]
 
 
 def _without_ones(loops: Sequence[int], shape: Sequence[int]) -> list[int]:
