@@ -141,6 +141,19 @@ def broadcast_b() -> str:
     )
 
 
+def overwritten() -> str:
+    """A part is inserted into a value that is read again afterwards, and whose parts are, too."""
+    payload = PayloadText()
+    x = payload.argument(4, 6)
+    first = payload.unary("relu", x)
+    part = payload.sliced(payload.unary("tanh", x), [0, 0], [2, 3])
+    inserted = payload.inserted(part, first, [1, 1])
+    rows = payload.unary("square", x)
+    both = payload.concatenated([rows, x], 0)
+    other = payload.inserted(part, both, [2, 2])
+    return payload.text(inserted, payload.unary("exp", first), other, payload.unary("exp", rows))
+
+
 def layer_norm() -> str:
     payload = PayloadText()
     x = payload.argument(5, 8)
@@ -167,6 +180,7 @@ CASES: dict[str, tuple[Callable[[], str], str]] = {
     "one_b_for_a_batch": (one_b_for_a_batch, "contraction"),
     "transposed_b": (transposed_b, "contraction"),
     "broadcast_b": (broadcast_b, "loops"),
+    "overwritten": (overwritten, " ".join(["elementwise"] * 10)),
     "layer_norm": (layer_norm, "rows"),
     "moved": (moved, "elementwise elementwise elementwise elementwise elementwise"),
 }
