@@ -88,7 +88,8 @@ INSIDE: Mapping[str, Table] = {
         "interpret": (),
         "lower": ("interpret",),
         "run": ("interpret", "lower/on_host"),
-        REST: ("interpret", "lower", "run"),
+        "op_groups": ("lower",),
+        REST: ("interpret", "lower", "op_groups", "run"),
     },
     "programs/lower": {
         "bounds_assertions": (),
@@ -238,6 +239,7 @@ NARROWER: Table = {
     ),
     "programs/interpret": ("core", "mlir"),
     "programs/lower": ("core", "mlir", "payload"),
+    "programs/op_groups": ("core", "mlir"),
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_names"),
