@@ -15,6 +15,7 @@ from tuner.mlir.ops.dialect import (
     InPlaceTransform,
     TunerDialect,
 )
+from tuner.mlir.ops.drop_unit_batch import DropUnitBatchOp
 from tuner.mlir.ops.element_types import ElementTypesOp
 from tuner.mlir.ops.empty_matches import attach_to_context
 from tuner.mlir.ops.finish_stores import FinishStoresOp
@@ -24,6 +25,7 @@ from tuner.mlir.ops.forward_stores import ForwardStoresOp
 from tuner.mlir.ops.insert_barriers import InsertBarriersOp
 from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
 from tuner.mlir.ops.pack_by_rows import PackByRowsOp
+from tuner.mlir.ops.pack_weights import PackWeightsOp
 from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.ops.prefetch_reads import PrefetchReadsOp
 from tuner.mlir.ops.set_aside_epilogue import SetAsideEpilogueOp
@@ -43,10 +45,12 @@ OPS = (
     PrefetchFragmentsOp,
     PrefetchReadsOp,
     PackByRowsOp,
+    PackWeightsOp,
     UnrollInnerLoopsOp,
     BoundLoadsOp,
     BypassL1Op,
     CountStagesOp,
+    DropUnitBatchOp,
     ElementTypesOp,
     FinishStoresOp,
     FixTransposedAOp,

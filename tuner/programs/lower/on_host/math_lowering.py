@@ -15,9 +15,9 @@ which LLVM calls a function that the JIT does not find.
 """
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.gpu.math_lowering import TESTS, compute
-from tuner.mlir.gpu.op_expressions import Term
-from tuner.mlir.gpu.remainders import expand_remainders
+from tuner.mlir.math.math_lowering import TESTS, compute
+from tuner.mlir.math.op_expressions import Term
+from tuner.mlir.math.remainders import expand_remainders
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.walking import walk
 

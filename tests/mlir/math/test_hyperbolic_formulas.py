@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.mlir.gpu.kernel_math import Array, doubles, unary, worst_ulps
+from tests.mlir.math.kernel_math import Array, doubles, unary, worst_ulps
 
 pytestmark = pytest.mark.mlir
 

@@ -9,8 +9,8 @@ error of a product.
 import math
 from dataclasses import dataclass
 
-from tuner.mlir.gpu.float64_formulas import at_the_edges, exp2, mantissa_of
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math.float64_formulas import at_the_edges, exp2, mantissa_of
+from tuner.mlir.math.op_expressions import Term
 
 TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)  # 2 / ln 2
 THIRD = (1 / 3, 1.850371707708594e-17)  # 1 / 3

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.mlir.gpu.kernel_math import (
+from tests.mlir.math.kernel_math import (
     COUNT,
     DTYPES,
     EDGES,

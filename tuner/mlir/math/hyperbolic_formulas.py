@@ -1,13 +1,13 @@
 """Hyperbolic functions of float64 and their inverses, by expm1, exp and log1p.
 
-The errors in the functions' docstrings are the largest that tests/mlir/gpu/test_hyperbolic_formulas.py
+The errors in the functions' docstrings are the largest that tests/mlir/math/test_hyperbolic_formulas.py
 allows. tanh is in ``float64_formulas``.
 """
 
 import math
 
-from tuner.mlir.gpu.float64_formulas import at_most, exp, expm1, log, log1p
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math.float64_formulas import at_most, exp, expm1, log, log1p
+from tuner.mlir.math.op_expressions import Term
 
 LARGE = 22.0  # from here on sinh and cosh are e**abs(x) / 2
 SQUARE_LARGE = 2.0**28  # from here on x**2 + 1 is x**2

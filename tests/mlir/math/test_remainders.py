@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.mlir.gpu.kernel_math import COUNT, DTYPES, EDGES, computed, program_of
+from tests.mlir.math.kernel_math import COUNT, DTYPES, EDGES, computed, program_of
 from tuner.core.errors import CandidateError
 
 pytestmark = pytest.mark.mlir

@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math.op_expressions import Term
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.located_error import unsupported
 from tuner.mlir.rewrite.walking import walk
@@ -30,7 +30,7 @@ REMAINDER = "arith.remf"
 SINGLE_BITS = 32  # narrower floats are computed in float32, exactly
 
 
-def expand_remainders(root: Op) -> None:
+def expand_remainders(root: Op | ir.Module) -> None:
     """Replaces each ``arith.remf`` in an operation by loops that compute C's fmod exactly, in place.
 
     Raises CandidateError(COMPILE) for vectors.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.mlir.gpu.kernel_math import COUNT, EDGES, computed, worst_ulps
+from tests.mlir.math.kernel_math import COUNT, EDGES, computed, worst_ulps
 
 pytestmark = pytest.mark.mlir
 

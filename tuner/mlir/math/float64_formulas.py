@@ -3,13 +3,13 @@
 Arguments are reduced as in ``math_formulas``. Polynomials are Taylor's, of which the next term is below
 2**-54 of the result, except those of erf: tuner's, interpolated at Chebyshev nodes in 120 digits and rounded
 to float64; the comment of each has the error that it causes. The errors in the functions' docstrings are the
-largest that tests/mlir/gpu/test_float64_formulas.py allows.
+largest that tests/mlir/math/test_float64_formulas.py allows.
 """
 
 import math
 
 from tuner.mlir.bindings import ir
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math.op_expressions import Term
 
 FRACTION_BITS, BIAS = 52, 1023
 ROUNDER = 1.5 * 2**FRACTION_BITS  # x + ROUNDER has the nearest integer to x in its low bits

@@ -26,10 +26,10 @@ from collections.abc import Callable, Sequence
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.gpu import double_words, float64_formulas, hyperbolic_formulas, math_formulas
-from tuner.mlir.gpu import trigonometric_formulas as trigonometry
-from tuner.mlir.gpu.op_expressions import Term
-from tuner.mlir.gpu.remainders import expand_remainders
+from tuner.mlir.math import double_words, float64_formulas, hyperbolic_formulas, math_formulas
+from tuner.mlir.math import trigonometric_formulas as trigonometry
+from tuner.mlir.math.op_expressions import Term
+from tuner.mlir.math.remainders import expand_remainders
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
@@ -102,6 +102,30 @@ def lower_math(module: ir.Module) -> None:
                 compute(op)
 
 
+def expand_math(root: Op | ir.Module) -> None:
+    """Replaces the math ops that have a formula for their type by it, on scalars and vectors, in place.
+
+    Ops for which processors have instructions stay (``NATIVE``, ``OF_INTEGERS``). Raises
+    CandidateError(COMPILE) for an op without a formula.
+    """
+    expand_remainders(root)
+    for op in _math_ops(root):
+        _require(op)
+        if op.name == "math.exp2" and Term(op.operands[0]).element == ir.F32Type.get():
+            _compute_widened(op)
+        elif op.name not in NATIVE | OF_INTEGERS:
+            compute(op)
+
+
+def _compute_widened(op: Op) -> None:
+    """Replaces one math op of float32 by its formula of float64: only a GPU has an instruction for it."""
+    with op.location, ir.InsertionPoint(op):
+        x = Term(op.operands[0])
+        result = DOUBLE_FORMULAS[op.name](x.converted("extf", ir.F64Type.get()))
+        op.results[0].replace_all_uses_with(result.converted("truncf", x.element).value)
+    op.erase()
+
+
 def compute(op: Op) -> None:
     """Replaces one math op by the ops of its formula, in place; the op must have a formula for its type."""
     with op.location, ir.InsertionPoint(op):
@@ -109,7 +133,7 @@ def compute(op: Op) -> None:
     op.erase()
 
 
-def _math_ops(kernel: Op) -> list[Op]:
+def _math_ops(kernel: Op | ir.Module) -> list[Op]:
     return walk_where(kernel, lambda op: op.name.startswith(DIALECT))
 
 

@@ -3,14 +3,14 @@
 Arguments are reduced to a quarter of a turn around a multiple of pi / 2, with pi / 2 in three parts and the
 rounding error of each product from ``fma``. Polynomials of sine and cosine are Taylor's, of which the next
 term is below 2**-54 of the result; that of atan is tuner's, interpolated at Chebyshev nodes in 120 digits.
-The errors in the functions' docstrings are the largest that tests/mlir/gpu/test_trigonometric_formulas.py
+The errors in the functions' docstrings are the largest that tests/mlir/math/test_trigonometric_formulas.py
 allows.
 """
 
 import math
 
 from tuner.mlir.bindings import ir
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math.op_expressions import Term
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts
 # Below this, the number of quarter turns is exact in float64. Above it neighbouring float64 values are a
