@@ -14,11 +14,11 @@ from tuner.core.grouped_program import (
 from tuner.mlir.bindings import Value, ir
 from tuner.programs.op_groups.op_names import defining, is_free
 from tuner.programs.op_groups.outlining import memref_type
-from tuner.programs.op_groups.placement import Copy
+from tuner.programs.op_groups.placement import NeededCopy
 from tuner.programs.op_groups.views import collapsed
 
 
-def copying_group(copy: Copy, places: Mapping[Value, View], weights: Collection[int]) -> OpGroup:
+def copying_group(copy: NeededCopy, places: Mapping[Value, View], weights: Collection[int]) -> OpGroup:
     """Returns the group that copies a value, or fills its target where the value is one number."""
     if is_free(copy.source):
         return _filling(copy)
@@ -43,7 +43,7 @@ def copying_group(copy: Copy, places: Mapping[Value, View], weights: Collection[
     return OpGroup(ELEMENTWISE, str(ir.Module.parse(text)), (source,), (target,), ("linalg.copy",))
 
 
-def _filling(copy: Copy) -> OpGroup:
+def _filling(copy: NeededCopy) -> OpGroup:
     fill = defining(copy.source)
     assert fill is not None
     number = defining(fill.operands[0])

@@ -7,14 +7,17 @@ import numpy as np
 from tuner.core.grouped_program import WEIGHT, GroupedProgram, OpGroup
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.interpreter import new_context
+from tuner.programs.op_groups.contraction_inits import begin_with_zeros
 from tuner.programs.op_groups.copying import copying_group
 from tuner.programs.op_groups.forming import Members, form_groups
 from tuner.programs.op_groups.hoisting import hoist
-from tuner.programs.op_groups.normal_form import fold_unit_dimensions, generalize, prepare
+from tuner.programs.op_groups.normal_form import clean_up, fold_unit_dimensions, generalize, prepare
 from tuner.programs.op_groups.outlining import outlined
 from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_payload, tensor_type
-from tuner.programs.op_groups.placement import Placement, placed, settle
+from tuner.programs.op_groups.placement import BufferPlan, placed, settle
+from tuner.programs.op_groups.producer_shapes import take_shapes_of_producers
 from tuner.programs.op_groups.resources import split_payload
+from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights
 
 
@@ -47,27 +50,36 @@ def group_program(text: str, entry: str | None = None) -> FormedProgram | NotGro
         arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
         prepare(payload.module)
         weights = take_weights(payload, split.resources)
-        generalize(payload.module)
-        fold_unit_dimensions(payload.module)
+        _normalize(payload)
         init, kept = hoist(payload, len(arguments))
         if not init:
             weights = tuple(weights[number] for number in kept)
-        groups, placement = _groups(payload, len(arguments))
-        program = GroupedProgram(groups, tuple(placement.buffers), arguments, payload.results, init)
+        groups, plan = _groups(payload, len(arguments))
+        program = GroupedProgram(groups, tuple(plan.buffers), arguments, payload.results, init)
         return FormedProgram(program, weights)
 
 
-def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, ...], Placement]:
-    placement = placed(payload, first_weight)
-    formed = form_groups(payload.ops, placement.computed)
+def _normalize(payload: TensorPayload) -> None:
+    """Brings a program's operations into the forms that groups are formed of, in place."""
+    generalize(payload.module)
+    drop_unused_results(payload)
+    fold_unit_dimensions(payload.module)
+    begin_with_zeros(payload)
+    take_shapes_of_producers(payload)
+    clean_up(payload.module)
+
+
+def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, ...], BufferPlan]:
+    plan = placed(payload, first_weight)
+    formed = form_groups(payload.ops, plan.computed)
     outputs = {value for members in formed for value in members.root.results}
-    settle(placement, payload, outputs)
+    settle(plan, payload, outputs)
     by_root: dict[Op, Members] = {members.root: members for members in formed}
-    weights = [at for at, buffer in enumerate(placement.buffers) if buffer.owner == WEIGHT]
+    weights = [at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT]
     groups = []
     for op in (*payload.ops, payload.end):
         if op in by_root:
-            groups.append(outlined(by_root[op], placement.views, weights))
-        for copy in placement.copies.get(op, ()):
-            groups.append(copying_group(copy, placement.views, weights))
-    return tuple(groups), placement
+            groups.append(outlined(by_root[op], plan.views, weights))
+        for copy in plan.copies.get(op, ()):
+            groups.append(copying_group(copy, plan.views, weights))
+    return tuple(groups), plan

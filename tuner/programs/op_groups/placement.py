@@ -34,7 +34,7 @@ from tuner.programs.op_groups.view_ops import slice_of, source_of, transposition
 
 
 @dataclass(frozen=True)
-class Copy:
+class NeededCopy:
     """A value that a group copies, because no other group can write it where it must lie."""
 
     source: Value
@@ -42,64 +42,62 @@ class Copy:
 
 
 @dataclass
-class Placement:
+class BufferPlan:
     """The buffers of a program, and where its values lie in them."""
 
     buffers: list[Buffer] = field(default_factory=list)
     views: dict[Value, View] = field(default_factory=dict)
-    copies: dict[Op, list[Copy]] = field(default_factory=dict)  # operation in whose place they run
+    copies: dict[Op, list[NeededCopy]] = field(default_factory=dict)  # operation in whose place they run
     moved: set[Op] = field(default_factory=set)  # transposes that are views
     computed: list[Op] = field(default_factory=list)  # operations that groups compute, in order
 
 
-def placed(payload: TensorPayload, first_weight: int) -> Placement:
+def placed(payload: TensorPayload, first_weight: int) -> BufferPlan:
     """Returns where the values lie that a program's operations ask for; ``settle`` places the others.
 
     The program's arguments from ``first_weight`` on are weights.
     """
-    placement = Placement()
+    plan = BufferPlan()
     for number, argument in enumerate(payload.block.arguments):
         owner, at = (ARGUMENT, number) if number < first_weight else (WEIGHT, number - first_weight)
-        placement.views[argument] = _new(placement, owner, at, tensor_type(argument.type))
+        plan.views[argument] = _new(plan, owner, at, tensor_type(argument.type))
     for number, value in enumerate(payload.end.operands):
-        home = _new(placement, RESULT, number, tensor_type(value.type))
-        _send(placement, value, home, payload.end)
+        home = _new(plan, RESULT, number, tensor_type(value.type))
+        _send(plan, value, home, payload.end)
     for op in reversed(payload.ops):
         if op.name == PAD and padding_of(op) is not None:
-            _place_padded(placement, op)
+            _place_padded(plan, op)
         elif op.name == CONCAT:
-            _place_parts(placement, op)
+            _place_parts(plan, op)
         elif op.name == INSERT and slice_of(op) is not None:
-            _place_insertion(placement, op)
-        elif (order := _moved_rows(op)) is not None and op.results[0] not in placement.views:
-            _place_transposed(placement, op, order)
-    placement.computed = [op for op in payload.ops if _is_computed(op, placement.moved)]
-    return placement
+            _place_insertion(plan, op)
+        elif (order := _moved_rows(op)) is not None and op.results[0] not in plan.views:
+            _place_transposed(plan, op, order)
+    plan.computed = [op for op in payload.ops if _is_computed(op, plan.moved)]
+    return plan
 
 
-def settle(placement: Placement, payload: TensorPayload, outputs: Collection[Value]) -> None:
+def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
     """Places the results of groups that nothing has placed, and all views of what is placed, in place."""
     for op in payload.ops:
-        if op in placement.computed:
+        if op in plan.computed:
             for value in op.results:
-                if value in outputs and value not in placement.views:
-                    placement.views[value] = temporary(placement, tensor_type(value.type))
-        elif (op.name in (EXPAND, COLLAPSE, SLICE) or op in placement.moved) and not is_free(op.results[0]):
-            if op.results[0] not in placement.views:
-                _place_view(placement, op)
+                if value in outputs and value not in plan.views:
+                    plan.views[value] = temporary(plan, tensor_type(value.type))
+        elif (op.name in (EXPAND, COLLAPSE, SLICE) or op in plan.moved) and not is_free(op.results[0]):
+            if op.results[0] not in plan.views:
+                _place_view(plan, op)
 
 
-def temporary(placement: Placement, kind: TensorType, padding: float | None = None) -> View:
+def temporary(plan: BufferPlan, kind: TensorType, padding: float | None = None) -> View:
     """Returns the view of a new temporary buffer for a tensor."""
-    number = sum(buffer.owner == TEMPORARY for buffer in placement.buffers)
-    return _new(placement, TEMPORARY, number, kind, padding)
+    number = sum(buffer.owner == TEMPORARY for buffer in plan.buffers)
+    return _new(plan, TEMPORARY, number, kind, padding)
 
 
-def _new(
-    placement: Placement, owner: str, number: int, kind: TensorType, padding: float | None = None
-) -> View:
-    placement.buffers.append(Buffer(owner, number, kind, padding))
-    return views.whole(len(placement.buffers) - 1, kind)
+def _new(plan: BufferPlan, owner: str, number: int, kind: TensorType, padding: float | None = None) -> View:
+    plan.buffers.append(Buffer(owner, number, kind, padding))
+    return views.whole(len(plan.buffers) - 1, kind)
 
 
 def _is_computed(op: Op, moved: Collection[Op]) -> bool:
@@ -111,34 +109,34 @@ def _is_computed(op: Op, moved: Collection[Op]) -> bool:
     return op.name != PAD or padding_of(op) is None
 
 
-def _send(placement: Placement, value: Value, target: View, at: Op) -> None:
+def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
     """Lets a value be computed at ``target``; else it is copied there where the program has ``at``."""
-    if not _place(placement, value, target, at):
-        placement.copies.setdefault(at, []).append(Copy(value, target))
+    if not _place(plan, value, target, at):
+        plan.copies.setdefault(at, []).append(NeededCopy(value, target))
 
 
-def _place(placement: Placement, value: Value, target: View, reader: Op) -> bool:
+def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
     """Places a value, and those that it is a view of, if its producer can write there; says whether it can."""
     op = defining(value)
-    if op is None or value in placement.views or is_free(value) or not _has_rows(target):
+    if op is None or value in plan.views or is_free(value) or not _has_rows(target):
         return False
     others = [each for each in users(value) if each != reader]
     if not all(_can_read(value, target, each) for each in others):
         return False
     if op.name in (EXPAND, COLLAPSE):
         source = source_of(op, target)
-        is_placed = source is not None and _place(placement, op.operands[0], source, op)
+        is_placed = source is not None and _place(plan, op.operands[0], source, op)
     elif (order := _moved_rows(op)) is not None and _place(
-        placement, op.operands[0], views.permuted(target, _inverse(order)), op
+        plan, op.operands[0], views.permuted(target, _inverse(order)), op
     ):
-        placement.moved.add(op)
+        plan.moved.add(op)
         is_placed = True
     elif op.name == INSERT:
         is_placed = slice_of(op) is not None
     else:
-        is_placed = op.name == CONCAT or _is_computed(op, placement.moved)
+        is_placed = op.name == CONCAT or _is_computed(op, plan.moved)
     if is_placed:
-        placement.views[value] = target
+        plan.views[value] = target
     return is_placed
 
 
@@ -172,83 +170,83 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
     return tuple(order.index(number) for number in range(len(order)))
 
 
-def _place_transposed(placement: Placement, op: Op, order: tuple[int, ...]) -> None:
+def _place_transposed(plan: BufferPlan, op: Op, order: tuple[int, ...]) -> None:
     """Lets the source be written as the result lies, or the result be read as the source lies."""
     result, source = op.results[0], op.operands[0]
-    count = len(placement.buffers)
-    target = temporary(placement, tensor_type(result.type))
-    if _place(placement, source, views.permuted(target, _inverse(order)), op):
-        placement.views[result] = target
-        placement.moved.add(op)
+    count = len(plan.buffers)
+    target = temporary(plan, tensor_type(result.type))
+    if _place(plan, source, views.permuted(target, _inverse(order)), op):
+        plan.views[result] = target
+        plan.moved.add(op)
         return
-    del placement.buffers[count:]
-    natural = _natural(placement, source)
+    del plan.buffers[count:]
+    natural = _natural(plan, source)
     if natural is not None and _is_readable(result, views.permuted(natural, order)):
-        placement.moved.add(op)
+        plan.moved.add(op)
 
 
-def _natural(placement: Placement, value: Value) -> View | None:
+def _natural(plan: BufferPlan, value: Value) -> View | None:
     """Returns how a value lies as far as that is decided; None where it is copied."""
     op = defining(value)
-    if value in placement.views:
-        return placement.views[value]
+    if value in plan.views:
+        return plan.views[value]
     if op is not None and (op.name in (EXPAND, COLLAPSE) or (op.name == SLICE and slice_of(op) is not None)):
-        source = _natural(placement, op.operands[0])
+        source = _natural(plan, op.operands[0])
         return None if source is None else view_of(op, source)
     return views.whole(-1, tensor_type(value.type))
 
 
-def _place_padded(placement: Placement, op: Op) -> None:
-    home = temporary(placement, tensor_type(op.results[0].type), padding_of(op))
-    placement.views[op.results[0]] = home
-    _send(placement, op.operands[0], interior_of(op, home), op)
+def _place_padded(plan: BufferPlan, op: Op) -> None:
+    home = temporary(plan, tensor_type(op.results[0].type), padding_of(op))
+    plan.views[op.results[0]] = home
+    _send(plan, op.operands[0], interior_of(op, home), op)
 
 
-def _place_parts(placement: Placement, op: Op) -> None:
-    home = placement.views.get(op.results[0]) or temporary(placement, tensor_type(op.results[0].type))
-    placement.views[op.results[0]] = home
+def _place_parts(plan: BufferPlan, op: Op) -> None:
+    home = plan.views.get(op.results[0]) or temporary(plan, tensor_type(op.results[0].type))
+    plan.views[op.results[0]] = home
     for part, view in parts_of(op, home):
-        _send(placement, part, view, op)
+        _send(plan, part, view, op)
 
 
-def _place_insertion(placement: Placement, op: Op) -> None:
+def _place_insertion(plan: BufferPlan, op: Op) -> None:
     """Places the tensor that is inserted into, then the part: in its place if nothing else is written there."""
     source, into = op.operands
     result, chain = op.results[0], insertions(op)
     base = defining(into)
-    if result not in placement.views:
+    if result not in plan.views:
         number = number_of(into) if base is not None and base.name == FILL else None
-        placement.views[result] = temporary(placement, tensor_type(result.type), number)
+        plan.views[result] = temporary(plan, tensor_type(result.type), number)
         is_begun = number is not None
     else:
         is_begun = False
-    home = placement.views[result]
+    home = plan.views[result]
     if not (is_begun or (base is not None and base.name == EMPTY)):
-        _send(placement, into, home, op)
+        _send(plan, into, home, op)
     place = slice_of(op)
     assert place is not None
     part = views.without(views.sliced(home, place.offsets, place.sizes, place.steps), place.dropped)
     if is_begun or chain is not None:
-        _send(placement, source, part, op)
+        _send(plan, source, part, op)
     else:
-        placement.copies.setdefault(op, []).append(Copy(source, part))
+        plan.copies.setdefault(op, []).append(NeededCopy(source, part))
 
 
-def _place_view(placement: Placement, op: Op) -> None:
+def _place_view(plan: BufferPlan, op: Op) -> None:
     source = op.operands[0]
     if is_free(source):
         number = number_of(source)
-        placement.views[source] = temporary(placement, tensor_type(source.type), number)
-    lies = placement.views[source]
-    if op in placement.moved:
+        plan.views[source] = temporary(plan, tensor_type(source.type), number)
+    lies = plan.views[source]
+    if op in plan.moved:
         order = transposition_of(op)
         assert order is not None
-        placement.views[op.results[0]] = views.permuted(lies, order)
+        plan.views[op.results[0]] = views.permuted(lies, order)
         return
     view = view_of(op, lies)
     if view is None:
-        target = temporary(placement, tensor_type(source.type))
-        placement.copies.setdefault(op, []).append(Copy(source, target))
+        target = temporary(plan, tensor_type(source.type))
+        plan.copies.setdefault(op, []).append(NeededCopy(source, target))
         view = view_of(op, target)
     assert view is not None
-    placement.views[op.results[0]] = view
+    plan.views[op.results[0]] = view
