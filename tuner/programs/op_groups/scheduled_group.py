@@ -12,9 +12,9 @@ from tuner.core.problem import Problem
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.group_code import compile_group
+from tuner.mlir.group_problem import group_problem
 from tuner.programs.run.grouped_code import FIRST, LOOPS, CompiledGroup
 from tuner.scripts.default import first_configuration
-from tuner.scripts.group_problem import group_problem
 
 
 @dataclass(frozen=True)
