@@ -2,13 +2,13 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tuner.core.errors import CandidateError
 from tuner.core.grouped_program import GroupedProgram, OpGroup
 from tuner.core.instruction_sets import AVX512, AVX_VNNI, FEATURES, LEVELS, PLAIN_LEVEL, VNNI
 from tuner.core.machine import Machine
@@ -20,19 +20,11 @@ from tuner.programs.op_groups.memory_plan import memory_plan
 from tuner.programs.op_groups.packed_weights import WeightPlan, fill_weights, weight_plan
 from tuner.programs.op_groups.payload import NotGrouped
 from tuner.programs.op_groups.scheduled_group import ScheduledGroup, schedule_group
-from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode
+from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode, GroupedImage
 from tuner.programs.run.result_pool import aligned_bytes
 from tuner.targets.cpu.object_code import write_object
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedImage:
-    """A program of groups, ready to load: its code, and its packed weights."""
-
-    code: GroupedCode
-    weights: Array  # bytes
 
 
 def compile_groups(text: str, entry: str | None, machine: Machine) -> GroupedImage | NotGrouped:
@@ -43,12 +35,15 @@ def compile_groups(text: str, entry: str | None, machine: Machine) -> GroupedIma
         entry: the function to compile; None: ``main``, or the only public function.
         machine: the processor to compile for, that of this process.
 
-    Raises CandidateError for text that does not parse, and for a group that cannot be compiled.
+    Raises CandidateError for text that does not parse.
     """
     formed = group_program(text, entry)
     if isinstance(formed, NotGrouped):
         return formed
-    groups = _scheduled(formed.program.groups, machine)
+    try:
+        groups = _scheduled(formed.program.groups, machine)
+    except CandidateError as error:
+        return NotGrouped(error.reason)
     codes = [each.code for each in groups]
     places = GroupPlaces(formed.program, memory_plan(formed.program), weight_plan(formed.program, codes))
     needs = _needs(codes_text="\n".join(code.llvm_text for code in codes), machine=machine)
@@ -73,7 +68,11 @@ def _scheduled(groups: tuple[OpGroup, ...], machine: Machine) -> list[ScheduledG
     known: dict[tuple[str, str], ScheduledGroup] = {}
     for group in groups:
         if (group.kind, group.text) not in known:
-            known[group.kind, group.text] = schedule_group(group, machine)
+            try:
+                known[group.kind, group.text] = schedule_group(group, machine)
+            except CandidateError as error:
+                reason = f"{', '.join(dict.fromkeys(group.ops))}: {error.reason}"
+                raise CandidateError(error.stage, reason) from error
     return [known[group.kind, group.text] for group in groups]
 
 

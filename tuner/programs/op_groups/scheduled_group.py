@@ -1,9 +1,10 @@
 """A group of operations with the schedule that computes it, compiled to LLVM dialect."""
 
+import ctypes
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.group_facts import facts_of
 from tuner.core.grouped_program import CONTRACTION, GroupCode, OpGroup
 from tuner.core.grouped_program import LOOPS as LOOPS_KIND
@@ -12,6 +13,7 @@ from tuner.core.problem import Problem
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.group_code import compile_group
+from tuner.mlir.cpu.jit_guards import DECLARATION
 from tuner.mlir.group_problem import group_problem
 from tuner.programs.run.grouped_code import FIRST, LOOPS, CompiledGroup
 from tuner.scripts.default import first_configuration
@@ -55,7 +57,17 @@ def _as_loops(group: OpGroup, reason: str) -> ScheduledGroup:
 
 def _compiled(text: str, script: str | None) -> GroupCode:
     with interpreter.new_context(), ir.Location.unknown():
-        return compile_group(text, script)
+        code = compile_group(text, script)
+    _require_symbols(code.llvm_text)
+    return code
+
+
+def _require_symbols(llvm_text: str) -> None:
+    """Raises CandidateError for code that calls a function which the C library does not have."""
+    library = ctypes.CDLL(None)
+    missing = [name for name in sorted(set(DECLARATION.findall(llvm_text))) if not hasattr(library, name)]
+    if missing:
+        raise CandidateError(Stage.COMPILE, f"calls {missing[0]!r}, which the C library does not have")
 
 
 def _summary(group: OpGroup, problem: Problem, candidate: Candidate) -> CompiledGroup:

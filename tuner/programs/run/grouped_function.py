@@ -37,6 +37,7 @@ class GroupedFunction(LoadedCode):
     """
 
     load_again = "tuner.compile_program(payload), or tuner.load(folder)"
+    why_no_groups = ""
 
     def __init__(self, code: GroupedCode, weights: Array) -> None:
         """Loads machine code; ``weights`` are the packed weights, bytes that the caller does not change.
