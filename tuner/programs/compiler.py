@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from tuner.core.device_program import DeviceProgram, MatmulKernel
+from tuner.core.device_program import BufferType, DeviceProgram, MatmulKernel
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -20,17 +20,25 @@ from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.programs.lower.read_program import ProgramPayload
+    from tuner.programs.run.grouped_code import GroupedImage
 
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """The code of a whole program, the matmuls that transform scripts implement, and the payload."""
+    """The code of a whole program, the matmuls that transform scripts implement, and the payload.
+
+    Of a program of groups, ``code`` has the types of arguments and results, and no code.
+    """
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     text: str  # the payload
+    image: "GroupedImage | None" = None  # the program as groups of operations, on the host
+    why_no_groups: str = (
+        ""  # why a program on the host is not compiled as groups; "" where that was not asked
+    )
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,7 @@ class ProgramCompiler:
         *,
         keeps_kernels: bool = False,
         is_checked: bool = False,
+        as_groups: bool = False,
     ) -> CompiledProgram:
         """Compiles one function of a payload.
 
@@ -83,6 +92,8 @@ class ProgramCompiler:
             keeps_kernels: whether the result has the kernels' MLIR and matmuls, to compare sampled
                 launches with.
             is_checked: whether host code asserts that each access is in bounds.
+            as_groups: whether a program on the host is compiled as groups of operations where it can be, and
+                no scripts are given.
 
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
@@ -91,7 +102,12 @@ class ProgramCompiler:
 
         with interpreter.new_context(), bindings.ir.Location.unknown():
             if not self.support.has_device:
-                return self._compile_for_host(text, entry, scripts, is_checked=is_checked)
+                reason = self._why_no_groups(scripts) if as_groups else ""
+                found = self._compile_groups(text, entry) if as_groups and not reason else reason
+                if isinstance(found, CompiledProgram):
+                    return found
+                whole = self._compile_for_host(text, entry, scripts, is_checked=is_checked)
+                return replace(whole, why_no_groups=found)
             from tuner.core.chips import chip_of
             from tuner.programs.lower.device_lowering import lower_device_program
             from tuner.programs.lower.reference_kernels import reference_kernels
@@ -134,6 +150,32 @@ class ProgramCompiler:
         return CompiledProgram(
             lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
         )
+
+    @staticmethod
+    def _why_no_groups(scripts: Mapping[Problem, Script] | None) -> str:
+        if scripts is None:
+            return "its matmuls were asked for as loops"
+        return "scripts of its matmuls are given" if scripts else ""
+
+    def _compile_groups(self, text: str, entry: str | None) -> "CompiledProgram | str":
+        """Returns a program compiled as groups of operations; else why it must be compiled as a whole."""
+        from tuner.programs.compiled_groups import compile_groups
+        from tuner.programs.op_groups.payload import NotGrouped
+
+        try:
+            found = compile_groups(text, entry, self.machine)
+        except CandidateError as error:
+            if error.stage is Stage.BIND:
+                return error.reason  # compiled as a whole, it is refused with the same or a better message
+            raise
+        if isinstance(found, NotGrouped):
+            return found.reason
+        arguments, results = (
+            tuple(BufferType(each.element, each.shape) for each in types)
+            for types in (found.code.arguments, found.code.results)
+        )
+        types = DeviceProgram("", found.code.entry, arguments, results, (False,) * len(arguments))
+        return CompiledProgram(types, (), text, found)
 
     def _scripts(
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None

@@ -120,8 +120,11 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
     with _as_failures():
         compiler = _compiler(request)
-        compiled = compiler.compile(request.text, request.entry, request.bound, request.options.device)
-    check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
+        compiled = compiler.compile(
+            request.text, request.entry, request.bound, request.options.device, as_groups=True
+        )
+    if compiled.image is None:  # the machine code of groups is made already
+        check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
 
 
@@ -152,12 +155,12 @@ def _compiler(request: ProgramRequest) -> ProgramCompiler:
 
 def _run(request: ProgramRequest) -> ProgramReport:
     compiler = _compiler(request)
-    compiled, support = _compile(compiler, request), compiler.support
+    compiled, support = _compile(compiler, request, as_groups=True), compiler.support
     rng = np.random.default_rng(request.options.seed)
     arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
     if not support.has_device:
         _require_in_bounds(compiler, request, arguments)
-        ran = run_on_host(request, compiled.code, arguments)
+        ran = run_on_host(request, compiled, arguments)
     else:
         ran = run_on_device(request, support, compiled.code, arguments)
     return ProgramReport(
@@ -206,7 +209,7 @@ def _require_in_bounds(
 
 
 def _compile(
-    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False
+    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False, as_groups: bool = False
 ) -> CompiledProgram:
     return compiler.compile(
         request.text,
@@ -216,6 +219,7 @@ def _compile(
         keeps_kernels=bool(request.options.sample),
         # without checks on a real device, where host code is timed
         is_checked=is_checked or compiler.support.is_simulated,
+        as_groups=as_groups,
     )
 
 

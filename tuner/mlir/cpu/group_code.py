@@ -45,6 +45,7 @@ def compile_group(text: str, script: str | None) -> GroupCode:
     inputs = len(group_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
     if script is None:
         run_passes(module, TENSORS_TO_BUFFERS)
+        copy_by_loops(module)
     else:
         apply_script(module, parse(script, "script"))
     packings = _packings(group_function(module), inputs)
