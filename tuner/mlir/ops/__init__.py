@@ -26,6 +26,7 @@ from tuner.mlir.ops.insert_barriers import InsertBarriersOp
 from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
 from tuner.mlir.ops.overlap_tiles import OverlapTilesOp
 from tuner.mlir.ops.pack_by_rows import PackByRowsOp
+from tuner.mlir.ops.pack_weights import PackWeightsOp
 from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.ops.prefetch_reads import PrefetchReadsOp
 from tuner.mlir.ops.reorder_weights import ReorderWeightsOp
@@ -47,6 +48,7 @@ OPS = (
     PrefetchReadsOp,
     OverlapTilesOp,
     PackByRowsOp,
+    PackWeightsOp,
     UnrollInnerLoopsOp,
     BoundLoadsOp,
     BypassL1Op,
