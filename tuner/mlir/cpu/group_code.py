@@ -19,6 +19,7 @@ from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.lowering_stages import reached
 from tuner.mlir.math.math_lowering import expand_math
 from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.memref_copies import copy_by_loops
 from tuner.mlir.rewrite.packed_weights import packing_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -44,6 +45,7 @@ def compile_group(text: str, script: str | None) -> GroupCode:
     inputs = len(group_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
     if script is None:
         run_passes(module, TENSORS_TO_BUFFERS)
+        copy_by_loops(module)
     else:
         apply_script(module, parse(script, "script"))
     packings = _packings(group_function(module), inputs)
