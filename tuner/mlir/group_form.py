@@ -24,7 +24,7 @@ from math import prod
 
 from tuner.core.element_types import number_type
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.group_facts import BYTES, CONTRACTIONS, LOOPS, TRANSPOSED, WEIGHTS
+from tuner.core.group_facts import BYTES, CHANNELS, CONTRACTIONS, DIMENSIONS, LOOPS, TRANSPOSED, WEIGHTS
 from tuner.core.grouped_program import (
     CONTRACTION_ATTRIBUTE,
     GROUP_ENTRY,
@@ -35,6 +35,7 @@ from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.interpreter import parse
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS, convolution_form
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.walking import walk, walk_where
@@ -68,7 +69,7 @@ def annotate_facts(module: ir.Module) -> None:
     """Sets the attributes that ``tuner.core.group_facts`` reads on the function ``group``, in place."""
     function = group_function(module)
     root = _root(function)
-    extents = loop_extents(root) if root is not None else ()
+    extents = _extents(root) if root is not None else ()
     wide = ir.IntegerType.get_signless(64)
     found: dict[str, Attribute] = {
         LOOPS: ir.DenseI64ArrayAttr.get(list(extents)),
@@ -77,8 +78,18 @@ def annotate_facts(module: ir.Module) -> None:
         WEIGHTS: ir.IntegerAttr.get(wide, sum(map(_reads_weight, contractions(function)))),
         BYTES: ir.IntegerAttr.get(wide, sum(map(_bytes, function.regions[0].blocks[0].arguments))),
     }
+    named = [op for op in contractions(function) if op.name in LAYOUTS]
+    if named:
+        form = convolution_form(named[0])
+        summed = 1 if form.is_depthwise else named[0].operands[1].type.shape[form.weights.index("c")]
+        found |= {DIMENSIONS: ir.StringAttr.get(form.output), CHANNELS: ir.IntegerAttr.get(wide, summed)}
     for name, attribute in found.items():
         function.attributes[name] = attribute
+
+
+def _extents(root: Op) -> tuple[int, ...]:
+    """Returns the extents of the loops of a root; of a convolution those of its output."""
+    return tuple(root.results[0].type.shape) if root.name in LAYOUTS else loop_extents(root)
 
 
 def contractions(function: Op) -> list[Op]:

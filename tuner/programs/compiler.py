@@ -36,7 +36,9 @@ class CompiledProgram:
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     text: str  # the payload
     image: "GroupedImage | None" = None  # the program as groups of operations, on the host
-    why_no_groups: str = ""  # why a program on the host is not compiled as groups; "" where that was not asked
+    why_no_groups: str = (
+        ""  # why a program on the host is not compiled as groups; "" where that was not asked
+    )
 
 
 @dataclass(frozen=True)

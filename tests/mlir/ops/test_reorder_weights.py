@@ -49,7 +49,7 @@ module {{
 
 def test_weights_come_by_window_channel_and_filter(apply: Apply, golden: Callable[[str, str], None]) -> None:
     text = apply(LINE, payload())
-    assert "memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.weight}" in text
+    assert "{tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 : i64, tuner.weight}" in text
     golden("reorder_weights.mlir", text)
 
 

@@ -9,14 +9,14 @@ stored. With ``along = "last"``, which depthwise convolutions need, the lanes ar
 output. A ``linalg.fill`` of zero of the same tile goes with it.
 
 Weights that are an argument ``tuner.weight``, and are read by tiles of filters, are taken as panels: one
-tile of filters after the other, with the window and the channels inside; ``tuner.columns`` has their width.
+tile of filters after the other, with the window and the channels inside; ``tuner.packing`` has their width.
 
     func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<3x3x3x32xf32> {tuner.weight}, ...) {
       %weights = memref.subview %w[0, 0, 0, %i] [3, 3, 3, 16] [1, 1, 1, 1] : ...
       linalg.fill ins(%zero : f32) outs(%sums : memref<1x16x1x4xf32>)
       linalg.generic {...} ins(%input, %weights : ...) outs(%sums : ...) attrs = {contraction} {
   becomes, with the sums of 4 pixels in 4 registers of 16 filters
-    func.func @f(%x: ..., %w: memref<2x3x3x3x16xf32> {tuner.columns = 16 : i64, tuner.weight}, ...) {
+    func.func @f(%x: ..., %w: memref<2x3x3x3x16xf32> {..., tuner.packing = 16 : i64, tuner.weight}, ...) {
       %in_channel:4 = scf.for %c = ... -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
         %weights = vector.load %w[%panel, %row, %column, %c, %c0] : memref<2x3x3x3x16xf32>, vector<16xf32>
         %element = memref.load %input[%c0, %c, %row, %column] : ...

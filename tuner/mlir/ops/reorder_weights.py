@@ -5,15 +5,15 @@ attribute ``contraction`` becomes a ``linalg.generic`` that computes the same, o
 is the filters: ``tuner.convolution_block`` multiplies vectors of filters by single elements of the input, and
 so takes any stride, dilation and layout.
 
-An argument ``tuner.weight`` takes its weights in that order: it gets another type, and ``tuner.order``, the
-dimension of the original weights for each of its dimensions. Weights that are no such argument are
-transposed in the function, at each call.
+An argument ``tuner.weight`` takes its weights in that order: it gets another type, ``tuner.order``, the dimension
+of the original weights for each of its dimensions, and ``tuner.packing``, the number of filters. Weights that
+are no such argument are transposed in the function, at each call.
 
     func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: memref<1x8x4x4xf32>) {
       %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
       %sums = linalg.conv_2d_nchw_fchw {contraction, ...} ins(%input, %weights : ...) outs(%start : ...) ...
   becomes
-    func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.weight}, ...) {
+    func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 : i64, ...
       %weights = bufferization.to_tensor %w restrict : memref<3x3x3x8xf32> to tensor<3x3x3x8xf32>
       %sums = linalg.generic {...} ins(%input, %weights : ...) outs(%start : ...) attrs = {contraction} {
 """
@@ -24,29 +24,14 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp
 from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS, ConvolutionForm, convolution_form
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.linalg_generics import PARALLEL, REDUCTION, dimensions, generic
-from tuner.mlir.rewrite.padded_views import argument_attributes, set_argument_attribute, sync_function_type
+from tuner.mlir.rewrite.packed_weights import WEIGHT, set_packed_as
+from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.walking import walk
 
 CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a group
-WEIGHT, ORDER = "tuner.weight", "tuner.order"  # attributes of an argument
-STEPS = ("strides", "dilations")  # attributes of a named convolution
-# The dimensions of input, weights and output of a named op: n images, g groups, f filters, c channels,
-# H W rows and columns of the output (in the input: its own), h w of the window.
-FORMS = {
-    "linalg.conv_1d_ncw_fcw": ("ncW", "fcw", "nfW"),
-    "linalg.conv_1d_nwc_wcf": ("nWc", "wcf", "nWf"),
-    "linalg.conv_2d_nchw_fchw": ("ncHW", "fchw", "nfHW"),
-    "linalg.conv_2d_nhwc_hwcf": ("nHWc", "hwcf", "nHWf"),
-    "linalg.conv_2d_nhwc_fhwc": ("nHWc", "fhwc", "nHWf"),
-    "linalg.conv_2d_ngchw_gfchw": ("ngcHW", "gfchw", "ngfHW"),
-    "linalg.conv_2d_nhwgc_gfhwc": ("nHWgc", "gfhwc", "nHWgf"),
-    "linalg.depthwise_conv_1d_ncw_cw": ("ncW", "cw", "ncW"),
-    "linalg.depthwise_conv_1d_nwc_wc": ("nWc", "wc", "nWc"),
-    "linalg.depthwise_conv_2d_nchw_chw": ("ncHW", "chw", "ncHW"),
-    "linalg.depthwise_conv_2d_nhwc_hwc": ("nHWc", "hwc", "nHWc"),
-}
 
 
 class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
@@ -59,15 +44,15 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
 
     def change(self, function: Op) -> str | None:
         """Rewrites the convolutions of one function, in place; returns None, or why one cannot be."""
-        found = [op for op in walk(function, *FORMS) if CONTRACTION in op.attributes]
+        found = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
         if not found:
-            names = ", ".join(each.removeprefix("linalg.") for each in FORMS)
+            names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
             return f"found no convolution marked {CONTRACTION}, allowed {names}"
         for op in found:
             if not all(each.type.has_static_shape for each in op.operands):
                 return f"found {op.name} of dynamic sizes, allowed static sizes"
             with ir.InsertionPoint(op), op.location:
-                reason = _Convolution(op, *FORMS[op.name]).rewrite(function)
+                reason = _Convolution(op, convolution_form(op)).rewrite(function)
             if reason is not None:
                 return reason
         return None
@@ -78,15 +63,7 @@ class _Convolution:
     """A named convolution; its methods create what replaces it at the current insertion point."""
 
     op: Op
-    input: str  # its dimensions, as FORMS has them
-    weights: str
-    output: str
-
-    @property
-    def reduced(self) -> str:
-        """Returns the dimensions that are summed up: the window, then the channels if the output has none."""
-        window = "".join(each for each in self.weights if each in "hw")
-        return window if "c" in self.output else f"{window}c"
+    form: ConvolutionForm
 
     @property
     def order(self) -> str:
@@ -94,22 +71,22 @@ class _Convolution:
 
         Those of a depthwise convolution stay in their order.
         """
-        if "c" in self.output:
-            return self.weights
-        return "g" * self.weights.count("g") + self.reduced + "f"
+        form = self.form
+        return form.weights if form.is_depthwise else "g" * form.weights.count("g") + form.reduced + "f"
 
     def rewrite(self, function: Op) -> str | None:
         """Replaces the named op by a generic; returns None, or why the weights do not allow it."""
         weights = self._reordered(function)
         if isinstance(weights, str):
             return weights
-        dims = dict(zip(self.output + self.reduced, dimensions(len(self.output + self.reduced)), strict=True))
+        parallel, reduced = self.form.output, self.form.reduced
+        dims = dict(zip(parallel + reduced, dimensions(len(parallel + reduced)), strict=True))
         maps = (
-            [self._read(name, dims) for name in self.input],
+            [self._read(name, dims) for name in self.form.input],
             [dims[name] for name in self.order],
-            [dims[name] for name in self.output],
+            [dims[name] for name in parallel],
         )
-        iterators = [PARALLEL] * len(self.output) + [REDUCTION] * len(self.reduced)
+        iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
         given, _, start = self.op.operands
         sums = generic([given, weights], start, maps, iterators, _multiply_add)
         for name in (CONTRACTION, ROOT):
@@ -123,14 +100,13 @@ class _Convolution:
         """Returns the index of the input along a dimension; of rows: row * stride + window row * dilation."""
         if name not in "HW":
             return dims[name]
-        place = self.reduced.index(name.lower())
-        stride, dilation = (list(ir.DenseIntElementsAttr(self.op.attributes[each]))[place] for each in STEPS)
-        return dims[name] * stride + dims[name.lower()] * dilation
+        place = self.form.window.index(name.lower())
+        return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
 
     def _reordered(self, function: Op) -> Value | str:
         """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
         weights = self.op.operands[1]
-        places = [self.weights.index(each) for each in self.order]
+        places = [self.form.weights.index(each) for each in self.order]
         shape, element = [weights.type.shape[place] for place in places], weights.type.element_type
         if places == sorted(places):
             return weights
@@ -140,10 +116,8 @@ class _Convolution:
             return _transposed(weights, ir.RankedTensorType.get(shape, element), places)
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return "found weights with a second use, allowed one"
-        argument.set_type(ir.MemRefType.get(shape, element))
         weights.set_type(ir.RankedTensorType.get(shape, element))
-        sync_function_type(function)
-        set_argument_attribute(function, argument.arg_number, ORDER, ir.DenseI64ArrayAttr.get(places))
+        set_packed_as(function, argument.arg_number, ir.MemRefType.get(shape, element), shape[-1], places)
         return weights
 
 

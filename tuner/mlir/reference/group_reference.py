@@ -15,8 +15,10 @@ from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.group_form import STORE, group_function, indexing_maps, loop_extents, parse_group
+from tuner.mlir.reference.convolutions import convolution
 from tuner.mlir.reference.running_error import Bounded, Float64, extreme, product_of_matrices, total
 from tuner.mlir.reference.scalar_ops import BINARY, Number, apply
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS
 
 Array = npt.NDArray[np.generic]
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
@@ -61,7 +63,9 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
     with ir.Context(), ir.Location.unknown():
         function = group_function(parse_group(text))
         kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
-        count = len(kinds) - sum(op.operation.name == STORE for op in function.regions[0].blocks[0].operations)
+        count = len(kinds) - sum(
+            op.operation.name == STORE for op in function.regions[0].blocks[0].operations
+        )
         return tuple((tuple(kind.shape), str(kind.element_type)) for kind in kinds[:count])
 
 
@@ -123,6 +127,10 @@ class _Evaluation:
             self.values[op.results[0]] = self.values[op.operands[0]]
         elif op.name in MATMULS:
             self.values[op.results[0]] = self._contraction(op)
+        elif op.name in LAYOUTS:
+            self.values[op.results[0]] = self._started(
+                op, convolution(op, *map(self._array, op.operands[:2]))
+            )
         elif op.name in COPIES:
             self.values[op.results[0]] = self._read(op, 0, indexing_maps(op)[0])
         elif op.name == "linalg.generic":
@@ -135,7 +143,10 @@ class _Evaluation:
             raise UsageError(f"group: found {op.name} with equal indexing maps, allowed A B")
         a, b = (self._array(operand) for operand in op.operands[:2])
         element = str(op.results[0].type.element_type)
-        made = product_of_matrices(a, b, element)
+        return self._started(op, product_of_matrices(a, b, element))
+
+    def _started(self, op: Op, made: Bounded) -> Bounded:
+        """Returns what a contraction computes, plus what it starts from."""
         start = self._array(op.operands[2])
         return made if not np.any(start.value) else BINARY["arith.addf"](made, start)
 

@@ -62,7 +62,14 @@ BINARY: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
     "arith.maxnumf": extreme(np.fmax),
     "arith.minnumf": extreme(np.fmin),
 }
-CONVERSIONS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.index_cast", "arith.extsi", "arith.trunci")
+CONVERSIONS = (
+    "arith.extf",
+    "arith.truncf",
+    "arith.sitofp",
+    "arith.index_cast",
+    "arith.extsi",
+    "arith.trunci",
+)
 POWERS = ("math.powf", "math.fpowi")
 # arith.cmpf's predicates by number: ordered ones are false for NaN, unordered ones true.
 COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {

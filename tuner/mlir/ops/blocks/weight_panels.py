@@ -4,7 +4,7 @@ A tile that reads a part of the filters of an argument ``tuner.weight`` takes th
 
     %w: memref<3x3x64x128xf32> {tuner.weight}, read as [3, 3, 64, 32]
   becomes
-    %w: memref<4x3x3x64x32xf32> {tuner.columns = 32 : i64, tuner.weight}
+    %w: memref<4x3x3x64x32xf32> {tuner.packing = 32 : i64, tuner.weight}
 """
 
 from tuner.mlir.bindings import Op, Value, ir
@@ -12,9 +12,8 @@ from tuner.mlir.ops.blocks.convolution_tile import WEIGHTS, ConvolutionTile
 from tuner.mlir.ops.reorder_weights import is_weight
 from tuner.mlir.rewrite.building import index, value
 from tuner.mlir.rewrite.definitions import op_of
-from tuner.mlir.rewrite.padded_views import set_argument_attribute, sync_function_type
-
-COLUMNS = "tuner.columns"  # attribute of an argument: the columns of a panel of weights
+from tuner.mlir.rewrite.packed_weights import ORDER, set_packed_as
+from tuner.mlir.rewrite.padded_views import argument_attributes
 
 
 def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, ...]]:
@@ -30,11 +29,10 @@ def panels_of(tile: ConvolutionTile, function: Op) -> tuple[Value, tuple[Value, 
     argument, width = view.operands[0], weights.type.shape[-1]
     *rows, columns = ir.MemRefType(argument.type).shape
     panel = value("arith.divui", ir.IndexType.get(), view.operands[1], index(width))
-    argument.set_type(ir.MemRefType.get([columns // width, *rows, width], argument.type.element_type))
-    sync_function_type(function)
+    kind = ir.MemRefType.get([columns // width, *rows, width], argument.type.element_type)
     number = ir.BlockArgument(argument).arg_number
-    count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), width)
-    set_argument_attribute(function, number, COLUMNS, count)
+    order = () if ORDER in argument_attributes(function, number) else range(len(kind.shape) - 1)
+    set_packed_as(function, number, kind, width, order)
     return argument, (panel,)
 
 
