@@ -19,6 +19,7 @@ from tuner.mlir.reference.convolutions import convolution
 from tuner.mlir.reference.running_error import Bounded, Float64, extreme, product_of_matrices, total
 from tuner.mlir.reference.scalar_ops import BINARY, Number, apply
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS
+from tuner.mlir.rewrite.walking import walk
 
 Array = npt.NDArray[np.generic]
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
@@ -54,18 +55,17 @@ def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
         CandidateError: text that is not a group.
     """
     with ir.Context(), ir.Location.unknown():
-        function = group_function(parse_group(text))
-        return _Evaluation(function, inputs).outputs()
+        module = parse_group(text)
+        return _Evaluation(group_function(module), inputs).outputs()
 
 
 def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
     """Returns the shape and the element type of each input of a group."""
     with ir.Context(), ir.Location.unknown():
-        function = group_function(parse_group(text))
+        module = parse_group(text)
+        function = group_function(module)
         kinds = [ir.MemRefType(each.type) for each in function.regions[0].blocks[0].arguments]
-        count = len(kinds) - sum(
-            op.operation.name == STORE for op in function.regions[0].blocks[0].operations
-        )
+        count = len(kinds) - len(walk(function, STORE))
         return tuple((tuple(kind.shape), str(kind.element_type)) for kind in kinds[:count])
 
 
