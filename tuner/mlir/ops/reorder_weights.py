@@ -5,15 +5,15 @@ attribute ``contraction`` becomes a ``linalg.generic`` that computes the same, o
 is the filters: ``tuner.convolution_block`` multiplies vectors of filters by single elements of the input, and
 so takes any stride, dilation and layout.
 
-An argument ``tuner.weight`` takes its weights in that order: it gets another type, ``tuner.order``, the dimension
-of the original weights for each of its dimensions, and ``tuner.packing``, the number of filters. Weights that
-are no such argument are transposed in the function, at each call.
+An argument ``tuner.weight`` takes its weights in that order: it gets another type, ``tuner.order``, the
+dimension of the original weights for each of its dimensions, and ``tuner.packing``, the number of filters.
+Weights that are no such argument are transposed in the function, at each call.
 
     func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: memref<1x8x4x4xf32>) {
       %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
       %sums = linalg.conv_2d_nchw_fchw {contraction, ...} ins(%input, %weights : ...) outs(%start : ...) ...
   becomes
-    func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 : i64, ...
+    func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 ...
       %weights = bufferization.to_tensor %w restrict : memref<3x3x3x8xf32> to tensor<3x3x3x8xf32>
       %sums = linalg.generic {...} ins(%input, %weights : ...) outs(%start : ...) attrs = {contraction} {
 """

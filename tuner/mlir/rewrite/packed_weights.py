@@ -15,7 +15,6 @@ dimensions of the weight in the order in which the rows and the columns of that 
 from collections.abc import Sequence
 
 from tuner.core.grouped_program import WeightPacking
-
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.symbols import function_type

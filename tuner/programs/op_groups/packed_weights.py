@@ -87,7 +87,7 @@ def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> No
         if place.packing is None or place.view is None:
             target[...] = weight.reshape(-1)
         else:
-            _pack(_viewed(weight, place.view), place.packing, target)
+            packed_weight(_viewed(weight, place.view), place.packing, target)
 
 
 def _key(view: View, packing: WeightPacking | None) -> Key:
@@ -113,7 +113,8 @@ def _viewed(weight: Array, view: View) -> Array:
     return np.lib.stride_tricks.as_strided(flat, view.type.shape, strides, writeable=False)
 
 
-def _pack(weight: Array, packing: WeightPacking, target: Array) -> None:
+def packed_weight(weight: Array, packing: WeightPacking, target: Array) -> None:
+    """Writes a weight into ``target``, an array of ``packed_bytes`` bytes, as a packing has it."""
     rows, columns = packing.matrix_shape(weight.shape)
     matrix = (weight.transpose(packing.order) if packing.order else weight).reshape(rows, columns)
     panels, steps = -(-columns // packing.columns), -(-rows // packing.interleave)
