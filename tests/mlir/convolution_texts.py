@@ -39,9 +39,8 @@ class Convolution:
         return "".join(each for each in output if each in ("gf" if "f" in output else "c"))
 
     def _sizes(self, letters: str, *, is_input: bool = False) -> dict[str, int]:
-        sizes = dict(
-            n=self.images, g=self.groups, c=self.channels, f=self.filters, H=self.height, W=self.width
-        )
+        sizes = {"n": self.images, "g": self.groups, "c": self.channels, "f": self.filters}
+        sizes |= {"H": self.height, "W": self.width}
         sizes |= dict(zip("hw", self.window, strict=True))
         if is_input:
             for place, name in enumerate("HW"):

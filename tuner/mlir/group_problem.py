@@ -18,8 +18,8 @@ def group_problem(group: OpGroup) -> Problem:
     """Returns the problem that a group is: what is tuned, and the key of what was tuned.
 
     Sizes: of a contraction (m, n, k) and its batch; of a convolution (filters of a group, pixels of an image
-    of the output, elements that are summed up for each) and the images times the groups; of rows (all rows, columns, 1); of an elementwise
-    operation (elements but for the last dimension, last dimension, 1).
+    of the output, elements that are summed up for each), and images times groups; of rows (all rows, columns,
+    1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
 
     Raises:
         UsageError: a group of a kind that no schedule is for, of dynamic sizes, or whose text is not a group.
@@ -49,7 +49,7 @@ def group_problem(group: OpGroup) -> Problem:
 
 
 def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
-    """Returns the batch and (m, n, k) of a named convolution; the filters of a depthwise one are its channels."""
+    """Returns the batch and (m, n, k) of a named convolution; a depthwise one has its channels as filters."""
     if op.name not in LAYOUTS:
         raise UsageError(f"group: found {op.name}, allowed {', '.join(LAYOUTS)}")
     form = convolution_form(op)

@@ -16,6 +16,7 @@ from tuner.mlir.ops.dialect import (
     InPlaceTransform,
     TunerDialect,
 )
+from tuner.mlir.ops.drop_unit_batch import DropUnitBatchOp
 from tuner.mlir.ops.element_types import ElementTypesOp
 from tuner.mlir.ops.empty_matches import attach_to_context
 from tuner.mlir.ops.finish_stores import FinishStoresOp
@@ -54,6 +55,7 @@ OPS = (
     BypassL1Op,
     ConvolutionBlockOp,
     CountStagesOp,
+    DropUnitBatchOp,
     ElementTypesOp,
     FinishStoresOp,
     FixTransposedAOp,
