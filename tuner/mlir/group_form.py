@@ -169,7 +169,7 @@ def prepare(module: ir.Module) -> None:
 def _is_copy(function: Op) -> bool:
     """Returns whether a group only copies: its one linalg op yields an input element."""
     ops = walk_where(function, _is_structured)
-    if len(ops) != 1 or ops[0].name in MATMULS:
+    if len(ops) != 1 or CONTRACTION_ATTRIBUTE in ops[0].attributes:
         return False
     if ops[0].name != "linalg.generic":
         return True

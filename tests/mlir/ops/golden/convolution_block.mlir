@@ -1,5 +1,5 @@
 module {
-  func.func @f(%arg0: memref<1x3x6x6xf32>, %arg1: memref<2x3x3x3x16xf32> {tuner.columns = 16 : i64, tuner.weight}, %arg2: memref<1x32x4x4xf32>) {
+  func.func @f(%arg0: memref<1x3x6x6xf32>, %arg1: memref<2x3x3x3x16xf32> {tuner.order = array<i64: 0, 1, 2, 3>, tuner.packing = 16 : i64, tuner.weight}, %arg2: memref<1x32x4x4xf32>) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c4 = arith.constant 4 : index
