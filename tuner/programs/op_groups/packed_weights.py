@@ -87,7 +87,7 @@ def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> No
         if place.packing is None or place.view is None:
             target[...] = weight.reshape(-1)
         else:
-            _pack(_viewed(weight, place.view), place.packing, target)
+            packed_weight(_viewed(weight, place.view), place.packing, target)
 
 
 def _key(view: View, packing: WeightPacking | None) -> Key:
@@ -96,9 +96,9 @@ def _key(view: View, packing: WeightPacking | None) -> Key:
 
 def _packed_shape(view: View, packing: WeightPacking) -> tuple[int, int, int, int]:
     """Returns (panels, steps of k, columns, rows of a step)."""
-    if len(view.type.shape) != 2:
+    if len(packing.order or (0, 1)) != len(view.type.shape):
         raise ValueError(f"a weight of shape {view.type.shape} cannot be packed: it is no matrix")
-    rows, columns = view.type.shape
+    rows, columns = packing.matrix_shape(view.type.shape)
     return (
         -(-columns // packing.columns),
         -(-rows // packing.interleave),
@@ -113,8 +113,10 @@ def _viewed(weight: Array, view: View) -> Array:
     return np.lib.stride_tricks.as_strided(flat, view.type.shape, strides, writeable=False)
 
 
-def _pack(matrix: Array, packing: WeightPacking, target: Array) -> None:
-    rows, columns = matrix.shape
+def packed_weight(weight: Array, packing: WeightPacking, target: Array) -> None:
+    """Writes a weight into ``target``, an array of ``packed_bytes`` bytes, as a packing has it."""
+    rows, columns = packing.matrix_shape(weight.shape)
+    matrix = (weight.transpose(packing.order) if packing.order else weight).reshape(rows, columns)
     panels, steps = -(-columns // packing.columns), -(-rows // packing.interleave)
     packed = target.reshape(panels, steps, packing.columns, packing.interleave)
     packed[...] = 0
