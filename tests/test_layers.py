@@ -89,6 +89,7 @@ INSIDE: Mapping[str, Table] = {
         "copies_with_offset": (),
         "host_parallel_loops": (),
         "copy_shared_fills": (),
+        "crop_negative_padding": (),
         "copy_yields": (),
         "device_options": (),
         "launch_parallel_loops": (),
@@ -103,7 +104,10 @@ INSIDE: Mapping[str, Table] = {
         "explicit_memory": ("streams",),
         "last_use": ("aliases",),
         "deallocation": ("entry", "last_use"),
-        "bufferize": ("copy_shared_fills", "copy_yields", "deallocation", "entry"),
+        "bufferize": (
+            *("copy_shared_fills", "copy_yields", "crop_negative_padding"),
+            *("deallocation", "entry"),
+        ),
         "runtime_calls": (),
         "read_program": (
             *("bufferize", "deallocation", "entry"),
