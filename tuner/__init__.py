@@ -12,6 +12,7 @@ __all__ = [
     "compile_program",
     "export",
     "history",
+    "load",
     "load_best",
     "matmul",
     "portfolio",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from tuner.output.progress import progress
     from tuner.output.report_pages import report
     from tuner.programs.compile import compile_program
+    from tuner.programs.run.artefact import load
 
     matmul: DispatchedMatmul
 
@@ -84,4 +86,8 @@ def __getattr__(name: str) -> Any:
         from tuner.programs.compile import compile_program
 
         return compile_program
+    if name == "load":  # of an exported program: loads no compiler
+        from tuner.programs.run.artefact import load
+
+        return load
     raise AttributeError(f"module 'tuner' has no attribute {name!r}")

@@ -62,12 +62,12 @@ from tuner.mlir.gpu.dynamic_shared_memory import use_dynamic_shared_memory
 from tuner.mlir.gpu.external_shared_memory import make_shared_memory_external
 from tuner.mlir.gpu.kept_intrinsics import call_intrinsics_directly
 from tuner.mlir.gpu.launch_bounds import outline_with_bounds
-from tuner.mlir.gpu.math_lowering import lower_math
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
 from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
 from tuner.mlir.gpu.private_memory import use_private_memory
 from tuner.mlir.gpu.reductions import expand_reductions
 from tuner.mlir.gpu.warp_ids import expand_warp_ids
+from tuner.mlir.math.math_lowering import lower_math
 from tuner.mlir.ops import OPS
 from tuner.mlir.rewrite import memory_spaces
 from tuner.mlir.rewrite.byte_dots import lower_byte_dots

@@ -29,6 +29,7 @@ CONTRACTION, CONVOLUTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
 ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", "temporary")
 GROUP_ENTRY = "group"  # name of a group's function
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a group's function: the same numbers at each call
+PACKINGS_COMMENT = "// packings: "
 ROOT_ATTRIBUTE = "root"  # of the last operation of a group, whose tiles the schedule fuses the others into
 CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a group
 
@@ -112,3 +113,24 @@ class GroupCode:
 
     llvm_text: str  # its function takes bare pointers: one for each input, then one for each output
     packings: tuple[WeightPacking | None, ...]  # one for each input; None: as it lies in the view
+
+
+def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:
+    """Returns the comment line in front of a group's code that says how its inputs are packed: - 48 -."""
+    return PACKINGS_COMMENT + " ".join(map(_packing_text, packings)) + "\n"
+
+
+def packings_in(code: str) -> tuple[WeightPacking | None, ...]:
+    """Returns the packings that the first line of a group's code lists; () without such a line."""
+    line = code.partition("\n")[0]
+    if not line.startswith(PACKINGS_COMMENT):
+        return ()
+    return tuple(_packing(text) for text in line.removeprefix(PACKINGS_COMMENT).split())
+
+
+def _packing_text(packing: WeightPacking | None) -> str:
+    return "-" if packing is None else f"{packing.columns}x{packing.interleave}"
+
+
+def _packing(text: str) -> WeightPacking | None:
+    return None if text == "-" else WeightPacking(*(int(number) for number in text.split("x")))

@@ -10,8 +10,19 @@ from tuner.core.machine import Machine
 
 AMX_BF16, AMX_INT8, AVX512_BF16, VNNI = "amx-bf16", "amx-int8", "avx512-bf16", "vnni"
 AVX2, AVX512 = "avx2", "avx512"  # also the names of a processor's isa
+AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits
 FIELDS = {"has_bf16": AVX512_BF16, "has_vnni": VNNI, "has_amx_bf16": AMX_BF16, "has_amx_int8": AMX_INT8}
 WITHIN = {AVX512: (AVX2, AVX512), AVX2: (AVX2,)}  # of each isa of a processor
+# Levels: https://gitlab.com/x86-psABIs/x86-64-ABI, "Micro-Architecture Levels".
+LEVELS = {AVX512: "x86-64-v4", AVX2: "x86-64-v3"}  # isa of a machine -> level, LLVM's name
+PLAIN_LEVEL = "x86-64"  # of a machine with neither
+FEATURES = {  # instruction set -> LLVM's features beyond the level
+    VNNI: "+avx512vnni",
+    AVX_VNNI: "+avxvnni",
+    AVX512_BF16: "+avx512bf16",
+    AMX_BF16: "+amx-tile,+amx-bf16",
+    AMX_INT8: "+amx-tile,+amx-int8",
+}
 SEE_TARGETS = "tuner targets shows what this machine has"
 
 

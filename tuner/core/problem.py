@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 
 from tuner.core.element_types import FLOAT8S, STORED, number_type
 from tuner.core.errors import UsageError, unknown_value
+from tuner.core.group_facts import facts_of, text_hash
+from tuner.core.grouped_program import CONTRACTION, KINDS, LOOPS
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
+GROUP_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a group of a program computes
 INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
 SUM_DTYPES = ("f32", "f64", "i32")  # that products are added up in
 # numpy's name -> dtype; "float32" means f32, not tf32.
@@ -49,10 +52,12 @@ class Problem:
     batch: int = 1  # matrices of A, of B and of C; of a batch_matmul only
     align: str = NUMPY_ALIGNMENT  # one of ALIGNMENTS: what addresses of operands on a CPU are multiples of
     cache: str = WARM  # one of CACHES: what the caches of a CPU hold when a kernel is called
+    # Canonical text of a group of operations, see tuner.core.grouped_program; "" for OPERATIONS.
+    group: str = ""
 
     def __post_init__(self) -> None:
         """Raises UsageError for a bad size, and for an unknown operation, dtype, layout and the like."""
-        require_choice("operation", self.operation, OPERATIONS)
+        require_choice("operation", self.operation, GROUP_OPERATIONS if self.group else OPERATIONS)
         require_choice("dtype", self.dtype, INPUT_DTYPES)
         require_choice("layout", self.layout, LAYOUTS)
         require_choice("epilogue", self.epilogue, EPILOGUES)
@@ -66,7 +71,7 @@ class Problem:
         for name, size in zip("mnk", self.sizes, strict=True):
             if type(size) is not int or not 1 <= size <= SIZE_LIMIT:  # True is no size
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
-        allowed_batch = BATCH_LIMIT if self.operation == BATCH_MATMUL else 1
+        allowed_batch = BATCH_LIMIT if self.operation in (BATCH_MATMUL, CONTRACTION) else 1
         if type(self.batch) is not int or not 1 <= self.batch <= allowed_batch:
             allowed = "1" if allowed_batch == 1 else f"1..{allowed_batch}"
             raise UsageError(f"batch: found {self.batch!r}, allowed {allowed} for {self.operation}")
@@ -88,7 +93,8 @@ class Problem:
     @property
     def lead(self) -> tuple[int, ...]:
         """Returns the leading dimension of A, B and C: (batch,) for a batch_matmul, () for a matmul."""
-        return (self.batch,) if self.operation == BATCH_MATMUL else ()
+        has_batch = self.operation == BATCH_MATMUL or self.batch > 1  # a group may have one
+        return (self.batch,) if has_batch else ()
 
     @property
     def rows(self) -> int:
@@ -122,8 +128,12 @@ class Problem:
         """Returns one line that identifies the problem: matmul 512x512x512 f32 nn none.
 
         An alignment other than numpy's and a cache state other than warm come last: align=64 cache=cold.
+        A group of operations has the hash of its text in place of layout and epilogue: rows 64x128x1 f32
+        0a1b2c3d4e5f.
         """
         dtype = f"{self.dtype}->{self.output}" if self.output else self.dtype
+        if self.group:
+            return " ".join((self.operation, self.shape, dtype, text_hash(self.group), *self.memory_options))
         parts = (self.operation, self.shape, dtype, self.layout, self.epilogue, *self.memory_options)
         return " ".join(parts)
 
@@ -135,9 +145,14 @@ class Problem:
 
     @property
     def flop(self) -> int:
-        """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted."""
+        """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted.
+
+        A group of two contractions has twice as many. Of rows and of elementwise operations, which are bound
+        by memory, two for each element are counted.
+        """
         m, n, k = self.sizes
-        return 2 * self.batch * m * n * k
+        contractions = max(1, facts_of(self.group).contractions) if self.group else 1
+        return 2 * contractions * self.batch * m * n * k
 
     @property
     def stored_dtype(self) -> str:
@@ -171,7 +186,12 @@ class Problem:
 
     @property
     def bytes(self) -> int:
-        """Returns the total bytes of A, B, C and, if there is one, the bias: the least memory traffic."""
+        """Returns the total bytes of A, B, C and, if there is one, the bias: the least memory traffic.
+
+        Of a group these are the bytes of its arguments.
+        """
+        if self.group:
+            return facts_of(self.group).bytes
         m, n, k = self.sizes
         bias = n if self.epilogue == "bias_relu" else 0
         matrices = self.input_bytes * (m * k + k * n) + self.output_bytes * m * n
@@ -190,7 +210,9 @@ class Problem:
         """Returns the (name, value) pairs of the problem that constraints may use.
 
         Returns:
-            Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue.
+            Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
+            group also what ``tuner.core.group_facts`` reads from its text: loops, inner_rows, contractions,
+            transposed.
 
         Raises:
             Nothing: a problem is checked when it is built.
@@ -213,6 +235,7 @@ class Problem:
             ("output", self.result_dtype),
             ("layout", self.layout),
             ("epilogue", self.epilogue),
+            *(facts_of(self.group).variables() if self.group else ()),
         )
 
 
@@ -401,7 +424,8 @@ def _shape_advice(operation: str, extents: tuple[int, ...]) -> str:
 
 def split_extents(operation: str, extents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """Splits ``Problem.extents`` into (batch, (m, n, k)); the batch of a matmul is 1. Checks no size."""
-    return (extents[0], extents[1:]) if operation == BATCH_MATMUL and extents else (1, extents)
+    has_batch = operation == BATCH_MATMUL or (operation in GROUP_OPERATIONS and len(extents) > 3)
+    return (extents[0], extents[1:]) if has_batch and extents else (1, extents)
 
 
 def require_choice(what: str, found: str, allowed: tuple[str, ...]) -> None:

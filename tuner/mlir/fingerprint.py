@@ -15,10 +15,13 @@ PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
 SHARED_SOURCES: Sources = (
     "core/element_types.py",
+    "core/grouped_program.py",
     "core/numpy_types.py",
     "core/problem.py",
     "mlir/bindings.py",
+    "mlir/group_form.py",
     "mlir/interpreter.py",
+    "mlir/math",
     "mlir/ops",
     "mlir/pass_timing.py",  # runs the passes
     "mlir/pipeline.py",

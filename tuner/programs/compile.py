@@ -10,6 +10,7 @@ from tuner.programs.lower.device_options import DeviceOptions, Form
 
 if TYPE_CHECKING:
     from tuner.programs.run.device_function import DeviceFunction
+    from tuner.programs.run.grouped_function import GroupedFunction
     from tuner.programs.run.host_function import HostFunction
 
 
@@ -25,7 +26,7 @@ def compile_program(
     chip: str = "",
     order: str = "fifo",
     seed: int = 0,
-) -> "DeviceFunction | HostFunction":
+) -> "DeviceFunction | GroupedFunction | HostFunction":
     """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
     The compiler runs in a child process, so that its crash becomes a CandidateError.
@@ -47,8 +48,10 @@ def compile_program(
         seed: for the simulator: seed of a random order.
 
     Returns:
-        The function. On the CPU it runs in the caller's thread; on a GPU and on the simulator
-        ``as_graph(*arrays)`` captures one call as a CUDA graph. Close the function with ``close()``.
+        The function. On the CPU it runs in the caller's thread: as groups of operations, each with a
+        schedule of its own and the constants packed once, where the program allows it; else as a whole, and
+        ``why_no_groups`` says why. On a GPU and on the simulator ``as_graph(*arrays)`` captures one call as a
+        CUDA graph. Close the function with ``close()``.
 
     Raises:
         UsageError: an argument does not fit, or the payload does not parse or is no valid program.
@@ -86,14 +89,14 @@ def compile_program(
     text = payload_text(payload)
     open_device = program_support(resolved, composition).open_device
     with named_in_errors("payload" if text == payload else str(payload), text):
-        code = compile_in_child(ProgramRequest(text, resolved, entry, options, bound)).code
+        compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound))
     if open_device is None:
-        from tuner.programs.run.host_function import HostFunction
+        from tuner.programs.execution import host_function
 
-        return HostFunction(code)
+        return host_function(compiled)
     from tuner.programs.run.device_function import DeviceFunction
 
-    return DeviceFunction(code, open_device(resolved.detail, order, seed))
+    return DeviceFunction(compiled.code, open_device(resolved.detail, order, seed))
 
 
 def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:

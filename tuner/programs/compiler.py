@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from tuner.core.device_program import DeviceProgram, MatmulKernel
+from tuner.core.device_program import BufferType, DeviceProgram, MatmulKernel
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -20,17 +20,23 @@ from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.programs.lower.read_program import ProgramPayload
+    from tuner.programs.run.grouped_code import GroupedImage
 
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """The code of a whole program, the matmuls that transform scripts implement, and the payload."""
+    """The code of a whole program, the matmuls that transform scripts implement, and the payload.
+
+    Of a program of groups, ``code`` has the types of arguments and results, and no code.
+    """
 
     code: DeviceProgram
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     text: str  # the payload
+    image: "GroupedImage | None" = None  # the program as groups of operations, on the host
+    why_no_groups: str = ""  # why a program on the host is not compiled as groups; "" where that was not asked
 
 
 @dataclass(frozen=True)
@@ -129,11 +135,36 @@ class ProgramCompiler:
         from tuner.programs.lower import work_to_kernels
         from tuner.programs.lower.host_lowering import lower_host_program
 
+        reason = "" if is_checked or scripts is None else "scripts are given" if scripts else None
+        if reason is None:
+            found = self._compile_groups(text, entry)
+            if isinstance(found, CompiledProgram):
+                return found
+            reason = found
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
-        return CompiledProgram(
-            lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
+        code = lower_host_program(payload, chosen, is_checked=is_checked)
+        return CompiledProgram(code, tuple(chosen), text, why_no_groups=reason)
+
+    def _compile_groups(self, text: str, entry: str | None) -> "CompiledProgram | str":
+        """Returns a program compiled as groups of operations; else why it must be compiled as a whole."""
+        from tuner.programs.op_groups.compiled_groups import compile_groups
+        from tuner.programs.op_groups.payload import NotGrouped
+
+        try:
+            found = compile_groups(text, entry, self.machine)
+        except CandidateError as error:
+            if error.stage is Stage.BIND:
+                return error.reason  # compiled as a whole, it is refused with the same or a better message
+            raise
+        if isinstance(found, NotGrouped):
+            return found.reason
+        arguments, results = (
+            tuple(BufferType(each.element, each.shape) for each in types)
+            for types in (found.code.arguments, found.code.results)
         )
+        types = DeviceProgram("", found.code.entry, arguments, results, (False,) * len(arguments))
+        return CompiledProgram(types, (), text, found)
 
     def _scripts(
         self, problems: tuple[Problem, ...], given: Mapping[Problem, Script] | None

@@ -1,5 +1,6 @@
 """Runs compiled programs on the host, or on a device: traced, checked and timed as the device supports."""
 
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,10 @@ from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
+    from tuner.programs.compiler import CompiledProgram
+    from tuner.programs.run.grouped_function import GroupedFunction
+    from tuner.programs.run.host_function import HostFunction
+    from tuner.programs.run.runner_functions import Write
     from tuner.programs.run.sampled.sampled_launches import LaunchSample
     from tuner.simulator.device.kernels import RunLaunch
 
@@ -57,35 +62,51 @@ def run_on_device(
     return ProgramRun(found, trace, reports_of(device), times, "".join(printed), samples_of(launches))
 
 
-def run_on_host(request: ProgramRequest, code: DeviceProgram, arguments: tuple[Any, ...]) -> ProgramRun:
+def host_function(
+    compiled: "CompiledProgram", write: "Write" = sys.stdout.write
+) -> "GroupedFunction | HostFunction":
+    """Returns a program that runs on this processor as a function; ``write`` receives what it prints.
+
+    Raises CandidateError(LOAD).
+    """
+    if compiled.image is not None:
+        from tuner.programs.run.grouped_function import GroupedFunction
+
+        return GroupedFunction(compiled.image.code, compiled.image.weights)
+    from tuner.programs.run.host_function import HostFunction
+
+    return HostFunction(compiled.code, write, compiled.why_no_groups)
+
+
+def run_on_host(
+    request: ProgramRequest, compiled: "CompiledProgram", arguments: tuple[Any, ...]
+) -> ProgramRun:
     """Runs a program once on the host and, if the request asks for times, times further calls.
 
     Works on copies of ``arguments``. A program with interpreted kernels is not timed. Memory that is never
     freed is reported as a defect. Raises CandidateError(LOAD, RUN), UsageError.
     """
-    from tuner.programs.run.host_function import HostFunction
-
+    code = compiled.code
     own = copies(arguments)
     printed: list[str] = []
-    function = HostFunction(code, printed.append)
+    function = host_function(compiled, printed.append)
     found = outputs(code, function(*own), own)
     leaks = function.allocations
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
-    times = host_times(code, arguments, request.options.seed) if is_timed else None
+    times = host_times(compiled, arguments, request.options.seed) if is_timed else None
     return ProgramRun(found, (), reports, times, "".join(printed))
 
 
-def host_times(code: DeviceProgram, arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
+def host_times(compiled: "CompiledProgram", arguments: tuple[Any, ...], seed: int) -> ProgramTimes:
     """Returns the median time of a call on the host; all calls use one copy of ``arguments``.
 
     ``seed`` seeds the random numbers of the measurement.
     """
-    from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard
     from tuner.runtime.timing import measure
 
-    function = HostFunction(code, discard)
+    function: Any = host_function(compiled, discard)
     call = function.prepare(*copies(arguments))
     measurement = measure(
         lambda times: function.repeat(call, times), FINAL_EFFORT, np.random.default_rng(seed)

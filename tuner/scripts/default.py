@@ -14,7 +14,13 @@ from tuner.space.search_space import SearchSpace
 
 
 def default_script(problem: Problem, machine: Machine) -> Script | None:
-    """Returns the script of the first preferred configuration of the shipped search space, for one thread.
+    """Returns the script of ``first_configuration``; None where there is none."""
+    found = first_configuration(problem, machine)
+    return None if found is None else found[1]
+
+
+def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, Script] | None:
+    """Returns the first preferred configuration of the shipped search space, and its script for one thread.
 
     That is the first feasible one listed under ``first`` in the file that breaks no preference. Without such:
     of the first strategy with a feasible configuration, its first that breaks no preference, else its first.
@@ -28,8 +34,10 @@ def default_script(problem: Problem, machine: Machine) -> Script | None:
     except UsageError:
         return None  # no strategy supports the type or the layout
     point = _first(able, tuple(point for entry in space_file.strategies for point in entry.first))
+    if point is None:
+        return None
     strategies = tuple(load_strategy(one.name, one.path) for one in chosen)
-    return None if point is None else Binder(strategies, problem, variables, threads=1).bind(point)
+    return point, Binder(strategies, problem, variables, threads=1).bind(point)
 
 
 def _first(able: tuple[SearchSpace, ...], wanted: tuple[Candidate, ...]) -> Candidate | None:

@@ -13,6 +13,7 @@ import jinja2.sandbox
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import CandidateError, Stage, defect_line
+from tuner.core.group_facts import facts_of
 from tuner.core.problem import Problem
 from tuner.core.target import Partition, Script
 from tuner.core.text_file import read_text
@@ -91,6 +92,10 @@ class Binder:
 
         They are sizes, device limits, element types, knobs and ``panels``; see docs/reference/templates.md.
         """
+        if self.problem.group:
+            extents = {"extents": list(facts_of(self.problem.group).loops), "panels": []}
+            variables = dict(self.variables)
+            return variables | _element_names(self.problem, variables) | dict(candidate.choices) | extents
         functions = {panel.entry: panel for panel in self._partitions(candidate)}
         partitions = [{"name": name, "m": panel.m, "n": panel.n} for name, panel in functions.items()]
         variables = dict(self.variables)
@@ -98,6 +103,8 @@ class Binder:
         return variables | options | dict(candidate.choices) | {"panels": partitions}
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
+        if self.problem.group:
+            return ()
         knobs = dict(candidate.choices)
         return partition(self.problem, self.threads, str(knobs.get("split", "none")), _multiple(knobs))
 

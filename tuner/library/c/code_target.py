@@ -13,22 +13,16 @@ from tuner.core.instruction_sets import (
     AVX2,
     AVX512,
     AVX512_BF16,
+    AVX_VNNI,
+    FEATURES,
+    LEVELS,
+    PLAIN_LEVEL,
     VNNI,
     instruction_sets_of,
 )
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 
-AVX_VNNI = "avx-vnni"  # of a processor without AVX-512: dot products in 256 bits
-PLAIN = "x86-64"
-LEVELS = {AVX512: "x86-64-v4", AVX2: "x86-64-v3"}  # isa of a machine -> level; PLAIN for another
-FEATURES = {  # instruction set -> LLVM's features beyond the level
-    VNNI: "+avx512vnni",
-    AVX_VNNI: "+avxvnni",
-    AVX512_BF16: "+avx512bf16",
-    AMX_BF16: "+amx-tile,+amx-bf16",
-    AMX_INT8: "+amx-tile,+amx-int8",
-}
 # Instruction set -> name of its bit in the header, after the prefix; in the order of the bits.
 BITS = {
     AVX2: "AVX2",
@@ -61,7 +55,7 @@ def code_target(problem: Problem, machine: Machine, needs: tuple[str, ...]) -> C
     ``needs`` are the instruction sets of the intrinsics that the kernel calls. A kernel of i8 may use VNNI
     without such calls: LLVM makes its instructions of products of 16-bit integers.
     """
-    level = LEVELS.get(machine.isa, PLAIN)
+    level = LEVELS.get(machine.isa, PLAIN_LEVEL)
     used = {*needs, *([VNNI] if problem.dtype == "i8" and VNNI in instruction_sets_of(machine) else [])}
     if VNNI in used and machine.isa != AVX512:
         used = (used - {VNNI}) | {AVX_VNNI}

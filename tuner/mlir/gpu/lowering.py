@@ -25,7 +25,6 @@ from tuner.mlir.gpu.kept_intrinsics import call_intrinsics_directly
 from tuner.mlir.gpu.launch_bounds import outline_with_bounds
 from tuner.mlir.gpu.launch_memory import drop_shared_globals, move_into_launches
 from tuner.mlir.gpu.launches import LaunchSequence, read_launches
-from tuner.mlir.gpu.math_lowering import lower_math
 from tuner.mlir.gpu.merge_gpu_modules import merge_gpu_modules
 from tuner.mlir.gpu.narrow_shuffles import widen_narrow_shuffles
 from tuner.mlir.gpu.printed_integers import widen_printed_integers
@@ -36,6 +35,7 @@ from tuner.mlir.gpu.tensor_map_parameters import note_tensor_maps, pass_tensor_m
 from tuner.mlir.gpu.tensor_maps import align_shared_globals, pass_tensor_maps_by_address
 from tuner.mlir.gpu.warp_ids import expand_warp_ids
 from tuner.mlir.lowering_stages import reached
+from tuner.mlir.math.math_lowering import lower_math
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.memory_spaces import name_memory_spaces
 from tuner.mlir.rewrite.symbols import name_of

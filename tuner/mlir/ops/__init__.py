@@ -24,6 +24,7 @@ from tuner.mlir.ops.forward_stores import ForwardStoresOp
 from tuner.mlir.ops.insert_barriers import InsertBarriersOp
 from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
 from tuner.mlir.ops.pack_by_rows import PackByRowsOp
+from tuner.mlir.ops.pack_weights import PackWeightsOp
 from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.ops.prefetch_reads import PrefetchReadsOp
 from tuner.mlir.ops.set_aside_epilogue import SetAsideEpilogueOp
@@ -43,6 +44,7 @@ OPS = (
     PrefetchFragmentsOp,
     PrefetchReadsOp,
     PackByRowsOp,
+    PackWeightsOp,
     UnrollInnerLoopsOp,
     BoundLoadsOp,
     BypassL1Op,

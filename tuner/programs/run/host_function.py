@@ -24,9 +24,15 @@ class HostFunction(LoadedCode):
 
     load_again = "tuner.compile_program(payload)"
 
-    def __init__(self, program: DeviceProgram, write: Write = sys.stdout.write) -> None:
-        """Compiles a program; ``write`` receives the text that it prints. Raises CandidateError(LOAD)."""
+    def __init__(
+        self, program: DeviceProgram, write: Write = sys.stdout.write, why_no_groups: str = ""
+    ) -> None:
+        """Compiles a program; ``write`` receives the text that it prints. Raises CandidateError(LOAD).
+
+        ``why_no_groups`` says why it is not compiled as groups of operations; "" where that was not asked.
+        """
         self.program = program
+        self.why_no_groups = why_no_groups
         self._heap = HostHeap(None)
         self._runner = RunnerFunctions(write)
         self._kernels = InterpretedKernels(program.interpreted, write)

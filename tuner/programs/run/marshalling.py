@@ -60,6 +60,16 @@ def pass_value(
         _check_type(name, found.dtype, found.shape, expected)
         _check_device_strides(name, found)
         return PassedArgument(_text(MemRef.of(found.address, found.shape)), True, None, found)
+    array = checked_host_array(name, value, expected)
+    return PassedArgument(_text(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
+
+
+def checked_host_array(name: str, value: object, expected: BufferType) -> npt.NDArray[Any]:
+    """Returns an argument in host memory as a C-contiguous numpy array that shares its memory.
+
+    ``name`` is the argument's name in messages; the caller keeps ``value`` alive. Raises UsageError for
+    another type, shape, strides or kind of memory.
+    """
     array = host_array(name, value)
     _check_type(name, array.dtype, array.shape, expected)
     if not array.flags.c_contiguous:
@@ -67,7 +77,7 @@ def pass_value(
             f"{name}: found strides {array.strides}, allowed a C-contiguous array; copy it: "
             "np.ascontiguousarray"
         )
-    return PassedArgument(_text(MemRef.of(array.ctypes.data, array.shape)), True, array, (value, array))
+    return array
 
 
 def pass_arguments(

@@ -6,16 +6,19 @@ from pathlib import Path
 
 from tuner.core.machine import EXTENSIONS, Machine, processor_class
 from tuner.mlir.tile_permission import may_use_tiles
+from tuner.runtime.cpu.processor_flags import (
+    AMX_BF16,
+    AMX_INT8,
+    AMX_TILE,
+    AVX2,
+    AVX512,
+    BF16,
+    CPUINFO,
+    flags_of,
+)
 
-CPUINFO = Path("/proc/cpuinfo")
 PROCESSORS = Path("/sys/devices/system/cpu")
-AVX512 = {"avx512f", "avx512vl", "avx512bw", "avx512dq"}
-AVX2 = {"avx2", "fma"}
-BF16 = {"avx512_bf16"}
 VNNI = {"avx512_vnni", "avx_vnni"}  # either: LLVM compiles dot products of four bytes to these instructions
-AMX_TILE = "amx_tile"
-AMX_BF16 = {AMX_TILE, "amx_bf16"}
-AMX_INT8 = {AMX_TILE, "amx_int8"}
 
 
 def describe_machine() -> Machine:
@@ -26,7 +29,7 @@ def describe_machine() -> Machine:
     bytes. Asks the operating system for the permission to use AMX tiles, if the processor has them.
     """
     cpuinfo = _cpuinfo()
-    flags = _flags(cpuinfo)
+    flags = flags_of(cpuinfo)
     processor = _field(cpuinfo, "model name") or "unknown processor"
     family = f"family {_field(cpuinfo, 'cpu family')} model {_field(cpuinfo, 'model')}"
     isa = "avx512" if flags >= AVX512 else "avx2" if flags >= AVX2 else "none"
@@ -58,7 +61,7 @@ def describe_machine() -> Machine:
 
 def has_refused_tiles() -> bool:
     """Returns whether the processor has AMX and the operating system refuses it to this process."""
-    return AMX_TILE in _flags(_cpuinfo()) and not may_use_tiles()
+    return AMX_TILE in flags_of(_cpuinfo()) and not may_use_tiles()
 
 
 def load_average() -> float:
@@ -92,10 +95,6 @@ def _physical_cores(cpuinfo: str, logical: int) -> int:
 
 def _cpuinfo() -> str:
     return CPUINFO.read_text() if CPUINFO.exists() else ""
-
-
-def _flags(cpuinfo: str) -> set[str]:
-    return set(_field(cpuinfo, "flags").split())
 
 
 def _field(cpuinfo: str, name: str) -> str:

@@ -22,7 +22,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tuner.core.candidate import Candidate, Value
 from tuner.core.errors import UsageError, unknown_value
-from tuner.core.problem import EPILOGUES, INPUT_DTYPES, LAYOUTS, OPERATIONS
+from tuner.core.problem import EPILOGUES, GROUP_OPERATIONS, INPUT_DTYPES, LAYOUTS, OPERATIONS
 from tuner.space.expression import Expression, parse
 from tuner.space.file.derived_names import Derived, DerivedName, written_out, written_out_names
 from tuner.space.file.entries import Divisors, KnobEntry, StrategyEntry
@@ -152,7 +152,7 @@ AnyKnob = Annotated[
 class _Strategy(_Strict):
     """One strategy of the file."""
 
-    ops: Annotated[list[Annotated[str, _text(OPERATIONS)]], SOME]
+    ops: Annotated[list[Annotated[str, _text((*OPERATIONS, *GROUP_OPERATIONS))]], SOME]
     dtypes: Annotated[list[Annotated[str, _text(tuple(INPUT_DTYPES))]], SOME]
     layouts: Annotated[list[Annotated[str, _text(LAYOUTS)]], SOME] = list(LAYOUTS)
     epilogues: Annotated[list[Annotated[str, _text(EPILOGUES)]], SOME] = list(EPILOGUES)

@@ -5,11 +5,13 @@ import time
 from typing import final
 
 from tuner.core.errors import Stage, failing_at
+from tuner.core.grouped_program import packings_comment
 from tuner.core.problem import Problem
 from tuner.core.target import AbstractCompiler, Artifact, Script
 from tuner.mlir import bindings, interpreter
 from tuner.mlir.cpu import jit_guards, lowering
 from tuner.mlir.cpu.batch_loops import with_batch_loops
+from tuner.mlir.cpu.group_code import compile_group
 from tuner.payload.cpu import matrix_bytes, partitions_in, payload_mlir
 
 
@@ -28,6 +30,8 @@ class CpuCompiler(AbstractCompiler):
         Raises CandidateError where binding, the script or the lowering fails, and for code that would crash
         the JIT.
         """
+        if problem.group:
+            return self._compile_group(problem, script)
         with failing_at(Stage.BIND):
             partitions = partitions_in(script.text, problem)
         start = time.perf_counter()
@@ -43,3 +47,14 @@ class CpuCompiler(AbstractCompiler):
         placed = repr(partitions).replace("Partition(", "Panel(")  # as in the hashes that are stored
         digest = hashlib.sha256((code + placed).encode()).hexdigest()
         return Artifact(code, digest, partitions, stages)
+
+    def _compile_group(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the artifact of a group of operations; its code begins with how weights are packed."""
+        start = time.perf_counter()
+        self._context = self._context or interpreter.new_context()
+        with self._context, bindings.ir.Location.unknown():
+            compiled = compile_group(problem.group, script.text)
+        code = packings_comment(compiled.packings) + compiled.llvm_text
+        jit_guards.reject_what_the_jit_cannot_take(code)
+        digest = hashlib.sha256(code.encode()).hexdigest()
+        return Artifact(code, digest, (), (("lower", time.perf_counter() - start),))

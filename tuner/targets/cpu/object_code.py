@@ -7,13 +7,19 @@ from tuner.mlir.bindings import jit_bindings
 
 
 def write_object(
-    llvm_text: str, file: Path, stage: Stage = Stage.LOAD, *, is_position_independent: bool = False
+    llvm_text: str,
+    file: Path,
+    stage: Stage = Stage.LOAD,
+    *,
+    is_position_independent: bool = False,
+    entry: str = "",
 ) -> None:
     """Writes the object code that LLVM compiles from LLVM-dialect text, with -O3; nothing of it runs.
 
     A function is compiled for the processor that its attribute "target-cpu" names, else for this one.
-    ``is_position_independent``: the code can be linked into executables and shared objects. Raises
-    CandidateError of ``stage`` for text that LLVM does not compile.
+    ``is_position_independent``: the code can be linked into executables and shared objects. ``entry``: an
+    exported function; must be given for a module with internal functions, which have no wrappers of the JIT.
+    Raises CandidateError of ``stage`` for text that LLVM does not compile.
     """
     jit_ir, execution_engine = jit_bindings()
     try:
@@ -23,6 +29,8 @@ def write_object(
                 module, opt_level=3, enable_object_dump=True, enable_pic=is_position_independent
             )
             engine.initialize()
+            if entry and not engine.raw_lookup(entry):  # compiles the module, else each function is looked up
+                raise CandidateError(stage, f"function {entry!r} calls what the JIT cannot resolve")
             engine.dump_to_object_file(str(file))
     except (RuntimeError, ValueError, jit_ir.MLIRError) as error:
         raise CandidateError(stage, " ".join(str(error).split())[:300]) from error

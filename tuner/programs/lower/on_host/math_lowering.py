@@ -15,8 +15,8 @@ exponents are left unchanged: there is no formula for them.
 """
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.gpu.math_lowering import TESTS, compute
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math.math_lowering import TESTS, compute
+from tuner.mlir.math.op_expressions import Term
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.walking import walk
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.gpu import math_formulas
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math import math_formulas
+from tuner.mlir.math.op_expressions import Term
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
@@ -69,6 +69,17 @@ def lower_math(module: ir.Module) -> None:
             compute(op)
 
 
+def expand_math(root: Op | ir.Module) -> None:
+    """Replaces the math ops that have a formula for their type by it, on scalars and vectors, in place.
+
+    Ops for which processors have instructions stay (``NATIVE``, ``OF_INTEGERS``), and so do ops without a
+    formula: the C library has functions for most of these.
+    """
+    for op in _math_ops(root):
+        if op.name not in NATIVE | OF_INTEGERS and _has_formula(op):
+            compute(op)
+
+
 def compute(op: Op) -> None:
     """Replaces one math op by the ops of its formula, in place; the op must have a formula for its type."""
     with op.location, ir.InsertionPoint(op):
@@ -76,7 +87,15 @@ def compute(op: Op) -> None:
     op.erase()
 
 
-def _math_ops(kernel: Op) -> list[Op]:
+def _has_formula(op: Op) -> bool:
+    try:
+        _require(op)
+    except CandidateError:
+        return False
+    return True
+
+
+def _math_ops(kernel: Op | ir.Module) -> list[Op]:
     return walk_where(kernel, lambda op: op.name.startswith(DIALECT))
 
 

@@ -5,13 +5,13 @@ reduced as by Cody and Waite (Software Manual for the Elementary Functions, 1980
 (s_expm1f.c, s_log1pf.c, s_tanhf.c); erf is split as in Arm's optimized-routines (erff.c). The minimax
 polynomials are tuner's, found by Remez' exchange algorithm in 40 digits and rounded to float32; the comment
 of each has the relative error that it causes in the result. The errors in the functions' docstrings are the
-largest that tests/mlir/gpu/test_math_lowering.py allows.
+largest that tests/mlir/math/test_math_lowering.py allows.
 """
 
 import math
 
 from tuner.mlir.bindings import ir
-from tuner.mlir.gpu.op_expressions import Term
+from tuner.mlir.math.op_expressions import Term
 
 LOG2_E, LOG10_E = math.log2(math.e), math.log10(math.e)
 # Constants in two parts (Cody and Waite): the high part has 16 bits; its product with an exponent is exact.

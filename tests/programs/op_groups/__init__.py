@@ -1,0 +1,1 @@
+"""Tests of programs as groups of operations."""

@@ -1,0 +1,105 @@
+"""Groups that tests write by hand, and their code: functions of pointers in LLVM dialect."""
+
+from tuner.core.grouped_program import (
+    ARGUMENT,
+    ELEMENTWISE,
+    RESULT,
+    TEMPORARY,
+    WEIGHT,
+    Buffer,
+    GroupCode,
+    GroupedProgram,
+    OpGroup,
+    TensorType,
+    View,
+    WeightPacking,
+)
+
+LOOP = """module {{
+  llvm.mlir.global private constant @factors(dense<[2.0, 3.0]> : tensor<2xf32>) : !llvm.array<2 x f32>
+  llvm.func @expf(f32) -> f32
+  llvm.func @group({arguments}) attributes {{llvm.emit_c_interface}} {{
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %size = llvm.mlir.constant({size} : i64) : i64
+    llvm.br ^head(%zero : i64)
+  ^head(%i: i64):
+    %more = llvm.icmp "slt" %i, %size : i64
+    llvm.cond_br %more, ^body, ^done
+  ^body:
+{body}
+    %next = llvm.add %i, %one : i64
+    llvm.br ^head(%next : i64)
+  ^done:
+    llvm.return
+  }}
+}}"""
+
+
+def element(pointer: str, name: str) -> str:
+    """Returns the text that loads the element %i of an array of f32."""
+    return (
+        f"    %at_{name} = llvm.getelementptr {pointer}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32\n"
+        f"    %{name} = llvm.load %at_{name} : !llvm.ptr -> f32"
+    )
+
+
+def loop_code(
+    count: int, size: int, value: str, packings: tuple[WeightPacking | None, ...] = ()
+) -> GroupCode:
+    """Returns code that writes ``size`` elements %value, which ``value`` computes from %v0, %v1, ..."""
+    arguments = ", ".join(f"%p{number}: !llvm.ptr" for number in range(count + 1))
+    loads = [element(f"%p{number}", f"v{number}") for number in range(count)]
+    store = [
+        f"    %to = llvm.getelementptr %p{count}[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32",
+        "    llvm.store %value, %to : f32, !llvm.ptr",
+    ]
+    body = "\n".join([*loads, f"    {value}", *store])
+    text = LOOP.format(arguments=arguments, size=size, body=body)
+    return GroupCode(text, packings or (None,) * count)
+
+
+ADD = "%value = llvm.fadd %v0, %v1 : f32"
+MULTIPLY = "%value = llvm.fmul %v0, %v1 : f32"
+EXP = "%value = llvm.call @expf(%v0) : (f32) -> f32"
+SCALE = """%factors = llvm.mlir.addressof @factors : !llvm.ptr
+    %at_factor = llvm.getelementptr %factors[1] : (!llvm.ptr) -> !llvm.ptr, f32
+    %factor = llvm.load %at_factor : !llvm.ptr -> f32
+    %value = llvm.fmul %v0, %factor : f32"""
+
+
+def flat(buffer: int, size: int, offset: int = 0) -> View:
+    return View(buffer, offset, TensorType((size,), "f32"), (1,))
+
+
+def group(inputs: tuple[View, ...], output: View, op: str) -> OpGroup:
+    return OpGroup(ELEMENTWISE, "", inputs, (output,), (op,))
+
+
+def exp_of_weighted_sum(size: int = 8) -> tuple[GroupedProgram, tuple[GroupCode, ...]]:
+    """Returns exp(x * w + y), 3 * that, as five groups of arguments x and y and one weight w."""
+    kind = TensorType((size,), "f32")
+    buffers = (
+        Buffer(ARGUMENT, 0, kind),
+        Buffer(ARGUMENT, 1, kind),
+        Buffer(WEIGHT, 0, kind),
+        *(Buffer(TEMPORARY, number, kind) for number in range(3)),
+        Buffer(RESULT, 0, kind),
+        Buffer(RESULT, 1, kind),
+    )
+    x, y, w, product, total, copy, first, second = (flat(number, size) for number in range(8))
+    groups = (
+        group((x, w), product, "arith.mulf"),
+        group((product, y), total, "arith.addf"),
+        group((total,), first, "math.exp"),
+        group((total,), copy, "math.exp"),
+        group((copy,), second, "arith.mulf"),
+    )
+    codes = (
+        loop_code(2, size, MULTIPLY),
+        loop_code(2, size, ADD),
+        loop_code(1, size, EXP),
+        loop_code(1, size, EXP),
+        loop_code(1, size, SCALE),
+    )
+    return GroupedProgram(groups, buffers, (kind, kind), (kind, kind)), codes

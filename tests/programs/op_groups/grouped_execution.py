@@ -1,0 +1,126 @@
+"""Runs a program's groups one after the other by today's host lowering: plain loops, no schedules."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.program_compiler import compiler_of
+from tuner.core.grouped_program import (
+    ARGUMENT,
+    RESULT,
+    TEMPORARY,
+    WEIGHT,
+    Buffer,
+    GroupedProgram,
+    OpGroup,
+    View,
+)
+from tuner.core.numpy_types import DTYPES
+from tuner.core.target_name import TargetName
+from tuner.mlir.bindings import ir
+from tuner.mlir.interpreter import new_context
+from tuner.programs.op_groups.group_program import FormedProgram, group_program
+from tuner.programs.run.host_function import HostFunction
+
+Array = Any
+ENTRY = "run_groups"
+NOISE = 1e30  # in temporary buffers before the first call, so that a read of what nobody wrote shows
+
+
+def host_function(text: str, entry: str | None = None) -> HostFunction:
+    """Returns a program as today's host lowering compiles it, without any script."""
+    return HostFunction(compiler_of(TargetName("cpu")).compile(text, entry, None).code)
+
+
+def formed(text: str) -> FormedProgram:
+    """Returns a payload as groups; fails for a payload that is refused."""
+    program = group_program(text)
+    assert isinstance(program, FormedProgram), program
+    return program
+
+
+class GroupedFunction:
+    """A program in groups as a Python function; its temporary buffers keep their numbers between calls."""
+
+    def __init__(self, formed_program: FormedProgram) -> None:
+        self.program = formed_program.program
+        weights = list(formed_program.weights)
+        if self.program.init:
+            found = host_function(self.program.init, "init")(*weights)
+            weights = list(found) if isinstance(found, tuple) else [found]
+        kinds = [buffer.type for buffer in self.program.buffers if buffer.owner == WEIGHT]
+        assert [kind.shape for kind in kinds] == [weight.shape for weight in weights]
+        self.memory = [_memory(buffer, weights) for buffer in self.program.buffers]
+        self.function = host_function(_module(self.program), ENTRY)
+
+    def __call__(self, *arguments: Array) -> tuple[Array, ...]:
+        results = {}
+        for number, buffer in enumerate(self.program.buffers):
+            if buffer.owner == ARGUMENT:
+                self.memory[number] = np.array(arguments[buffer.number]).reshape(-1)
+            if buffer.owner == RESULT:
+                self.memory[number] = _filled(buffer, NOISE)
+                results[buffer.number] = self.memory[number].reshape(buffer.type.shape)
+        self.function(*self.memory)
+        return tuple(results[number] for number in sorted(results))
+
+
+def _memory(buffer: Buffer, weights: list[Array]) -> Array:
+    if buffer.owner == WEIGHT:
+        return np.ascontiguousarray(weights[buffer.number]).reshape(-1)
+    if buffer.owner == TEMPORARY:
+        return _filled(buffer, NOISE if buffer.padding is None else buffer.padding)
+    return None
+
+
+def _filled(buffer: Buffer, number: float) -> Array:
+    dtype = DTYPES[buffer.type.element]
+    count = int(np.prod(buffer.type.shape, dtype=np.int64))
+    is_float = buffer.type.element.startswith(("f", "bf"))
+    with np.errstate(over="ignore"):
+        return np.full(count, number if is_float or abs(number) < 100 else 1, dtype)
+
+
+def _module(program: GroupedProgram) -> str:
+    """Returns a module whose function takes all buffers, flat, and calls the groups in order."""
+    kinds = [
+        f"memref<{int(np.prod(buffer.type.shape, dtype=np.int64))}x{buffer.type.element}>"
+        for buffer in program.buffers
+    ]
+    arguments = ", ".join(f"%b{number}: {kind}" for number, kind in enumerate(kinds))
+    functions, body = [], []
+    with new_context(), ir.Location.unknown():
+        for at, group in enumerate(program.groups):
+            operands = (*group.inputs, *group.outputs)
+            types = [_strided(view) for view in operands]
+            functions.append(_with_types(group, f"group{at}", types))
+            for number, (view, kind) in enumerate(zip(operands, types, strict=True)):
+                body.append(
+                    f"%v{at}_{number} = memref.reinterpret_cast %b{view.buffer} to offset: [{view.offset}], "
+                    f"sizes: {list(view.type.shape)}, strides: {list(view.strides)} "
+                    f": {kinds[view.buffer]} to {kind}"
+                )
+            names = ", ".join(f"%v{at}_{number}" for number in range(len(types)))
+            body.append(f"func.call @group{at}({names}) : ({', '.join(types)}) -> ()")
+    lines = "\n".join(body)
+    return "\n".join(functions) + f"\nfunc.func @{ENTRY}({arguments}) {{\n{lines}\nreturn\n}}\n"
+
+
+def _with_types(group: OpGroup, name: str, types: list[str]) -> str:
+    """Returns a group's function on memrefs that have the offset of the view; as it is, the pointer has it."""
+    module = ir.Module.parse(group.text)
+    function = module.body.operations[0].operation
+    kinds = [ir.Type.parse(each) for each in types]
+    for argument, kind in zip(function.regions[0].blocks[0].arguments, kinds, strict=True):
+        assert argument.type.shape == kind.shape
+        argument.set_type(kind)
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, []))
+    function.attributes["sym_name"] = ir.StringAttr.get(name)
+    function.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    return str(function)
+
+
+def _strided(view: View) -> str:
+    shape = "".join(f"{size}x" for size in view.type.shape)
+    layout = f"strided<[{', '.join(map(str, view.strides))}], offset: {view.offset}>"
+    return f"memref<{shape}{view.type.element}, {layout}>"

@@ -1,0 +1,97 @@
+"""Weights in one block: panels, pairs of rows, parts of buffers; equal ones once."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tuner.core.grouped_program import (
+    ARGUMENT,
+    CONTRACTION,
+    WEIGHT,
+    Buffer,
+    GroupCode,
+    GroupedProgram,
+    OpGroup,
+    TensorType,
+    View,
+    WeightPacking,
+)
+from tuner.programs.op_groups.packed_weights import WeightPlan, fill_weights, weight_plan
+
+PANELS = WeightPacking(4)
+PAIRS = WeightPacking(4, interleave=2)
+
+
+def matrix(buffer: int, rows: int, columns: int, element: str = "f32", offset: int = 0) -> View:
+    return View(buffer, offset, TensorType((rows, columns), element), (columns, 1))
+
+
+def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | None]) -> WeightPlan:
+    """Returns the plan of a program of one group for each read."""
+    groups = tuple(OpGroup(CONTRACTION, "", (view,), (), ()) for view, _ in reads)
+    codes = tuple(GroupCode("", (packing,)) for _, packing in reads)
+    return weight_plan(GroupedProgram(groups, buffers, (), ()), codes)
+
+
+def block_of(plan: WeightPlan, *weights: np.ndarray) -> np.ndarray:
+    block = np.full(plan.bytes, 0xFF, np.uint8)
+    fill_weights(plan, weights, block)
+    return block
+
+
+def test_panels_of_columns_are_padded_with_zeros() -> None:
+    weight = np.arange(12, dtype=np.float32).reshape(2, 6)
+    view = matrix(0, 2, 6)
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS))
+    found = block_of(plan, weight).view(np.float32)[: plan.places[0].bytes // 4]
+    assert found.tolist() == [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 0, 0, 10, 11, 0, 0]
+
+
+def test_pairs_of_rows_lie_next_to_each_other() -> None:
+    weight = np.arange(12).reshape(3, 4).astype(ml_dtypes.bfloat16)
+    view = matrix(0, 3, 4, "bf16")
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, PAIRS))
+    found = block_of(plan, weight).view(ml_dtypes.bfloat16)[: plan.places[0].bytes // 2]
+    assert found.astype(int).tolist() == [0, 4, 1, 5, 2, 6, 3, 7, 8, 0, 9, 0, 10, 0, 11, 0]
+
+
+def test_a_transposed_part_of_a_weight_is_packed_as_the_group_sees_it() -> None:
+    weight = np.arange(24, dtype=np.float32).reshape(4, 6)
+    view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
+    plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
+    found = block_of(plan, weight).view(np.float32)[:12]
+    assert found.reshape(6, 2).tolist() == weight[1:3].T.tolist()
+
+
+def test_what_two_groups_read_alike_is_stored_once() -> None:
+    view = matrix(0, 2, 6)
+    plan = plan_of(
+        (Buffer(WEIGHT, 0, view.type),),
+        (view, PANELS),
+        (view, PANELS),
+        (view, None),
+        (view, WeightPacking(2)),
+    )
+    assert [(place.packing, place.bytes) for place in plan.places] == [
+        (PANELS, 64),
+        (None, 48),
+        (WeightPacking(2), 48),
+    ]
+    assert [plan.offset_bytes(view, packing) for packing in (PANELS, None, WeightPacking(2))] == [0, 64, 128]
+
+
+def test_a_part_that_is_not_packed_is_a_place_in_its_buffer() -> None:
+    whole, part = matrix(1, 4, 6), matrix(1, 2, 6, offset=12)
+    buffers = (Buffer(ARGUMENT, 0, whole.type), Buffer(WEIGHT, 0, whole.type))
+    plan = plan_of(buffers, (whole, None), (part, None))
+    assert len(plan.places) == 1
+    assert plan.offset_bytes(part, None) == 48
+    weight = np.arange(24, dtype=np.float32).reshape(4, 6)
+    found = block_of(plan, weight)[48:96].view(np.float32)
+    assert found.reshape(2, 6).tolist() == weight[2:].tolist()
+
+
+def test_only_a_matrix_is_packed() -> None:
+    view = View(0, 0, TensorType((2, 3, 4), "f32"), (12, 4, 1))
+    with pytest.raises(ValueError, match=r"shape \(2, 3, 4\) cannot be packed: it is no matrix"):
+        plan_of((Buffer(WEIGHT, 0, view.type),), (view, PANELS))

@@ -1,0 +1,77 @@
+"""Object files are loaded without a linker: code, data, calls of the C library; damaged ones are refused."""
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from tuner.core.errors import CandidateError
+from tuner.runtime.cpu.elf_object import read_object
+from tuner.runtime.cpu.loaded_object import LoadedObject
+
+pytestmark = pytest.mark.mlir
+
+TEXT = """module {
+  llvm.mlir.global private constant @table(dense<[1, 20, 300, 4000]> : tensor<4xi64>) : !llvm.array<4 x i64>
+  llvm.mlir.global internal @count(0 : i64) : i64
+  llvm.func @FUNCTION(i64) -> i64
+  llvm.func @add(%to: !llvm.ptr, %index: i64) attributes {passthrough = ["no-builtins"]} {
+    %table = llvm.mlir.addressof @table : !llvm.ptr
+    %at = llvm.getelementptr %table[%index] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+    %element = llvm.load %at : !llvm.ptr -> i64
+    %count = llvm.mlir.addressof @count : !llvm.ptr
+    %before = llvm.load %count : !llvm.ptr -> i64
+    %sum = llvm.add %before, %element : i64
+    llvm.store %sum, %count : i64, !llvm.ptr
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %negative = llvm.sub %zero, %sum : i64
+    %result = llvm.call @FUNCTION(%negative) : (i64) -> i64
+    llvm.store %result, %to : i64, !llvm.ptr
+    llvm.return
+  }
+}"""
+
+
+def object_of(tmp_path: Path, function: str, *, is_position_independent: bool = False) -> bytes:
+    """Returns the object file of a function that calls ``function`` of the C library."""
+    from tuner.targets.cpu.object_code import write_object
+
+    file = tmp_path / "code.o"
+    text = TEXT.replace("FUNCTION", function)
+    write_object(text, file, is_position_independent=is_position_independent, entry="add")
+    return file.read_bytes()
+
+
+def test_code_reads_its_data_keeps_its_state_and_calls_the_c_library(tmp_path: Path) -> None:
+    loaded = LoadedObject(object_of(tmp_path, "labs"))
+    add = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(loaded.addresses["add"])
+    result = ctypes.c_int64()
+    found = []
+    for index in (0, 1, 3):
+        add(ctypes.addressof(result), index)
+        found.append(result.value)
+    assert found == [1, 21, 4021]
+
+
+def test_an_unknown_function_is_named(tmp_path: Path) -> None:
+    code = object_of(tmp_path, "labs").replace(b"\0labs\0", b"\0lobs\0")
+    with pytest.raises(CandidateError, match="machine code: calls 'lobs', which the C library does not have"):
+        LoadedObject(code)
+
+
+def test_code_of_another_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CandidateError, match=r"machine code: relocations of kind \d+ are not supported"):
+        LoadedObject(object_of(tmp_path, "labs", is_position_independent=True))
+
+
+@pytest.mark.parametrize("code", [b"", b"\x7fELF\x02\x01" + bytes(58), b"MZ" + bytes(100)])
+def test_what_is_no_object_file_is_refused(code: bytes) -> None:
+    with pytest.raises(CandidateError, match=r"machine code: (no object file|the object file is cut off)"):
+        LoadedObject(code)
+
+
+def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    code = object_of(tmp_path, "labs")
+    for size in range(0, len(code), 97):
+        with pytest.raises(ValueError, match=r"cut off|no object file|not found|decode"):
+            read_object(code[:size])

@@ -1,0 +1,84 @@
+"""Compiles a group of operations: its script is applied, what is left becomes loops, then LLVM dialect.
+
+Takes the text of an ``OpGroup`` (``tuner.core.grouped_program``) and a bound transform script, or none: then
+every operation becomes scalar loops. Gives one function ``group`` that takes bare pointers, inputs first. Of
+the math dialect, what has a formula in ``tuner.mlir.math`` becomes arithmetic on vectors; what has none calls
+the C library.
+
+    func.func @group(%a: memref<8x64xf32>, %w: memref<2x64x48xf32> {tuner.packing = 48 : i64}, ...)
+  becomes
+    llvm.func @group(%a: !llvm.ptr, %w: !llvm.ptr, ...) attributes {passthrough = ["no-builtins"]}
+  and the packings (None, WeightPacking(48), ...)
+"""
+
+from tuner.core.grouped_program import GroupCode, WeightPacking
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM, GROUP_TO_LOOPS, NO_BUILTINS, TENSORS_TO_BUFFERS
+from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
+from tuner.mlir.interpreter import apply_script, parse
+from tuner.mlir.lowering_stages import reached
+from tuner.mlir.math.math_lowering import expand_math
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.memref_copies import copy_by_loops
+from tuner.mlir.rewrite.packed_weights import packing_of
+from tuner.mlir.rewrite.walking import walk
+
+ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
+
+
+def compile_group(text: str, script: str | None) -> GroupCode:
+    """Compiles a group's text with a bound script, in the current MLIR context.
+
+    Args:
+        text: a module with the function ``group``, as ``OpGroup.text`` has it.
+        script: a transform script; None: scalar loops.
+
+    Returns:
+        LLVM dialect with one function, which takes a pointer for each input and for each output, and how each
+        input has to be packed.
+
+    Raises:
+        CandidateError: BIND for text that does not parse, COMPILE where the script or the lowering fails.
+    """
+    module = parse_group(text)
+    prepare(module)
+    inputs = len(group_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
+    if script is None:
+        run_passes(module, TENSORS_TO_BUFFERS)
+        copy_by_loops(module)
+    else:
+        apply_script(module, parse(script, "script"))
+    packings = _packings(group_function(module), inputs)
+    run_passes(module, GROUP_TO_LOOPS)
+    reached("loops", module)
+    expand_math(module)
+    _drop_attributes(module)
+    run_passes(module, GROUP_LOOPS_TO_LLVM)
+    return GroupCode(_with_no_builtins(str(module)), packings)
+
+
+def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:
+    """Returns how each input is packed; the outputs are the arguments after the inputs."""
+    columns = [packing_of(function, number) for number in range(inputs)]
+    return tuple(None if each is None else WeightPacking(each) for each in columns)
+
+
+def _drop_attributes(module: ir.Module) -> None:
+    """Drops attributes of tuner from functions and their arguments: LLVM's dialect refuses them."""
+    for function in walk(module, "func.func"):
+        for name in list(function.attributes):
+            if name.startswith(ATTRIBUTES) or name == "arg_attrs":
+                del function.attributes[name]
+
+
+def _with_no_builtins(text: str) -> str:
+    """Returns LLVM-dialect text whose functions keep their loops: LLVM makes no library calls of them."""
+    lines = text.splitlines(keepends=True)
+    return "".join(_marked(line) if line.lstrip().startswith("llvm.func @") else line for line in lines)
+
+
+def _marked(line: str) -> str:
+    if not line.rstrip().endswith("{"):
+        return line  # a declaration
+    head = line.rstrip().removesuffix("{").rstrip()
+    return f"{head} attributes {{{NO_BUILTINS}}} {{\n"

@@ -1,0 +1,244 @@
+"""The form of a group of operations that is hashed, and the form that schedules take.
+
+Takes the text of an ``OpGroup`` (``tuner.core.grouped_program``). The canonical text has values renumbered by
+MLIR's printer, and facts that schedules depend on as attributes of the function
+(``tuner.core.group_facts``). The form for schedules, which scripts find when they run:
+
+- chains of elementwise operations are one ``linalg.generic``;
+- the root is elementwise, also after a contraction without an epilogue, and has the attribute ``root``;
+- the root starts from the memory of the output, so that nothing is copied there.
+
+    %p = linalg.matmul {contraction, root} ins(%a, %b : ...) outs(%zeros : tensor<8x4xf32>) -> tensor<8x4xf32>
+    bufferization.materialize_in_destination %p in restrict writable %out : ...
+  becomes
+    %c = bufferization.to_tensor %out restrict writable : memref<8x4xf32> to tensor<8x4xf32>
+    %p = linalg.matmul {contraction} ins(%a, %b : ...) outs(%zeros : tensor<8x4xf32>) -> tensor<8x4xf32>
+    %r = linalg.generic {...} ins(%p : tensor<8x4xf32>) outs(%c : tensor<8x4xf32>) attrs = {root} {
+    ^bb0(%x: f32, %before: f32):
+      linalg.yield %x : f32
+    } -> tensor<8x4xf32>
+    bufferization.materialize_in_destination %r in restrict writable %out : ...
+"""
+
+from math import prod
+
+from tuner.core.element_types import number_type
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.group_facts import BYTES, CONTRACTIONS, LOOPS, TRANSPOSED, WEIGHTS
+from tuner.core.grouped_program import (
+    CONTRACTION_ATTRIBUTE,
+    GROUP_ENTRY,
+    ROOT_ATTRIBUTE,
+    WEIGHT_ATTRIBUTE,
+)
+from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.interpreter import parse
+from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.definitions import op_of
+from tuner.mlir.rewrite.padded_views import argument_attributes
+from tuner.mlir.rewrite.walking import walk, walk_where
+
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+# Producers become part of their consumer; reshapes, of which a group has none, would be fused badly.
+FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
+STORE = "bufferization.materialize_in_destination"
+
+
+def parse_group(text: str) -> ir.Module:
+    """Returns the module of a group's text, in the current context.
+
+    Raises CandidateError(BIND) for text that MLIR does not parse, and without a function ``group``.
+    """
+    module = parse(text, "group")
+    group_function(module)
+    return module
+
+
+def group_function(module: ir.Module) -> Op:
+    """Returns the function ``group`` of a module. Raises CandidateError(BIND) for a module without one."""
+    functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
+    for op in functions:
+        if op.attributes["sym_name"].value == GROUP_ENTRY:
+            return op
+    raise CandidateError(Stage.BIND, f"group: found no function @{GROUP_ENTRY}")
+
+
+def annotate_facts(module: ir.Module) -> None:
+    """Sets the attributes that ``tuner.core.group_facts`` reads on the function ``group``, in place."""
+    function = group_function(module)
+    root = _root(function)
+    extents = loop_extents(root) if root is not None else ()
+    wide = ir.IntegerType.get_signless(64)
+    found: dict[str, Attribute] = {
+        LOOPS: ir.DenseI64ArrayAttr.get(list(extents)),
+        CONTRACTIONS: ir.IntegerAttr.get(wide, len(contractions(function))),
+        TRANSPOSED: ir.IntegerAttr.get(wide, transposed_loop(root) if root is not None else 0),
+        WEIGHTS: ir.IntegerAttr.get(wide, sum(map(_reads_weight, contractions(function)))),
+        BYTES: ir.IntegerAttr.get(wide, sum(map(_bytes, function.regions[0].blocks[0].arguments))),
+    }
+    for name, attribute in found.items():
+        function.attributes[name] = attribute
+
+
+def contractions(function: Op) -> list[Op]:
+    """Returns the contractions and convolutions of a group: the operations with the attribute."""
+    return walk_where(function, lambda op: CONTRACTION_ATTRIBUTE in op.attributes)
+
+
+def loop_extents(op: Op) -> tuple[int, ...]:
+    """Returns the extents of the iteration space of a linalg op: of a matmul (m, n, k)."""
+    shapes = [operand.type.shape if _is_tensor(operand) else [] for operand in op.operands]
+    extents: dict[int, int] = {}
+    for each, shape in zip(indexing_maps(op), shapes, strict=False):
+        for place, extent in zip(_loops(each), shape, strict=False):
+            if place is not None:
+                extents.setdefault(place, extent)
+    return tuple(extents[dimension] for dimension in sorted(extents))
+
+
+def indexing_maps(op: Op) -> list[ir.AffineMap]:
+    """Returns the indexing maps of a linalg op; of named ops other than contractions those of a copy.
+
+    ``linalg.transpose`` reads its operand through the inverse of its permutation.
+    """
+    if "indexing_maps" in op.attributes:
+        return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    if op.name in MATMULS:
+        return _matmul_maps(op.name == "linalg.batch_matmul")
+    rank = ir.RankedTensorType(op.results[0].type).rank
+    identity = ir.AffineMap.get_identity(rank)
+    if op.name != "linalg.transpose":
+        return [identity] * len(op.operands)
+    order = list(ir.DenseI64ArrayAttr(op.attributes["permutation"]))
+    read = [ir.AffineDimExpr.get(order.index(dimension)) for dimension in range(rank)]
+    return [ir.AffineMap.get(rank, 0, read), identity]
+
+
+def transposed_loop(op: Op) -> int:
+    """Returns 1 + the loop along which the elements of an operand are adjacent, if not the last loop; else 0.
+
+    0 too where the last loop does not run along an earlier dimension of that operand, as of a broadcast.
+    """
+    maps = indexing_maps(op)
+    for each in maps:
+        found = _loops(each)
+        last = each.n_dims - 1
+        if found and last in found[:-1] and found[-1] is not None:
+            return found[-1] + 1
+    return 0
+
+
+def prepare(module: ir.Module) -> None:
+    """Brings a group into the form that schedules take, in place: see the example above.
+
+    Raises CandidateError(COMPILE) where a pass fails.
+    """
+    function = group_function(module)
+    root = _root(function)
+    if root is not None and CONTRACTION_ATTRIBUTE in root.attributes:
+        _append_copy(root)
+    _start_from_nothing(function)
+    run_passes(module, FUSE)
+    function = group_function(module)
+    for op in walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes):
+        del op.attributes[ROOT_ATTRIBUTE]
+    for store in walk(function, STORE):
+        made = store.operands[0].owner
+        if isinstance(made, ir.Operation | ir.OpView) and made.name.startswith("linalg."):
+            made.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
+            _start_from_output(function, made.operation, store)
+
+
+def _root(function: Op) -> Op | None:
+    """Returns the op with the attribute ``root``; without one, the op whose result is stored."""
+    marked = walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes)
+    if marked:
+        return marked[-1].operation
+    stored = [store.operands[0].owner for store in walk(function, STORE)]
+    made = [owner.operation for owner in stored if not isinstance(owner, ir.Block)]
+    return made[-1] if made else None
+
+
+def _bytes(argument: Value) -> int:
+    kind = ir.MemRefType(argument.type)
+    elements: int = prod(kind.shape)
+    return elements * number_type(str(kind.element_type)).bytes
+
+
+def _reads_weight(contraction: Op) -> bool:
+    """Returns whether operand 1 of a contraction, B, is an argument marked as a weight."""
+    tensor = op_of(contraction.operands[1], "bufferization.to_tensor")
+    argument = None if tensor is None else tensor.operands[0]
+    if not isinstance(argument, ir.BlockArgument):
+        return False
+    function = argument.owner.owner.operation
+    return WEIGHT_ATTRIBUTE in argument_attributes(function, argument.arg_number)
+
+
+def _is_tensor(operand: Value) -> bool:
+    return isinstance(operand.type, ir.RankedTensorType)
+
+
+def _loops(mapping: ir.AffineMap) -> list[int | None]:
+    """Returns the loop of each result of an indexing map; None for a constant or an expression."""
+    return [each.position if isinstance(each, ir.AffineDimExpr) else None for each in mapping.results]
+
+
+def _matmul_maps(has_batch: bool) -> list[ir.AffineMap]:
+    lead = [0] if has_batch else []
+    m, n, k = (len(lead) + each for each in range(3))
+    dims = [ir.AffineDimExpr.get(each) for each in range(k + 1)]
+    orders = ((m, k), (k, n), (m, n))
+    return [ir.AffineMap.get(k + 1, 0, [dims[each] for each in (*lead, *order)]) for order in orders]
+
+
+def _append_copy(root: Op) -> None:
+    """Makes an elementwise copy of the root's result the root."""
+    del root.attributes[ROOT_ATTRIBUTE]
+    kind = ir.RankedTensorType(root.results[0].type)
+    identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
+    parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
+    uses = [(use.owner, use.operand_number) for use in root.results[0].uses]
+    block = root.block
+    after = list(block.operations)[[op.operation for op in block.operations].index(root) + 1]
+    with ir.InsertionPoint(after), root.location:
+        empty = create("tensor.empty", [kind]).results[0]
+        copy = ir.Operation.create(
+            "linalg.generic",
+            results=[kind],
+            operands=[root.results[0], empty],
+            regions=1,
+            attributes={
+                "indexing_maps": ir.ArrayAttr.get([identity, identity]),
+                "iterator_types": ir.ArrayAttr.get([parallel] * kind.rank),
+                "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
+                ROOT_ATTRIBUTE: ir.UnitAttr.get(),
+            },
+        )
+        body = copy.regions[0].blocks.append(kind.element_type, kind.element_type)
+        with ir.InsertionPoint(body):
+            create("linalg.yield", [], [body.arguments[0]])
+    for owner, number in uses:
+        owner.operands[number] = copy.results[0]
+
+
+def _start_from_nothing(function: Op) -> None:
+    """Lets fills start from an empty tensor: the sums of a contraction are not kept in the output."""
+    for fill in walk(function, "linalg.fill"):
+        with ir.InsertionPoint(fill), fill.location:
+            fill.operands[1] = create("tensor.empty", [fill.results[0].type]).results[0]
+
+
+def _start_from_output(function: Op, root: Op, store: Op) -> None:
+    """Makes the output's memory the initial value of the root's result, through fills."""
+    memory, number = store.operands[1], ir.OpResult(store.operands[0]).result_number
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]), root.location:
+        unit = ir.UnitAttr.get()
+        start = create(
+            "bufferization.to_tensor", [store.operands[0].type], [memory], restrict=unit, writable=unit
+        )
+    user, place = root, len(root.operands) - len(root.results) + number
+    while user.operands[place].owner.name == "linalg.fill":
+        user, place = user.operands[place].owner.operation, 1
+    user.operands[place] = start.results[0]

@@ -1,0 +1,51 @@
+"""A group of operations as a problem: canonical text, sizes and element type."""
+
+from math import prod
+
+from tuner.core.element_types import NUMBER_TYPES
+from tuner.core.errors import CandidateError, UsageError
+from tuner.core.group_facts import facts_of
+from tuner.core.grouped_program import CONTRACTION, ELEMENTWISE, LOOPS, ROWS, OpGroup
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import ir
+from tuner.mlir.group_form import annotate_facts, contractions, group_function, loop_extents, parse_group
+
+KINDS = (CONTRACTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
+
+
+def group_problem(group: OpGroup) -> Problem:
+    """Returns the problem that a group is: what is tuned, and the key of what was tuned.
+
+    Sizes: of a contraction (m, n, k) and its batch; of rows (all rows, columns, 1); of an elementwise
+    operation (elements but for the last dimension, last dimension, 1).
+
+    Raises:
+        UsageError: a group of a kind that no schedule is for, of dynamic sizes, or whose text is not a group.
+    """
+    if group.kind not in KINDS:
+        why = f": {group.reason}" if group.kind == LOOPS and group.reason else ""
+        raise UsageError(f"group: found kind {group.kind}, allowed {', '.join(KINDS)}{why}")
+    with ir.Context(), ir.Location.unknown():  # no script runs: tuner's transform ops are not needed
+        try:
+            module = parse_group(group.text)
+            annotate_facts(module)
+        except CandidateError as error:
+            raise UsageError(str(error)) from None
+        found = contractions(group_function(module))
+        sizes = loop_extents(found[0]) if group.kind == CONTRACTION and found else ()
+        dtype = _element_type(module)
+        text = str(module)
+    if group.kind == CONTRACTION:
+        batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
+        return Problem(CONTRACTION, (m, n, k), dtype, batch=batch, group=text)
+    loops = facts_of(text).loops or (1,)
+    return Problem(group.kind, (prod(loops[:-1]), loops[-1], 1), dtype, group=text)
+
+
+def _element_type(module: ir.Module) -> str:
+    """Returns the element type of the last argument of a group's function, an output."""
+    function = group_function(module)
+    element = str(ir.MemRefType(function.regions[0].blocks[0].arguments[-1].type).element_type)
+    if element not in NUMBER_TYPES:
+        raise UsageError(f"group: found elements of {element}, allowed {', '.join(NUMBER_TYPES)}")
+    return element

@@ -1,0 +1,1 @@
+"""Elementary functions as arithmetic on scalars and vectors, for every target."""

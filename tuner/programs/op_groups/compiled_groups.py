@@ -1,0 +1,120 @@
+"""Compiles a payload as groups of operations: machine code, and the weights packed as the code reads them."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.errors import CandidateError
+from tuner.core.grouped_program import GroupedProgram, OpGroup
+from tuner.core.instruction_sets import AVX512, AVX_VNNI, FEATURES, LEVELS, PLAIN_LEVEL, VNNI
+from tuner.core.machine import Machine
+from tuner.mlir.cpu.needed_instructions import instructions_needed
+from tuner.mlir.cpu.pipeline import cpu_compiler
+from tuner.programs.op_groups.group_program import FormedProgram, group_program
+from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
+from tuner.programs.op_groups.memory_plan import memory_plan
+from tuner.programs.op_groups.packed_weights import WeightPlan, fill_weights, weight_plan
+from tuner.programs.op_groups.payload import NotGrouped
+from tuner.programs.op_groups.scheduled_group import ScheduledGroup, schedule_group
+from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode, GroupedImage
+from tuner.programs.run.result_pool import aligned_bytes
+from tuner.targets.cpu.object_code import write_object
+
+Array = npt.NDArray[Any]
+
+
+def compile_groups(text: str, entry: str | None, machine: Machine) -> GroupedImage | NotGrouped:
+    """Compiles a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
+
+    Args:
+        text: MLIR text of a function on tensors, with its constants.
+        entry: the function to compile; None: ``main``, or the only public function.
+        machine: the processor to compile for, that of this process.
+
+    Raises CandidateError for text that does not parse.
+    """
+    formed = group_program(text, entry)
+    if isinstance(formed, NotGrouped):
+        return formed
+    try:
+        groups = _scheduled(formed.program.groups, machine)
+    except CandidateError as error:
+        return NotGrouped(error.reason)
+    codes = [each.code for each in groups]
+    places = GroupPlaces(formed.program, memory_plan(formed.program), weight_plan(formed.program, codes))
+    needs = _needs(codes_text="\n".join(code.llvm_text for code in codes), machine=machine)
+    object_code = _object_code(linked(places, codes, _level(needs)))
+    code = GroupedCode(
+        entry=entry or "main",
+        arguments=formed.program.arguments,
+        results=formed.program.results,
+        arena_bytes=places.memory.arena_bytes,
+        fills=places.memory.fills,
+        weights_bytes=places.weights.bytes,
+        needs=needs,
+        compiler=cpu_compiler().fingerprint,
+        groups=tuple(each.summary for each in groups),
+        object_code=object_code,
+    )
+    return GroupedImage(code, _packed(formed, places.weights))
+
+
+def _scheduled(groups: tuple[OpGroup, ...], machine: Machine) -> list[ScheduledGroup]:
+    """Returns each group with its code; groups of equal text are compiled once."""
+    known: dict[tuple[str, str], ScheduledGroup] = {}
+    for group in groups:
+        if (group.kind, group.text) not in known:
+            try:
+                known[group.kind, group.text] = schedule_group(group, machine)
+            except CandidateError as error:
+                reason = f"{', '.join(dict.fromkeys(group.ops))}: {error.reason}"
+                raise CandidateError(error.stage, reason) from error
+    return [known[group.kind, group.text] for group in groups]
+
+
+def _needs(codes_text: str, machine: Machine) -> tuple[str, ...]:
+    """Returns the instruction sets that code needs which is compiled for the machine's level of x86-64."""
+    level = (machine.isa,) if machine.isa in LEVELS else ()
+    called = instructions_needed(codes_text)
+    if machine.isa != AVX512:
+        called = tuple(AVX_VNNI if name == VNNI else name for name in called)
+    return tuple(dict.fromkeys((*level, *called)))
+
+
+def _level(needs: Sequence[str]) -> ProcessorLevel:
+    name = next((LEVELS[each] for each in needs if each in LEVELS), PLAIN_LEVEL)
+    return ProcessorLevel(name, ",".join(FEATURES[each] for each in needs if each in FEATURES))
+
+
+def _object_code(llvm_text: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "code.o"
+        write_object(llvm_text, file, entry=PROGRAM_ENTRY)
+        return file.read_bytes()
+
+
+def _packed(formed: FormedProgram, plan: WeightPlan) -> Array:
+    """Returns the weights in one block of bytes; what ``init`` computes of them is computed here."""
+    block = aligned_bytes(plan.bytes)
+    block[...] = 0  # also between the weights: equal programs have equal files
+    fill_weights(plan, _initialized(formed.program, formed.weights), block)
+    return block
+
+
+def _initialized(program: GroupedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
+    if not program.init:
+        return weights
+    from tuner.mlir import interpreter
+    from tuner.mlir.bindings import ir
+    from tuner.programs.lower.host_lowering import lower_host_program
+    from tuner.programs.lower.read_program import read_program
+    from tuner.programs.run.host_function import HostFunction
+
+    with interpreter.new_context(), ir.Location.unknown():
+        lowered = lower_host_program(read_program(program.init, "init"))
+    found = HostFunction(lowered)(*(np.ascontiguousarray(each) for each in weights))
+    return found if isinstance(found, tuple) else (found,)

@@ -1,0 +1,96 @@
+"""Builds ``linalg.generic`` operations anew: with other results, other loops, other operands."""
+
+from collections.abc import Sequence
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.building import create, integers, value
+from tuner.programs.op_groups.op_names import COLLAPSE, EMPTY, EXPAND, defining
+from tuner.programs.op_groups.views import Reassociation
+from tuner.programs.op_groups.weights import filled
+
+PARALLEL = "#linalg.iterator_type<parallel>"
+
+
+def maps_attribute(maps: Sequence[ir.AffineMap]) -> ir.Attribute:
+    """Returns the attribute ``indexing_maps`` of a generic."""
+    return ir.ArrayAttr.get([ir.AffineMapAttr.get(each) for each in maps])
+
+
+def parallel_loops(count: int) -> ir.Attribute:
+    """Returns the attribute ``iterator_types`` of a generic with parallel loops alone."""
+    return ir.ArrayAttr.get([ir.Attribute.parse(PARALLEL)] * count)
+
+
+def selecting(loops: int, positions: Sequence[int]) -> ir.AffineMap:
+    """Returns the map from ``loops`` loops to those at ``positions``."""
+    return ir.AffineMap.get(loops, 0, [ir.AffineDimExpr.get(each) for each in positions])
+
+
+def empty(shape: Sequence[int], element: ir.Type) -> Value:
+    """Creates an empty tensor at the current insertion point."""
+    return create("tensor.empty", [ir.RankedTensorType.get(list(shape), element)]).results[0]
+
+
+def zeros(kind: ir.RankedTensorType) -> Value:
+    """Creates a tensor of zeros at the current insertion point."""
+    element = kind.element_type
+    is_integer = isinstance(element, ir.IntegerType)
+    number = ir.IntegerAttr.get(element, 0) if is_integer else ir.FloatAttr.get(element, 0.0)
+    return filled(value("arith.constant", element, value=number), empty(kind.shape, element))
+
+
+def summed(left: Value, right: Value) -> Op:
+    """Creates the elementwise sum of two tensors of one type at the current insertion point."""
+    kind = left.type
+    element, rank = kind.element_type, kind.rank
+    identity = ir.AffineMap.get_identity(rank)
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[kind],
+        operands=[left, right, empty(kind.shape, element)],
+        attributes={
+            "indexing_maps": maps_attribute([identity] * 3),
+            "iterator_types": parallel_loops(rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
+        },
+        regions=1,
+    )
+    block = op.regions[0].blocks.append(element, element, element)
+    name = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [value(name, element, *list(block.arguments)[:2])])
+    return op
+
+
+def collapse(tensor: Value, groups: Reassociation) -> Value:
+    """Creates a tensor with each group of dimensions as one; an empty tensor is created anew."""
+    shape = tensor.type.shape
+    merged = []
+    for group in groups:
+        size = 1
+        for dimension in group:
+            size *= shape[dimension]
+        merged.append(size)
+    if _is_empty(tensor):
+        return empty(merged, tensor.type.element_type)
+    kind = ir.RankedTensorType.get(merged, tensor.type.element_type)
+    return create(COLLAPSE, [kind], [tensor], reassociation=_reassociation(groups)).results[0]
+
+
+def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
+    """Creates a tensor whose dimensions are split into groups of ``shape``; an empty one is created anew."""
+    if _is_empty(tensor):
+        return empty(shape, tensor.type.element_type)
+    kind = ir.RankedTensorType.get(list(shape), tensor.type.element_type)
+    sizes = ir.DenseI64ArrayAttr.get(list(shape))
+    attributes = {"reassociation": _reassociation(groups), "static_output_shape": sizes}
+    return create(EXPAND, [kind], [tensor], **attributes).results[0]
+
+
+def _is_empty(tensor: Value) -> bool:
+    op = defining(tensor)
+    return op is not None and op.name == EMPTY
+
+
+def _reassociation(groups: Reassociation) -> ir.Attribute:
+    return ir.ArrayAttr.get([integers(list(group)) for group in groups])

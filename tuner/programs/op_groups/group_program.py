@@ -1,0 +1,85 @@
+"""Makes a list of groups of operations of a payload: each group is compiled by a schedule of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.grouped_program import WEIGHT, GroupedProgram, OpGroup
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.interpreter import new_context
+from tuner.programs.op_groups.contraction_inits import begin_with_zeros
+from tuner.programs.op_groups.copying import copying_group
+from tuner.programs.op_groups.forming import Members, form_groups
+from tuner.programs.op_groups.hoisting import hoist
+from tuner.programs.op_groups.normal_form import clean_up, fold_unit_dimensions, generalize, prepare
+from tuner.programs.op_groups.outlining import outlined
+from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_payload, tensor_type
+from tuner.programs.op_groups.placement import BufferPlan, placed, settle
+from tuner.programs.op_groups.producer_shapes import take_shapes_of_producers
+from tuner.programs.op_groups.resources import split_payload
+from tuner.programs.op_groups.unused_results import drop_unused_results
+from tuner.programs.op_groups.weights import take_weights
+
+
+@dataclass(frozen=True)
+class FormedProgram:
+    """A payload as groups, and the arrays of its weights.
+
+    Where ``program.init`` is a module, its function ``init`` takes ``weights`` and returns the arrays of the
+    program's weight buffers, in the order of their numbers; where it is "", these are ``weights``.
+    """
+
+    program: GroupedProgram
+    weights: tuple[np.ndarray, ...]
+
+
+def group_program(text: str, entry: str | None = None) -> FormedProgram | NotGrouped:
+    """Returns a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
+
+    Args:
+        text: MLIR text of a function on tensors, constants as ``dense_resource`` with their data included.
+        entry: the function to run; None: ``main``, or the only public function.
+
+    Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
+    """
+    split = split_payload(text)
+    with new_context(), ir.Location.unknown():
+        payload = read_payload(split.text, entry)
+        if isinstance(payload, NotGrouped):
+            return payload
+        arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
+        prepare(payload.module)
+        weights = take_weights(payload, split.resources)
+        _normalize(payload)
+        init, kept = hoist(payload, len(arguments))
+        if not init:
+            weights = tuple(weights[number] for number in kept)
+        groups, plan = _groups(payload, len(arguments))
+        program = GroupedProgram(groups, tuple(plan.buffers), arguments, payload.results, init)
+        return FormedProgram(program, weights)
+
+
+def _normalize(payload: TensorPayload) -> None:
+    """Brings a program's operations into the forms that groups are formed of, in place."""
+    generalize(payload.module)
+    drop_unused_results(payload)
+    fold_unit_dimensions(payload.module)
+    begin_with_zeros(payload)
+    take_shapes_of_producers(payload)
+    clean_up(payload.module)
+
+
+def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, ...], BufferPlan]:
+    plan = placed(payload, first_weight)
+    formed = form_groups(payload.ops, plan.computed)
+    outputs = {value for members in formed for value in members.root.results}
+    settle(plan, payload, outputs)
+    by_root: dict[Op, Members] = {members.root: members for members in formed}
+    weights = [at for at, buffer in enumerate(plan.buffers) if buffer.owner == WEIGHT]
+    groups = []
+    for op in (*payload.ops, payload.end):
+        if op in by_root:
+            groups.append(outlined(by_root[op], plan.views, weights))
+        for copy in plan.copies.get(op, ()):
+            groups.append(copying_group(copy, plan.views, weights))
+    return tuple(groups), plan

@@ -1,0 +1,135 @@
+"""Splits what weights alone decide from a program: ``@init`` computes it once, when the program is loaded.
+
+    func.func @main(%x, %w) {                      func.func @main(%x, %t)
+      %t = linalg.transpose ins(%w) ...              %y = linalg.matmul ins(%x, %t) ...
+      %y = linalg.matmul ins(%x, %t) ...     ->    func.func @init(%w) -> ... {
+                                                     %t = linalg.transpose ins(%w) ...
+                                                     return %t
+
+What is larger than the weights that it is computed from is computed at each call: torch-mlir broadcasts a bias
+to the whole result of a matmul. The opposite are masks and positions, which are computed of nothing.
+"""
+
+from math import prod
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.module_copy import copy_of
+from tuner.programs.lower.entry import function_named
+from tuner.programs.op_groups.normal_form import clean_up
+from tuner.programs.op_groups.op_names import VIEWS, defining, is_free, is_tensor, read_by, users
+from tuner.programs.op_groups.payload import TensorPayload
+from tuner.programs.op_groups.weights import add_argument
+
+INIT = "init"
+GENERATED_LIMIT = 1 << 20  # elements of what is computed of nothing
+
+
+def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
+    """Moves what weights alone decide out of a program, in place.
+
+    The program's arguments from ``first_weight`` on become what ``init`` returns.
+
+    Returns:
+        The text of the module with ``init``, whose arguments are the payload's weights; "" where nothing is
+        computed. And the numbers of the payload's weights that the program takes as they are, where there is
+        no ``init``.
+    """
+    constant = _decided_by_weights(payload, first_weight)
+    taken = [value for value in constant if _is_taken(value, constant)]
+    arguments = list(payload.block.arguments)
+    if not any(defining(value) is not None for value in taken):
+        kept = tuple(number for number, each in enumerate(arguments[first_weight:]) if list(each.uses))
+        _replace_weights(payload, first_weight, taken)
+        return "", kept
+    text = _init(payload, first_weight, taken)
+    _replace_weights(payload, first_weight, taken)
+    clean_up(payload.module)
+    return text, ()
+
+
+def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:
+    """Returns the values, in order, that weights alone decide, and that are not too large."""
+    weights = list(payload.block.arguments)[first_weight:]
+    found = dict.fromkeys(weights)
+    for op in payload.ops:
+        values = read_by(op)
+        if all(value in found or is_free(value) for value in values) and _is_hoisted(op, found):
+            found |= dict.fromkeys(op.results)
+    return found
+
+
+def _is_hoisted(op: Op, found: dict[Value, None]) -> bool:
+    if not list(op.results) or all(is_free(each) for each in op.results):
+        return False
+    if not all(is_tensor(each) for each in op.results):
+        return False
+    read = [each for each in read_by(op) if each in found]
+    size = max(prod(each.type.shape) for each in op.results)
+    if not read:  # positions and masks
+        return op.name.startswith("linalg.") and size <= GENERATED_LIMIT and "linalg.index" in str(op)
+    return size <= max(prod(each.type.shape) for each in read)
+
+
+def _is_taken(value: Value, constant: dict[Value, None]) -> bool:
+    """Returns whether the rest of the program takes a value: itself, or a view of the value."""
+    op = defining(value)
+    if op is not None and op.name in VIEWS:
+        return False
+    return _is_used(value, constant)
+
+
+def _is_used(value: Value, constant: dict[Value, None]) -> bool:
+    for user in users(value):
+        results = list(user.results)
+        if not results or any(each not in constant for each in results):
+            return True
+        if user.name in VIEWS and any(_is_used(each, constant) for each in results):
+            return True
+    return False
+
+
+def _init(payload: TensorPayload, first_weight: int, taken: list[Value]) -> str:
+    """Returns the text of a module that computes values of the program from the payload's weights."""
+    places = [_place(payload, value) for value in taken]
+    module = copy_of(payload.module)
+    name = ir.StringAttr(payload.function.attributes["sym_name"]).value
+    copied = TensorPayload(module, function_named(module, name))
+    ops, arguments = copied.ops, list(copied.block.arguments)
+    values = [arguments[at] if op is None else ops[op].results[at] for op, at in places]
+    copied.end.erase()
+    with ir.InsertionPoint(copied.block), ir.Location.unknown():
+        ir.Operation.create("func.return", operands=values)
+    for op in reversed(ops):
+        if not any(list(each.uses) for each in op.results):
+            op.erase()
+    for _ in range(first_weight):
+        copied.block.erase_argument(0)
+    kinds = [each.type for each in copied.block.arguments], [each.type for each in values]
+    copied.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*kinds))
+    copied.function.attributes["sym_name"] = ir.StringAttr.get(INIT)
+    clean_up(module)
+    return str(module)
+
+
+def _place(payload: TensorPayload, value: Value) -> tuple[int | None, int]:
+    """Returns which operation of the block defines a value, and which of its results that is."""
+    if isinstance(value.owner, ir.Block):
+        return None, ir.BlockArgument(value).arg_number
+    op = value.owner.operation
+    return payload.ops.index(op), ir.OpResult(value).result_number
+
+
+def _replace_weights(payload: TensorPayload, first_weight: int, taken: list[Value]) -> None:
+    """Makes values arguments of the program, in place of its weights."""
+    count = len(list(payload.block.arguments))
+    for value in taken:
+        value.replace_all_uses_with(add_argument(payload.function, value.type))
+    constant = [op for op in payload.ops if list(op.results)]
+    for op in reversed(constant):
+        if not any(list(each.uses) for each in op.results):
+            op.erase()
+    for _ in range(first_weight, count):
+        payload.block.erase_argument(first_weight)
+    kinds = [each.type for each in payload.block.arguments]
+    results = [each.type for each in payload.end.operands]
+    payload.function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))

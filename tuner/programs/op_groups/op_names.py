@@ -1,0 +1,133 @@
+"""Which operations of a payload are computed, which cost nothing, which are types of the same memory."""
+
+from collections.abc import Iterator
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.walking import walk_where
+
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+CONVOLUTIONS = ("linalg.conv_2d_nchw_fchw", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_2d_nhwc_fhwc")
+CONTRACTIONS = (*MATMULS, *CONVOLUTIONS)
+FILL, EMPTY, CONSTANT, GENERIC = "linalg.fill", "tensor.empty", "arith.constant", "linalg.generic"
+FREE = (CONSTANT, EMPTY, FILL)  # each user gets its own
+EXPAND, COLLAPSE, SLICE = "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"
+VIEWS = (EXPAND, COLLAPSE, SLICE)  # types of the same memory
+PAD, CONCAT, INSERT = "tensor.pad", "tensor.concat", "tensor.insert_slice"
+STORES = (PAD, CONCAT, INSERT)  # a value becomes a part of a larger one
+RETURN = "func.return"
+PARALLEL = "#linalg.iterator_type<parallel>"
+
+
+def is_tensor(value: Value) -> bool:
+    """Returns whether a value is a tensor."""
+    return isinstance(value.type, ir.RankedTensorType)
+
+
+def defining(value: Value) -> Op | None:
+    """Returns the operation that defines a value; None for an argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.operation
+
+
+def is_free(value: Value) -> bool:
+    """Returns whether a value is a constant, empty or filled with one number, or a number computed of these."""
+    op = defining(value)
+    if op is None:
+        return False
+    return op.name in FREE or (is_scalar_op(op) and all(is_free(each) for each in read_by(op)))
+
+
+def is_scalar_op(op: Op) -> bool:
+    """Returns whether all results of an operation are numbers, and there is one."""
+    return bool(list(op.results)) and not any(is_tensor(each) for each in op.results)
+
+
+def read_by(op: Op) -> list[Value]:
+    """Returns the distinct values that an operation uses, those that its regions capture included, in order."""
+    found = dict.fromkeys(op.operands)
+    if len(op.regions) and op.name != FILL:
+        inner = walk_where(op, lambda each: each != op)
+        owned = {each.operation for each in inner}
+        for each in inner:
+            for value in each.operands:
+                if isinstance(value.owner, ir.Block):
+                    is_captured = not _is_inside(value.owner, op)
+                else:
+                    is_captured = value.owner.operation not in owned
+                if is_captured:
+                    found[value] = None
+    return list(found)
+
+
+def _is_inside(block: ir.Block, op: Op) -> bool:
+    return any(block == each for region in op.regions for each in region.blocks) or (
+        block.owner.operation != op
+        and block.owner.operation.name not in ("func.func", "builtin.module")
+        and _is_inside(block.owner.operation.block, op)
+    )
+
+
+def users(value: Value) -> list[Op]:
+    """Returns the distinct operations of the function's block that use a value, directly or in a region."""
+    found = {}
+    for use in value.uses:
+        op = use.owner.operation
+        while op.parent is not None and op.parent.operation.name != "func.func":
+            op = op.parent.operation
+        found[op] = None
+    return list(found)
+
+
+def maps_of(op: Op) -> list[ir.AffineMap]:
+    """Returns the indexing maps of a ``linalg.generic``."""
+    return [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+
+
+def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
+    """Returns which loops the results of a map are; None if a result is no single loop, or one comes twice."""
+    found = []
+    for result in mapping.results:
+        if not isinstance(result, ir.AffineDimExpr):
+            return None
+        found.append(ir.AffineDimExpr(result).position)
+    return tuple(found) if len(set(found)) == len(found) else None
+
+
+def is_identity(mapping: ir.AffineMap) -> bool:
+    """Returns whether the results of a map are its dimensions, in order."""
+    return dimensions(mapping) == tuple(range(mapping.n_dims))
+
+
+def is_parallel(op: Op) -> tuple[bool, ...]:
+    """Returns, per loop of a ``linalg.generic``, whether it is parallel."""
+    return tuple(str(each) == PARALLEL for each in ir.ArrayAttr(op.attributes["iterator_types"]))
+
+
+def inits_of(op: Op) -> list[Value]:
+    """Returns the ``outs`` of a linalg operation: its last operands, one for each result."""
+    return list(op.operands)[len(op.operands) - len(op.results) :]
+
+
+def inputs_of(op: Op) -> list[Value]:
+    """Returns the ``ins`` of a linalg operation."""
+    return list(op.operands)[: len(op.operands) - len(op.results)]
+
+
+def body_of(op: Op) -> list[Op]:
+    """Returns the operations of a ``linalg.generic``'s body, the yield last."""
+    return [each.operation for each in op.regions[0].blocks[0].operations]
+
+
+def loop_sizes(op: Op) -> tuple[int, ...]:
+    """Returns the numbers of iterations of a ``linalg.generic``'s loops; 0 for one that no operand shows."""
+    sizes = [0] * maps_of(op)[0].n_dims
+    for value, mapping in zip(op.operands, maps_of(op), strict=True):
+        for size, result in zip(value.type.shape, mapping.results, strict=True):
+            if isinstance(result, ir.AffineDimExpr):
+                sizes[ir.AffineDimExpr(result).position] = size
+    return tuple(sizes)
+
+
+def operations(block: ir.Block) -> Iterator[Op]:
+    """Yields the operations of a block, in order."""
+    for op in block.operations:
+        yield op.operation

@@ -1,0 +1,77 @@
+"""The data of ``dense_resource`` constants, which follow the module of a payload as hexadecimal text.
+
+MLIR's Python bindings cannot read these data, and parsing them doubles the memory that they take:
+
+    {-#
+      dialect_resources: {
+        builtin: {
+          torch_tensor_128_torch.float32: "0x04000000C5A3...",
+          "a name, quoted": "0x04000000..."
+        }
+      }
+    #-}
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.core.errors import CandidateError, Stage
+from tuner.core.numpy_types import DTYPES
+
+SECTION = "\n{-#"  # where the data begin
+VALUE = '"0x'  # how the data of a constant begin
+NAME = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s"{}:,]+)\s*:\s*$')  # the name in front of the data
+ALIGNMENT_BYTES = 4  # of the number in front of the data
+
+
+@dataclass(frozen=True)
+class SplitPayload:
+    """A payload's MLIR text without the data of its constants, and these data by the constants' names."""
+
+    text: str
+    resources: Mapping[str, bytes]
+
+
+def split_payload(text: str) -> SplitPayload:
+    """Splits MLIR text into the module and the data of its ``dense_resource`` constants.
+
+    Names are as the module writes them, with the quotes of a quoted name.
+    """
+    module, _, section = text.rpartition(SECTION)
+    if not module:
+        return SplitPayload(text, {})
+    return SplitPayload(module, dict(_entries(section)))
+
+
+def _entries(section: str) -> Iterator[tuple[str, bytes]]:
+    end = 0
+    while (start := section.find(VALUE, end)) >= 0:
+        name = NAME.search(section[end:start])
+        end = section.find('"', start + len(VALUE))
+        if name is None or end < 0:
+            raise CandidateError(Stage.BIND, "payload: resources after the module: data without a name")
+        yield name[1], bytes.fromhex(section[start + len(VALUE) : end])[ALIGNMENT_BYTES:]
+        end += 1
+
+
+def array_of(data: bytes, shape: tuple[int, ...], element: str) -> np.ndarray:
+    """Returns the data of a constant as a read-only array.
+
+    Args:
+        data: bytes of the elements, row by row; booleans are bytes, or bits from the lowest bit on.
+        shape: of the array.
+        element: MLIR type of an element, such as "bf16".
+
+    Raises CandidateError(BIND) if the number of bytes is not that of the shape.
+    """
+    dtype, count = DTYPES[element], int(np.prod(shape, dtype=np.int64))
+    if element == "i1" and len(data) == -(-count // 8) != count:
+        bits = np.unpackbits(np.frombuffer(data, np.uint8), count=count, bitorder="little")
+        data = bits.tobytes()
+    if len(data) != count * dtype.itemsize:
+        found = f"{len(data)} bytes, allowed {count * dtype.itemsize}"
+        raise CandidateError(Stage.BIND, f"payload: data of a constant of {shape} x {element}: found {found}")
+    return np.frombuffer(data, dtype).reshape(shape)

@@ -1,0 +1,106 @@
+"""A group of operations with the schedule that computes it, compiled to LLVM dialect."""
+
+import ctypes
+from dataclasses import dataclass
+
+from tuner.core.candidate import Candidate
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.group_facts import facts_of
+from tuner.core.grouped_program import CONTRACTION, GroupCode, OpGroup
+from tuner.core.grouped_program import LOOPS as LOOPS_KIND
+from tuner.core.machine import Machine
+from tuner.core.problem import Problem
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.group_code import compile_group
+from tuner.mlir.cpu.jit_guards import DECLARATION
+from tuner.mlir.group_problem import group_problem
+from tuner.programs.run.grouped_code import FIRST, LOOPS, CompiledGroup
+from tuner.scripts.default import first_configuration
+
+
+@dataclass(frozen=True)
+class ScheduledGroup:
+    """The code of a group, and what reports say of it."""
+
+    code: GroupCode
+    summary: CompiledGroup
+
+
+def schedule_group(group: OpGroup, machine: Machine) -> ScheduledGroup:
+    """Compiles a group with the first configuration of the search space that supports it.
+
+    A group that no strategy is for, or whose script fails, becomes scalar loops; the summary says why. Raises
+    CandidateError for a group that cannot be lowered to loops either.
+    """
+    if group.kind == LOOPS_KIND:
+        return _as_loops(group, group.reason)
+    try:
+        problem = group_problem(group)
+        found = first_configuration(problem, machine)
+        if found is None:
+            return _as_loops(group, f"no strategy is for {group.kind} of these sizes")
+        candidate, script = found
+        code = _compiled(problem.group, script.text)
+    except (UsageError, CandidateError) as error:
+        return _as_loops(group, str(error))
+    return ScheduledGroup(code, _summary(group, problem, candidate))
+
+
+def _as_loops(group: OpGroup, reason: str) -> ScheduledGroup:
+    flop = _elements(group) * len(group.ops)
+    summary = CompiledGroup(
+        group.kind, group.ops, "", (), LOOPS, reason, _element(group), flop, _moved_bytes(group)
+    )
+    return ScheduledGroup(_compiled(group.text, None), summary)
+
+
+def _compiled(text: str, script: str | None) -> GroupCode:
+    with interpreter.new_context(), ir.Location.unknown():
+        code = compile_group(text, script)
+    _require_symbols(code.llvm_text)
+    return code
+
+
+def _require_symbols(llvm_text: str) -> None:
+    """Raises CandidateError for code that calls a function which the C library does not have."""
+    library = ctypes.CDLL(None)
+    missing = [name for name in sorted(set(DECLARATION.findall(llvm_text))) if not hasattr(library, name)]
+    if missing:
+        raise CandidateError(Stage.COMPILE, f"calls {missing[0]!r}, which the C library does not have")
+
+
+def _summary(group: OpGroup, problem: Problem, candidate: Candidate) -> CompiledGroup:
+    flop = _elements(group) * len(group.ops)
+    if group.kind == CONTRACTION:
+        flop = problem.flop * max(facts_of(problem.group).contractions, 1)
+    return CompiledGroup(
+        kind=group.kind,
+        ops=group.ops,
+        strategy=candidate.strategy,
+        knobs=candidate.choices,
+        origin=FIRST,
+        reason="",
+        element=_element(group),
+        flop=flop,
+        moved_bytes=_moved_bytes(group),
+    )
+
+
+def _element(group: OpGroup) -> str:
+    return group.outputs[0].type.element
+
+
+def _elements(group: OpGroup) -> int:
+    """Returns the number of elements that a group computes."""
+    total = 0
+    for view in group.outputs:
+        count = 1
+        for size in view.type.shape:
+            count *= size
+        total += count
+    return total
+
+
+def _moved_bytes(group: OpGroup) -> int:
+    return sum(view.type.bytes for view in {*group.inputs, *group.outputs})

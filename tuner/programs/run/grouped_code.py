@@ -1,0 +1,68 @@
+"""A compiled program of groups as a value: machine code, and all that a call of it needs to know."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from tuner.core.grouped_program import TensorType
+
+PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
+FIRST, TUNED, NEAREST, LOOPS = ORIGINS = (
+    "first",  # the first configuration of the search space
+    "tuned",  # the best trial of this group
+    "nearest",  # the best trial of a similar group
+    "loops",  # no schedule
+)
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Elements of the arena that have a value before the first call: a buffer with padding."""
+
+    offset_bytes: int
+    type: TensorType
+    value: float
+
+
+@dataclass(frozen=True)
+class CompiledGroup:
+    """One group of a program: what it computes, and by which schedule."""
+
+    kind: str  # one of tuner.core.grouped_program.KINDS
+    ops: tuple[str, ...]  # names of the payload's operations
+    strategy: str  # "" of loops
+    knobs: tuple[tuple[str, int | str], ...]
+    origin: str  # one of ORIGINS
+    reason: str  # of loops: why no schedule was used
+    element: str  # element type of its result
+    flop: int
+    moved_bytes: int  # read and written, each byte once
+
+
+@dataclass(frozen=True)
+class GroupedCode:
+    """A program of groups: its types, its machine code, and what the code expects in memory.
+
+    The code takes a frame: an array of pointers to the arguments, the results, the packed weights and the
+    arena, in this order.
+    """
+
+    entry: str  # name of the payload's function
+    arguments: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]
+    arena_bytes: int
+    fills: tuple[Fill, ...]
+    weights_bytes: int  # of the packed weights
+    needs: tuple[str, ...]  # instruction sets, as in tuner.core.instruction_sets
+    compiler: str  # fingerprint
+    groups: tuple[CompiledGroup, ...]
+    object_code: bytes  # an object file of x86-64
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedImage:
+    """A program of groups, ready to load: its code, and its packed weights."""
+
+    code: GroupedCode
+    weights: npt.NDArray[Any]  # bytes
