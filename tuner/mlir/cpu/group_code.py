@@ -13,6 +13,7 @@ the C library.
 
 from tuner.core.grouped_program import GroupCode, WeightPacking
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
 from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM, GROUP_TO_LOOPS, NO_BUILTINS, TENSORS_TO_BUFFERS
 from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
 from tuner.mlir.interpreter import apply_script, parse
@@ -51,6 +52,7 @@ def compile_group(text: str, script: str | None) -> GroupCode:
     packings = _packings(group_function(module), inputs)
     run_passes(module, GROUP_TO_LOOPS)
     reached("loops", module)
+    fill_masked_lanes(module)
     expand_math(module)
     _drop_attributes(module)
     run_passes(module, GROUP_LOOPS_TO_LLVM)
