@@ -12,6 +12,7 @@ from tuner.programs.op_groups.broadcasts import broadcast_for_each_user
 from tuner.programs.op_groups.contraction_inits import begin_with_zeros
 from tuner.programs.op_groups.copying import copying_group
 from tuner.programs.op_groups.forming import Members, form_groups
+from tuner.programs.op_groups.generics import reshape_fills
 from tuner.programs.op_groups.hoisting import hoist
 from tuner.programs.op_groups.normal_form import clean_up, fold_unit_dimensions, generalize, prepare
 from tuner.programs.op_groups.outlining import outlined
@@ -66,6 +67,7 @@ def _normalize(payload: TensorPayload) -> None:
     generalize(payload.module)
     drop_unused_results(payload)
     fold_unit_dimensions(payload.module)
+    reshape_fills(payload)
     begin_with_zeros(payload)
     merge_batches(payload)
     take_shapes_of_producers(payload)
@@ -84,6 +86,5 @@ def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, .
     for op in (*payload.ops, payload.end):
         if op in by_root:
             groups.append(outlined(by_root[op], plan.views, weights))
-        for copy in plan.copies.get(op, ()):
-            groups.append(copying_group(copy, plan.views, weights))
+        groups += [copying_group(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(groups), plan

@@ -11,6 +11,7 @@ from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.walking import walk_where
 from tuner.programs.op_groups.op_names import FILL, GENERIC
 
+OP = "!transform.any_op"
 CLEAN = "canonicalize,cse"
 PREPARE = f"builtin.module(func.func(convert-elementwise-to-linalg),{CLEAN})"
 FOLD_UNIT_DIMENSIONS = f"builtin.module(func.func(linalg-fold-unit-extent-dims,{CLEAN}))"
@@ -43,9 +44,9 @@ def generalize(module: ir.Module) -> None:
         return
     listed = ", ".join(f'"{name}"' for name in names)
     script = f"""module attributes {{transform.with_named_sequence}} {{
-      transform.named_sequence @__transform_main(%root: !transform.any_op) {{
-        %named = transform.structured.match ops{{[{listed}]}} in %root : (!transform.any_op) -> !transform.any_op
-        %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
+      transform.named_sequence @__transform_main(%root: {OP}) {{
+        %named = transform.structured.match ops{{[{listed}]}} in %root : ({OP}) -> {OP}
+        %generic = transform.structured.generalize %named : ({OP}) -> {OP}
         transform.yield
       }}
     }}"""

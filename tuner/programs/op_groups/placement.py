@@ -1,8 +1,8 @@
 """Decides where each tensor of a program lies: in which buffer, from which element on, with which strides.
 
-Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is padded,
-concatenated, inserted or returned is computed where it must lie in the end, if its producer can write there;
-otherwise a group copies it. Padding is in its buffer before the first call, and no group writes it.
+Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is
+padded, concatenated, inserted or returned is computed where it must lie in the end, if its producer can write
+there; otherwise a group copies it. Padding is in its buffer before the first call, and no group writes it.
 
 The program is walked backwards for places that consumers ask for, then forwards for all others.
 """
@@ -23,6 +23,7 @@ from tuner.programs.op_groups.op_names import (
     INSERT,
     PAD,
     SLICE,
+    VIEWS,
     defining,
     is_free,
     is_scalar_op,
@@ -84,9 +85,8 @@ def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value])
             for value in op.results:
                 if value in outputs and value not in plan.views:
                     plan.views[value] = temporary(plan, tensor_type(value.type))
-        elif (op.name in (EXPAND, COLLAPSE, SLICE) or op in plan.moved) and not is_free(op.results[0]):
-            if op.results[0] not in plan.views:
-                _place_view(plan, op)
+        elif (op.name in VIEWS or op in plan.moved) and op.results[0] not in plan.views:
+            _place_view(plan, op)
 
 
 def temporary(plan: BufferPlan, kind: TensorType, padding: float | None = None) -> View:
@@ -116,7 +116,7 @@ def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
 
 
 def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
-    """Places a value, and those that it is a view of, if its producer can write there; says whether it can."""
+    """Places a value, and what it is a view of, if its producer can write there; says whether it can."""
     op = defining(value)
     if op is None or value in plan.views or is_free(value) or not _has_rows(target):
         return False
@@ -210,7 +210,7 @@ def _place_parts(plan: BufferPlan, op: Op) -> None:
 
 
 def _place_insertion(plan: BufferPlan, op: Op) -> None:
-    """Places the tensor that is inserted into, then the part: in its place if nothing else is written there."""
+    """Places the tensor that is inserted into, then the part, where nothing else is written there."""
     source, into = op.operands
     result, chain = op.results[0], insertions(op)
     base = defining(into)
