@@ -37,6 +37,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
+    parser.addoption("--all-exports", action="store_true", help="compile every PyTorch module of the corpus")
 
 
 def _skip_without_compiler() -> Generator[None, object, object]:

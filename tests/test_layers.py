@@ -98,6 +98,7 @@ INSIDE: Mapping[str, Table] = {
         "copies_with_offset": (),
         "host_parallel_loops": (),
         "copy_shared_fills": (),
+        "crop_negative_padding": (),
         "copy_yields": (),
         "indirect_indices": (),
         "device_options": (),
@@ -113,7 +114,10 @@ INSIDE: Mapping[str, Table] = {
         "explicit_memory": ("streams",),
         "last_use": ("aliases",),
         "deallocation": ("entry", "last_use"),
-        "bufferize": ("copy_shared_fills", "copy_yields", "deallocation", "entry"),
+        "bufferize": (
+            *("copy_shared_fills", "copy_yields", "crop_negative_padding"),
+            *("deallocation", "entry"),
+        ),
         "runtime_calls": (),
         "read_program": (
             *("bufferize", "deallocation", "entry", "indirect_indices"),

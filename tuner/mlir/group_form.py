@@ -267,4 +267,30 @@ def _start_from_output(function: Op, root: Op, store: Op) -> None:
     user, place = root, len(root.operands) - len(root.results) + number
     while user.operands[place].owner.name == "linalg.fill":
         user, place = user.operands[place].owner.operation, 1
+    if user is root and _reads_init(root, number):
+        with ir.InsertionPoint(root), root.location:
+            start = _copied(user.operands[place], start.results[0])
     user.operands[place] = start.results[0]
+
+
+def _reads_init(root: Op, number: int) -> bool:
+    """Returns whether an operation computes a result from its initial value, which no fill has made."""
+    values = root.regions[0].blocks[0].arguments
+    made_empty = op_of(root.operands[len(root.operands) - len(root.results) + number], "tensor.empty")
+    return made_empty is None and bool(list(values[len(values) - len(root.results) + number].uses))
+
+
+def _copied(tensor: Value, into: Value) -> Op:
+    """Creates a copy of a tensor into the memory of another one."""
+    copy = ir.Operation.create(
+        "linalg.copy",
+        results=[into.type],
+        operands=[tensor, into],
+        regions=1,
+        attributes={"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])},
+    )
+    element = ir.RankedTensorType(into.type).element_type
+    body = copy.regions[0].blocks.append(element, element)
+    with ir.InsertionPoint(body):
+        create("linalg.yield", [], [body.arguments[0]])
+    return copy

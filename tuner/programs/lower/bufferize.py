@@ -24,6 +24,7 @@ from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.mlir.rewrite.padded_views import set_argument_attribute
 from tuner.programs.lower.copy_shared_fills import copy_shared_fills
 from tuner.programs.lower.copy_yields import copy_yields, yields_iteration_local_memory
+from tuner.programs.lower.crop_negative_padding import crop_negative_padding
 from tuner.programs.lower.deallocation import deallocate
 from tuner.programs.lower.entry import function_named
 
@@ -61,6 +62,7 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
     """
     _protect_arguments(function_named(module, name))
     run_passes(module, ELEMENTWISE)
+    crop_negative_padding(function_named(module, name))
     copy_shared_fills(function_named(module, name))
     copied = copy_of(module)
     if _is_bufferized_without_copies(module, name):

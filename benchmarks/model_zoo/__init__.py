@@ -1,0 +1,1 @@
+"""PyTorch models that ``benchmarks.models`` times."""

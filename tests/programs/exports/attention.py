@@ -1,0 +1,161 @@
+"""Exports of attention: written by hand and by ``scaled_dot_product_attention``, with the usual masks."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.programs.exports.export import export, of
+
+
+def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """Returns (batch, heads, positions, width of a head)."""
+    batch, positions, width = x.shape
+    return x.view(batch, positions, heads, width // heads).transpose(1, 2)
+
+
+def join_heads(x: torch.Tensor) -> torch.Tensor:
+    """Returns (batch, positions, width)."""
+    batch, heads, positions, width = x.shape
+    return x.transpose(1, 2).reshape(batch, positions, heads * width)
+
+
+def attend(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Returns softmax(q k^T / sqrt(d) + bias) v."""
+    scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
+    if bias is not None:
+        scores = scores + bias
+    return torch.softmax(scores, -1) @ v
+
+
+def causal_bias(positions: int) -> torch.Tensor:
+    """Returns 0 where a position is seen, -inf where it comes later."""
+    return torch.full((positions, positions), -torch.inf).triu(1)
+
+
+class Attention(nn.Module):
+    """Self attention with one product for queries, keys and values."""
+
+    def __init__(self, width: int, heads: int, form: str = "") -> None:
+        super().__init__()
+        self.heads, self.form = heads, form
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.register_buffer("mask", causal_bias(16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (split_heads(each, self.heads) for each in self.qkv(x).chunk(3, -1))
+        if self.form == "sdpa":
+            y = F.scaled_dot_product_attention(q, k, v)
+        elif self.form == "sdpa_causal":
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            positions = x.shape[1]
+            y = attend(q, k, v, self.mask[:positions, :positions] if self.form == "causal" else None)
+        return self.out(join_heads(y))
+
+
+class GroupedQueryAttention(nn.Module):
+    """Several heads of queries share one head of keys and values."""
+
+    def __init__(self, width: int, heads: int, shared: int) -> None:
+        super().__init__()
+        self.heads, self.shared, self.head = heads, shared, width // heads
+        self.q = nn.Linear(width, width, bias=False)
+        self.kv = nn.Linear(width, 2 * shared * self.head, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q = split_heads(self.q(x), self.heads)
+        k, v = (split_heads(each, self.shared) for each in self.kv(x).chunk(2, -1))
+        repeats = self.heads // self.shared
+        k, v = k.repeat_interleave(repeats, 1), v.repeat_interleave(repeats, 1)
+        return join_heads(attend(q, k, v))
+
+
+class CrossAttention(nn.Module):
+    """Queries of one sequence, keys and values of another one."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, x: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        q = split_heads(self.q(x), self.heads)
+        k, v = (split_heads(each(memory), self.heads) for each in (self.k, self.v))
+        return join_heads(attend(q, k, v))
+
+
+def rotate(x: torch.Tensor) -> torch.Tensor:
+    """Returns x with rotary position embeddings."""
+    positions, width = x.shape[-2:]
+    rates = 10000 ** (-torch.arange(0, width, 2, dtype=torch.float32) / width)
+    angles = torch.arange(positions, dtype=torch.float32)[:, None] * rates
+    cos, sin = angles.cos().repeat(1, 2), angles.sin().repeat(1, 2)
+    low, high = x.chunk(2, -1)
+    return x * cos + torch.cat((-high, low), -1) * sin
+
+
+def alibi(heads: int, positions: int) -> torch.Tensor:
+    """Returns a bias that grows with the distance, and hides what comes later."""
+    slopes = 2 ** (-8 * torch.arange(1, heads + 1, dtype=torch.float32) / heads)
+    steps = torch.arange(positions)
+    distance = (steps[None, :] - steps[:, None]).float()
+    return slopes[:, None, None] * distance + causal_bias(positions)
+
+
+def with_padding(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    """Attends to the positions that ``seen`` (batch, positions) has true."""
+    return attend(q, k, v, torch.zeros(seen.shape).masked_fill(~seen, -torch.inf)[:, None, None, :])
+
+
+def sdpa_with_padding(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    """The same by torch's own attention."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None, None, :])
+
+
+def cached_step(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """One position after those of a cache of static size; returns the cache without its oldest position."""
+    keys, values = torch.cat((keys[:, :, 1:], k), 2), torch.cat((values[:, :, 1:], v), 2)
+    return attend(q, keys, values), keys, values
+
+
+def cached_at(
+    q: torch.Tensor, k: torch.Tensor, keys: torch.Tensor, position: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Writes a key into a cache at a position that is an argument, and attends to those up to it."""
+    steps = torch.arange(keys.shape[2])
+    keys = torch.where((steps == position)[:, None], k, keys)
+    bias = torch.zeros(keys.shape[2]).masked_fill(steps > position, -torch.inf)
+    return attend(q, keys, keys, bias), keys
+
+
+def windowed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Attends to the nearest positions only."""
+    steps = torch.arange(q.shape[2])
+    near = (steps[:, None] - steps[None, :]).abs() <= 2
+    scores = (q @ k.transpose(-2, -1)).masked_fill(~near, -torch.inf)
+    return torch.softmax(scores, -1) @ v
+
+
+SEEN = torch.tensor([[True] * 7 + [False] * 3, [True] * 10])
+QKV = ((2, 4, 10, 8), (2, 4, 10, 8), (2, 4, 10, 8))
+
+EXPORTS = (
+    export("attention", lambda: Attention(32, 4), (2, 12, 32)),
+    export("attention_causal", lambda: Attention(32, 4, "causal"), (2, 12, 32)),
+    export("attention_sdpa", lambda: Attention(32, 4, "sdpa"), (2, 12, 32)),
+    export("attention_sdpa_causal", lambda: Attention(32, 4, "sdpa_causal"), (2, 12, 32)),
+    export("attention_grouped_query", lambda: GroupedQueryAttention(32, 4, 2), (2, 12, 32)),
+    export("attention_cross", lambda: CrossAttention(32, 4), (2, 5, 32), (2, 9, 32)),
+    of("attention_padding_mask", with_padding, *QKV, SEEN),
+    of("attention_sdpa_padding_mask", sdpa_with_padding, *QKV, SEEN),
+    of("attention_window", windowed, *QKV),
+    of("attention_alibi", lambda q, k, v: attend(q, k, v, alibi(4, 10)), *QKV),
+    of("attention_rotary", lambda q, k, v: attend(rotate(q), rotate(k), v), *QKV),
+    of("rotary_embedding", rotate, (2, 3, 10, 8)),
+    of("attention_cached_step", cached_step, *((1, 2, 1, 8),) * 3, *((1, 2, 12, 8),) * 2),
+    of("attention_cached_at", cached_at, *((1, 2, 1, 8),) * 2, (1, 2, 12, 8), torch.tensor(5)),
+)

@@ -1,0 +1,92 @@
+"""All exports by name, and those that the tests compile unless ``--all-exports`` is given."""
+
+from functools import cache
+
+from tests.programs.exports import (
+    attention,
+    convolutions,
+    elementwise,
+    indexing,
+    linear,
+    networks,
+    norms,
+    recurrent,
+    reductions,
+    signatures,
+)
+from tests.programs.exports.export import Built, Export, build, exported_text
+
+LISTS = {
+    "linear": linear.EXPORTS,
+    "attention": attention.EXPORTS,
+    "norms": norms.EXPORTS,
+    "convolutions": convolutions.EXPORTS,
+    "indexing": indexing.EXPORTS,
+    "elementwise": elementwise.EXPORTS,
+    "reductions": reductions.EXPORTS,
+    "signatures": signatures.EXPORTS,
+    "recurrent": recurrent.EXPORTS,
+    "networks": networks.EXPORTS,
+}
+EXPORTS: dict[str, Export] = {each.name: each for exports in LISTS.values() for each in exports}
+# One or two of each kind of computation; half a second each, most of which torch.export takes.
+USUAL = (
+    *("linear", "linear_of_a_vector", "linear_of_primes", "mlp_relu", "gated_linear", "tied_embedding"),
+    *("experts", "matmul_of_transposed_arguments", "addmm_scaled", "bmm_transposed", "matmul_broadcast"),
+    *("einsum_heads", "outer_and_dot", "product_and_residual"),
+    *("attention", "attention_causal", "attention_sdpa_causal", "attention_grouped_query"),
+    *("attention_padding_mask", "attention_rotary", "attention_cached_at"),
+    *("layer_norm", "rms_norm", "group_norm", "batch_norm_2d", "softmax", "softmax_of_columns"),
+    *("log_softmax", "cross_entropy"),
+    *("conv_1x1", "conv_3x3_of_a_batch", "conv_stride_2", "conv_dilated", "conv_grouped", "conv_depthwise"),
+    *("conv_1d", "conv_transposed", "conv_batch_norm_relu", "max_pool", "average_pool_padded"),
+    *("bilinear_upsampling",),
+    *("embedding", "index_select", "gather", "masked_fill", "concatenated", "split", "padded", "cropped"),
+    *("sliced_in_steps", "permuted", "repeat_interleaved"),
+    *("relu_family", "gelu", "silu_and_mish", "hard_activations", "exponentials", "sine_and_cosine"),
+    *("powers", "comparisons", "casts", "integer_arithmetic"),
+    *("sum_of_two_dims", "mean_of_two_dims", "argmax", "variance", "any_and_all"),
+    *(
+        "scalar_tensor",
+        "result_is_an_input",
+        "several_results",
+        "unused_input",
+        "no_elements",
+        "constant_result",
+    ),
+    *("linear_bf16", "layer_norm_bf16", "linear_f16", "linear_f64", "matmul_i8", "dequantized_linear"),
+    *("lstm_cell", "gru_cell", "encoder", "gpt2_step", "dlrm"),
+    *("vit", "bert_layer", "llama", "mobilenet"),
+)
+# What is simulated by default: half a second to three seconds each
+SIMULATED = (
+    *("linear_of_primes", "bmm_transposed", "attention_causal", "layer_norm", "conv_stride_2", "max_pool"),
+    *("concatenated", "gelu", "argmax", "result_is_an_input", "linear_bf16", "matmul_i8", "lstm_cell"),
+)
+# Not right on the simulated GPU so far
+NOT_SIMULATED = frozenset(
+    {
+        # math.fpowi with an exponent of 64 bits is refused
+        *("mlp_gelu_tanh", "rms_norm", "mean_squared_error", "smooth_l1_loss", "gelu_tanh", "powers"),
+        *("square_of_negative", "gpt2_step", "gpt2", "llama", "t5"),
+        # cf.assert in a kernel
+        *("tied_embedding", "batch_norm_1d", "batch_norm_2d", "cross_entropy", "nll_of_argument"),
+        *("conv_batch_norm_relu", "embedding", "embedding_mean", "gather", "take_along_dim", "roots"),
+        *("dlrm", "resnet", "mobilenet", "bert_layer", "lstm_classifier"),
+        # sin, cos, atan2
+        *("attention_rotary", "rotary_embedding", "sine_and_cosine", "arc_tangent"),
+    }
+)
+
+
+@cache
+def built(name: str) -> Built:
+    """Returns a module of the corpus with its inputs and torch's results, made once."""
+    return build(EXPORTS[name])
+
+
+@cache
+def text_of(name: str) -> str:
+    """Returns a module of the corpus as MLIR text, exported once."""
+    made = built(name)
+    return exported_text(made.module, made.inputs)

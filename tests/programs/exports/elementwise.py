@@ -1,0 +1,45 @@
+"""Exports of elementwise operations: activations, math functions, comparisons, casts."""
+
+import torch
+from torch.nn import functional as F
+
+from tests.programs.exports.export import TANH_GELU, of
+
+SMALL = torch.linspace(-6, 6, 61)
+POSITIVE = torch.linspace(0.01, 9, 50)
+BITS = torch.tensor([True, False, True, True])
+COUNTS = torch.tensor([7, -7, 0, 123456789012])
+
+EXPORTS = (
+    of("relu_family", lambda x: (F.relu(x), F.relu6(x), F.leaky_relu(x, 0.1), F.elu(x), F.selu(x)), SMALL),
+    of("gelu", F.gelu, SMALL),
+    of("gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), SMALL, tolerance=TANH_GELU),
+    of("gelu_quick", lambda x: x * torch.sigmoid(1.702 * x), SMALL),
+    of("silu_and_mish", lambda x: (F.silu(x), F.mish(x)), SMALL),
+    of("hard_activations", lambda x: (F.hardswish(x), F.hardsigmoid(x), F.hardtanh(x)), SMALL),
+    of("softplus", F.softplus, SMALL),
+    of("sigmoid_and_tanh", lambda x: torch.sigmoid(x) * torch.tanh(x), SMALL),
+    of("exponentials", lambda x: (x.exp(), torch.expm1(x), torch.exp2(x)), SMALL),
+    of("logarithms", lambda x: (x.log(), torch.log1p(x), x.log2(), x.log10()), POSITIVE),
+    of("sine_and_cosine", lambda x: (x.sin(), x.cos()), SMALL * 10),
+    of("arc_tangent", lambda x, y: torch.atan2(x, y), SMALL, SMALL.flip(0) + 0.05),
+    of("error_function", torch.erf, SMALL),
+    of("roots", lambda x: (x.sqrt(), x.rsqrt(), x.reciprocal()), POSITIVE),
+    of("powers", lambda x: (x**2, x**3, x**0.5, x**-1.5), POSITIVE),
+    of("power_of_arguments", torch.pow, POSITIVE, SMALL[:50]),
+    of("square_of_negative", lambda x: x.pow(2) + x.pow(3), SMALL),
+    of("rounding", lambda x: (x.floor(), x.ceil(), x.round(), x.trunc()), SMALL * 0.75),
+    of("sign_and_magnitude", lambda x: (x.abs(), x.sign(), -x), SMALL),
+    of("clamped", lambda x: (x.clamp(-1, 2), x.clamp(min=0.5)), SMALL),
+    of("least_and_greatest", lambda x, y: (torch.minimum(x, y), torch.maximum(x, y)), (6, 7), (6, 7)),
+    of("quotients", lambda x, y: (x / y, x // y, torch.fmod(x, y)), SMALL, SMALL.flip(0) + 0.05),
+    of("broadcast", lambda x, y: x * y + 1, (4, 1, 6), (5, 1)),
+    of("comparisons", lambda x, y: (x < y, x >= y, x == x, x != y), (6, 7), (6, 7)),
+    of("logic", lambda x, m: (~m & (x > 0), m | (x < 0), m ^ (x > 0)), (4,), BITS),
+    of("casts", lambda x: (x.long(), x.int(), x.double(), (x > 0).float()), SMALL),
+    of("lerp_and_addcmul", lambda x, y: (torch.lerp(x, y, 0.3), torch.addcmul(x, x, y, value=2)), (9,), (9,)),
+    of("integer_arithmetic", lambda i: (i * 3 - 1, i // 2, i % 5, i.abs()), COUNTS),
+    of("bits_of_integers", lambda i: (i & 255, i >> 2), COUNTS),
+    of("nan_replaced", lambda x: torch.nan_to_num(x / x, nan=4.0), torch.tensor([0.0, 1.0, 2.0])),
+    of("long_chain", lambda x: ((x * 1.5 + 2).tanh() - x.exp() * 0.01).clamp(-3, 3).abs().sqrt(), (33, 7)),
+)

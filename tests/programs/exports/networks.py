@@ -1,0 +1,241 @@
+"""Twelve small networks of the kinds that torchvision and transformers have, without their weights."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from benchmarks.model_zoo.convolutional import InvertedResidual, ResBlock, batch_norm
+from benchmarks.model_zoo.transformers import LlamaMLP, RMSNorm, ViTBlock, join_heads, split_heads
+from tests.programs.exports.attention import attend, causal_bias, rotate
+from tests.programs.exports.export import TANH_GELU, export
+
+
+class ResNet(nn.Module):
+    """A stem, residual blocks, one of them with a stride, and a classifier, as ResNet-18."""
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels, 7, stride=2, padding=3, bias=False)
+        self.norm, self.pool = batch_norm(channels), nn.MaxPool2d(3, stride=2, padding=1)
+        self.first = ResBlock(channels)
+        self.down = nn.Conv2d(channels, 2 * channels, 3, stride=2, padding=1, bias=False)
+        self.side = nn.Conv2d(channels, 2 * channels, 1, stride=2, bias=False)
+        self.second = ResBlock(2 * channels)
+        self.classify = nn.Linear(2 * channels, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(self.pool(F.relu(self.norm(self.stem(x)))))
+        x = self.second(F.relu(self.down(x) + self.side(x)))
+        return self.classify(torch.flatten(F.adaptive_avg_pool2d(x, 1), 1))
+
+
+class VGG(nn.Module):
+    """Pairs of convolutions, pooling, and linear layers with dropout."""
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for inner, outer in ((3, channels), (channels, 2 * channels)):
+            layers += [nn.Conv2d(inner, outer, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(
+            nn.Linear(2 * channels * 16, 32), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(32, classes)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.classifier(torch.flatten(self.features(x), 1))
+
+
+class MobileNet(nn.Module):
+    """A stem with a stride, inverted residuals, and a classifier, as MobileNetV2."""
+
+    def __init__(self, channels: int, classes: int) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels, 3, stride=2, padding=1, bias=False)
+        self.norm = batch_norm(channels)
+        self.blocks = nn.Sequential(InvertedResidual(channels, 2), InvertedResidual(channels, 3))
+        self.classify = nn.Linear(channels, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.blocks(F.relu6(self.norm(self.stem(x))))
+        return self.classify(x.mean((2, 3)))
+
+
+class ViT(nn.Module):
+    """Patches, a class token, position embeddings, one block, and a classifier of the class token."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, 4, stride=4)
+        self.token = nn.Parameter(torch.randn(1, 1, width))
+        self.positions = nn.Parameter(torch.randn(1, 17, width))
+        self.block = ViTBlock(width, 2, 2 * width)
+        self.norm, self.classify = nn.LayerNorm(width), nn.Linear(width, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat((self.token.expand(x.shape[0], -1, -1), x), 1) + self.positions
+        return self.classify(self.norm(self.block(x))[:, 0])
+
+
+class BertLayer(nn.Module):
+    """Embeddings, attention with a padding mask, and norms after each residual."""
+
+    def __init__(self, words: int, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(16, width)
+        self.n0, self.n1, self.n2 = (nn.LayerNorm(width) for _ in range(3))
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.f1, self.f2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, tokens: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        x = self.n0(self.words(tokens) + self.places(torch.arange(tokens.shape[1])))
+        q, k, v = (split_heads(each(x), self.heads) for each in (self.q, self.k, self.v))
+        bias = (1.0 - seen[:, None, None, :].float()) * torch.finfo(torch.float32).min
+        x = self.n1(x + self.out(join_heads(attend(q, k, v, bias))))
+        return self.n2(x + self.f2(F.gelu(self.f1(x))))
+
+
+class GPT2(nn.Module):
+    """Embeddings, one block with causal attention, and logits by the embedding's weight."""
+
+    def __init__(self, words: int, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.words, self.places = nn.Embedding(words, width), nn.Embedding(16, width)
+        self.n1, self.n2, self.n3 = (nn.LayerNorm(width) for _ in range(3))
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.f1, self.f2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.words(tokens) + self.places.weight[: tokens.shape[1]]
+        q, k, v = (split_heads(each, self.heads) for each in self.qkv(self.n1(x)).split(x.shape[-1], 2))
+        x = x + self.out(join_heads(F.scaled_dot_product_attention(q, k, v, is_causal=True)))
+        x = x + self.f2(F.gelu(self.f1(self.n2(x)), approximate="tanh"))
+        return F.linear(self.n3(x), self.words.weight)
+
+
+class Llama(nn.Module):
+    """RMS norms, rotary embeddings, grouped queries, a gated MLP."""
+
+    def __init__(self, width: int, heads: int, shared: int) -> None:
+        super().__init__()
+        self.heads, self.shared = heads, shared
+        self.norm, self.mlp = RMSNorm(width), LlamaMLP(width, 3 * width)
+        self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.kv = nn.Linear(width, 2 * shared * (width // heads), bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(x)
+        q = rotate(split_heads(self.q(y), self.heads))
+        k, v = (split_heads(each, self.shared) for each in self.kv(y).chunk(2, -1))
+        k, v = (each.repeat_interleave(self.heads // self.shared, 1) for each in (rotate(k), v))
+        x = x + self.out(join_heads(attend(q, k, v, causal_bias(x.shape[1]))))
+        return self.mlp(x.flatten(0, 1)).view_as(x)
+
+
+class T5(nn.Module):
+    """Attention without a scale, with a learned bias by distance, and a gated MLP."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.distance = nn.Embedding(8, heads)
+        self.norm, self.mlp = RMSNorm(width), LlamaMLP(width, 2 * width)
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
+
+    def bias(self, positions: int) -> torch.Tensor:
+        steps = torch.arange(positions)
+        distance = (steps[None, :] - steps[:, None]).clamp(-4, 3) + 4
+        return self.distance(distance).permute(2, 0, 1)[None]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(x)
+        q, k, v = (split_heads(each(y), self.heads) for each in (self.q, self.k, self.v))
+        scores = q @ k.transpose(-2, -1) + self.bias(x.shape[1])
+        return self.mlp(x + self.out(join_heads(torch.softmax(scores, -1) @ v)))
+
+
+class ConvNeXt(nn.Module):
+    """7x7 for each channel alone, a layer norm over channels, an MLP of channels, a scaled residual."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.each = nn.Conv2d(channels, channels, 7, padding=3, groups=channels)
+        self.norm = nn.LayerNorm(channels)
+        self.up, self.down = nn.Linear(channels, 4 * channels), nn.Linear(4 * channels, channels)
+        self.scale = nn.Parameter(torch.rand(channels))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(self.each(x).permute(0, 2, 3, 1))
+        y = self.scale * self.down(F.gelu(self.up(y)))
+        return x + y.permute(0, 3, 1, 2)
+
+
+class UNet(nn.Module):
+    """Down by pooling, up by a transposed convolution, joined with what was before."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.enter = nn.Conv2d(3, channels, 3, padding=1)
+        self.inner = nn.Conv2d(channels, 2 * channels, 3, padding=1)
+        self.up = nn.ConvTranspose2d(2 * channels, channels, 2, stride=2)
+        self.leave = nn.Conv2d(2 * channels, 1, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        side = F.relu(self.enter(x))
+        y = self.up(F.relu(self.inner(F.max_pool2d(side, 2))))
+        return torch.sigmoid(self.leave(torch.cat((side, y), 1)))
+
+
+class LSTMClassifier(nn.Module):
+    """Embeddings, an LSTM written as its cell over all positions, and a classifier of the last state."""
+
+    def __init__(self, words: int, width: int, classes: int) -> None:
+        super().__init__()
+        self.words, self.cell = nn.Embedding(words, width), nn.LSTMCell(width, width)
+        self.classify = nn.Linear(width, classes)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        state = cell = torch.zeros(tokens.shape[0], self.cell.hidden_size)
+        for step in self.words(tokens).unbind(1):
+            state, cell = self.cell(step, (state, cell))
+        return self.classify(state)
+
+
+class Mixer(nn.Module):
+    """Patches, an MLP over positions, an MLP over channels, and a classifier of the mean."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, 4, stride=4)
+        self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.tokens = nn.Sequential(nn.Linear(16, 24), nn.GELU(), nn.Linear(24, 16))
+        self.channels = nn.Sequential(nn.Linear(width, 48), nn.GELU(), nn.Linear(48, width))
+        self.classify = nn.Linear(width, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = x + self.tokens(self.n1(x).transpose(1, 2)).transpose(1, 2)
+        x = x + self.channels(self.n2(x))
+        return self.classify(x.mean(1))
+
+
+TOKENS = torch.tensor([[4, 1, 17, 19, 0, 3, 2, 9], [7, 7, 2, 11, 5, 0, 0, 0]])
+IMAGE = (1, 3, 16, 16)
+
+EXPORTS = (
+    export("resnet", lambda: ResNet(8, 10), (1, 3, 32, 32)),
+    export("vgg", lambda: VGG(8, 10), (2, 3, 16, 16)),
+    export("mobilenet", lambda: MobileNet(8, 10), IMAGE),
+    export("vit", lambda: ViT(16, 10), (2, 3, 16, 16)),
+    export("bert_layer", lambda: BertLayer(20, 16, 2), TOKENS, TOKENS > 0),
+    export("gpt2", lambda: GPT2(20, 16, 2), TOKENS, tolerance=TANH_GELU),
+    export("llama", lambda: Llama(32, 4, 2), (2, 8, 32)),
+    export("t5", lambda: T5(16, 2), (2, 8, 16)),
+    export("convnext", lambda: ConvNeXt(8), (1, 8, 10, 10)),
+    export("unet", lambda: UNet(6), (1, 3, 12, 12)),
+    export("lstm_classifier", lambda: LSTMClassifier(20, 16, 5), TOKENS),
+    export("mixer", lambda: Mixer(16, 10), IMAGE),
+)

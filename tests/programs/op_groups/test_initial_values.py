@@ -1,0 +1,32 @@
+"""A group whose root starts from the numbers of an argument keeps them, and leaves the argument as it is."""
+
+import numpy as np
+import pytest
+
+from benchmarks.program_compiler import compiler_of
+from tuner.core.target_name import TargetName
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.group_form")
+
+CONVOLUTION = """func.func @main(%x: tensor<2x3x10xf32>, %w: tensor<4x3x3xf32>, %bias: tensor<2x4x8xf32>)
+    -> tensor<2x4x8xf32> {
+  %r = linalg.conv_1d_ncw_fcw {dilations = dense<1> : vector<1xi64>, strides = dense<1> : vector<1xi64>}
+    ins(%x, %w : tensor<2x3x10xf32>, tensor<4x3x3xf32>) outs(%bias : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}"""
+
+
+def test_a_convolution_is_added_to_the_argument_that_it_starts_from() -> None:
+    from tuner.programs.execution import host_function
+
+    rng = np.random.default_rng(0)
+    x, w, bias = (rng.standard_normal(shape, np.float32) for shape in ((2, 3, 10), (4, 3, 3), (2, 4, 8)))
+    kept = bias.copy()
+    compiled = compiler_of(TargetName("cpu")).compile(CONVOLUTION, as_groups=True)
+    assert compiled.image is not None
+    windows = np.lib.stride_tricks.sliding_window_view(x, 3, 2)  # batch, channel, place, window
+    expected = bias + np.einsum("bcpw,fcw->bfp", windows, w)
+    np.testing.assert_allclose(host_function(compiled)(x, w, bias), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(bias, kept)
