@@ -1,10 +1,11 @@
 """Expands math ops of kernels to formulas, where upstream would call libdevice; ops that LLVM selects stay.
 
-Takes outlined kernels; gives arith ops and the math ops of ``NATIVE``. f16 and bf16 are computed in float32.
+Takes outlined kernels; gives arith ops, the math ops of ``NATIVE``, and loops for ``arith.remf``. f16 and
+bf16 are computed in float32. Trigonometric and hyperbolic functions of narrower floats are computed in
+float64 and rounded once; so are powers, except powers with a small constant exponent, which are products.
 ``math.exp2`` of float32 is one instruction, ``ex2.approx``, as in CUDA's own library. LLVM does not use
 ``lg2.approx`` for a logarithm: its error near 1, where the logarithm is 0, is 2**-22. Not handled: ops
-without a formula (sin, cos, ...), and functions of float64 other than the native ones and rsqrt; both are
-errors.
+without a formula (cbrt, erfc, ...) are errors.
 
     %y = math.rsqrt %x : f16
   becomes
@@ -12,15 +13,23 @@ errors.
     %root = math.sqrt %wide : f32
     %quotient = arith.divf %one, %root : f32
     %y = arith.truncf %quotient : f32 to f16
+
+    %c3 = arith.constant 3 : i64
+    %y = math.fpowi %x, %c3 : f32, i64
+  becomes
+    %square = arith.mulf %x, %x : f32
+    %y = arith.mulf %square, %x : f32
 """
 
 import math
 from collections.abc import Callable, Sequence
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.math import math_formulas
+from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.math import double_words, float64_formulas, hyperbolic_formulas, math_formulas
+from tuner.mlir.math import trigonometric_formulas as trigonometry
 from tuner.mlir.math.op_expressions import Term
+from tuner.mlir.math.remainders import expand_remainders
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk, walk_where
 
@@ -33,7 +42,8 @@ NATIVE = frozenset(
     }
 )
 OF_INTEGERS = frozenset({"math.absi", "math.ctlz", "math.ctpop", "math.cttz"})
-FORMULAS: dict[str, Callable[[Term], Term]] = {
+Formula = Callable[..., Term]  # of a term per operand
+FORMULAS: dict[str, Formula] = {  # of float32
     "math.erf": math_formulas.erf,
     "math.exp": math_formulas.exp,
     "math.exp2": lambda x: x.math("exp2"),
@@ -45,38 +55,62 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
     "math.rsqrt": math_formulas.rsqrt,
     "math.tanh": math_formulas.tanh,
 }
+DOUBLE_FORMULAS: dict[str, Formula] = {  # of float64
+    **{
+        f"math.{name}": getattr(float64_formulas, name)
+        for name in ("erf", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "tanh")
+    },
+    **{
+        f"math.{name}": getattr(trigonometry, name)
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "atan2")
+    },
+    **{
+        f"math.{name}": getattr(hyperbolic_formulas, name)
+        for name in ("sinh", "cosh", "asinh", "acosh", "atanh")
+    },
+    "math.rsqrt": math_formulas.rsqrt,
+}
 # Upstream's lowering takes no vectors of several dimensions.
 TESTS: dict[str, Callable[[Term], Term]] = {
     "math.isfinite": lambda x: x.math("absf") < math.inf,
     "math.isinf": lambda x: x.math("absf").equals(math.inf),
     "math.isnan": Term.is_nan,
 }
-POWERS = {"math.powf": "extf", "math.fpowi": "sitofp"}  # op -> conversion of the exponent to float64
-SINGLE = ("f16", "bf16", "f32")
-FLOATS = (*SINGLE, "f64")
-EXPONENT_BITS = 32  # integers of up to so many bits are exact in float64
+POWERS = frozenset({"math.powf", "math.fpowi"})
+FLOATS = ("f16", "bf16", "f32", "f64")
+# Constant exponents for which a power is a product: of float64, power() is slow on many devices.
+PRODUCTS: dict[float, Formula] = {
+    1: lambda x: x,
+    2: lambda x: x * x,
+    3: lambda x: x * x * x,
+    4: lambda x: (x * x) * (x * x),
+    -1: lambda x: x.constant(1.0) / x,
+}
 
 
 def lower_math(module: ir.Module) -> None:
-    """Replaces math ops in all kernels by formulas that need no libdevice, in place.
+    """Replaces math ops and ``arith.remf`` in all kernels by formulas that need no libdevice, in place.
 
     Ops for which the GPU has instructions stay (``NATIVE``, ``OF_INTEGERS``). Raises CandidateError(COMPILE)
     for an op without a formula, or without one for its type.
     """
-    for op in [op for kernel in walk(module, "gpu.func") for op in _math_ops(kernel)]:
-        _require(op)
-        if op.name not in NATIVE | OF_INTEGERS:
-            compute(op)
+    for kernel in walk(module, "gpu.func"):
+        expand_remainders(kernel)
+        for op in _math_ops(kernel):
+            _require(op)
+            if op.name not in NATIVE | OF_INTEGERS:
+                compute(op)
 
 
 def expand_math(root: Op | ir.Module) -> None:
     """Replaces the math ops that have a formula for their type by it, on scalars and vectors, in place.
 
-    Ops for which processors have instructions stay (``NATIVE``, ``OF_INTEGERS``), and so do ops without a
-    formula: the C library has functions for most of these.
+    Ops for which processors have instructions stay (``NATIVE``, ``OF_INTEGERS``). Raises
+    CandidateError(COMPILE) for an op without a formula.
     """
     for op in _math_ops(root):
-        if op.name not in NATIVE | OF_INTEGERS and _has_formula(op):
+        _require(op)
+        if op.name not in NATIVE | OF_INTEGERS:
             compute(op)
 
 
@@ -87,61 +121,66 @@ def compute(op: Op) -> None:
     op.erase()
 
 
-def _has_formula(op: Op) -> bool:
-    try:
-        _require(op)
-    except CandidateError:
-        return False
-    return True
-
-
 def _math_ops(kernel: Op | ir.Module) -> list[Op]:
     return walk_where(kernel, lambda op: op.name.startswith(DIALECT))
 
 
 def _computed(op: Op) -> Term:
-    x = Term(op.operands[0])
+    operands = [Term(operand) for operand in op.operands]
     if op.name in TESTS:
-        return TESTS[op.name](x)
-    narrow, single = x.element, ir.F32Type.get()
-    if narrow.width >= single.width:
-        return _formula(op, x)
-    return _formula(op, x.converted("extf", single)).converted("truncf", narrow)
+        return TESTS[op.name](*operands)
+    narrow = operands[0].element
+    exponent = _constant(op.operands[1]) if op.name in POWERS else None
+    product = None if exponent is None else PRODUCTS.get(exponent)
+    if op.name in POWERS and product is None:
+        return _power(op.name, *operands)
+    if product is not None:
+        operands = operands[:1]
+    is_single = op.name in FORMULAS or product is not None
+    wide = ir.F32Type.get() if is_single and narrow.width <= ir.F32Type.get().width else ir.F64Type.get()
+    formula = product or (FORMULAS if wide == ir.F32Type.get() else DOUBLE_FORMULAS)[op.name]
+    return _narrowed(formula(*(_widened(operand, wide) for operand in operands)), narrow)
 
 
-def _formula(op: Op, x: Term) -> Term:
-    if op.name in FORMULAS:
-        return FORMULAS[op.name](x)
-    if _is_two(op.operands[1]):
-        return x * x
-    y = Term(op.operands[1]).converted(POWERS[op.name], ir.F64Type.get())
-    return math_formulas.power(x, y)
+def _power(name: str, x: Term, y: Term) -> Term:
+    """Returns x**y in the type of x; of float64 in double words, else in float64."""
+    narrow, wide = x.element, ir.F64Type.get()
+    base = x if narrow == wide else _widened(x, ir.F32Type.get())
+    power = double_words.power if narrow == wide else math_formulas.power
+    if name == "math.powf":
+        return _narrowed(power(base, _widened(y, wide)), narrow)
+    # The sign is the integer's: as a float64, an integer of 64 bits may lose its lowest bit.
+    result = power(base.math("absf"), y.converted("sitofp", wide))
+    is_odd = y.converted("trunci", ir.IntegerType.get_signless(1))
+    return _narrowed(result.replaced(is_odd, result.math("copysign", base)), narrow)
 
 
-def _is_two(exponent: Value) -> bool:
-    """Returns whether an exponent is the constant 2: x * x avoids float64, which is slow on many devices."""
+def _widened(x: Term, wide: Type) -> Term:
+    return x if x.element == wide else x.converted("extf", wide)
+
+
+def _narrowed(x: Term, narrow: Type) -> Term:
+    return x if x.element == narrow else x.converted("truncf", narrow)
+
+
+def _constant(exponent: Value) -> float | None:
+    """Returns the value of a constant exponent, of all elements if it is a vector; None for others."""
     constant = op_of(exponent, "arith.constant")
     if constant is None:
-        return False
+        return None
     found = constant.attributes["value"]
     if isinstance(found, ir.DenseElementsAttr):
         found = found.get_splat_value() if found.is_splat else None
-    return isinstance(found, ir.FloatAttr | ir.IntegerAttr) and found.value == 2
+    return found.value if isinstance(found, ir.FloatAttr | ir.IntegerAttr) else None
 
 
 def _require(op: Op) -> None:
-    known = NATIVE | OF_INTEGERS | FORMULAS.keys() | TESTS.keys() | POWERS.keys()
+    known = NATIVE | OF_INTEGERS | FORMULAS.keys() | DOUBLE_FORMULAS.keys() | TESTS.keys() | POWERS
     if op.name not in known:
         raise _unsupported(f"found {op.name}", sorted(known))
-    if op.name in OF_INTEGERS:
-        return
-    floats = FLOATS if op.name in NATIVE | TESTS.keys() | {"math.rsqrt"} else SINGLE
     found = str(Term(op.operands[0]).element)
-    if found not in floats:
-        raise _unsupported(f"{op.name}: found {found}", floats)
-    exponent = Term(op.operands[1]).element if op.name == "math.fpowi" else None
-    if exponent is not None and exponent.width > EXPONENT_BITS:
-        raise _unsupported(f"{op.name}: found an exponent of {exponent}", ["up to 32 bits"])
+    if op.name not in OF_INTEGERS and found not in FLOATS:
+        raise _unsupported(f"{op.name}: found {found}", FLOATS)
 
 
 def _unsupported(found: str, allowed: Sequence[str]) -> CandidateError:

@@ -7,7 +7,8 @@ from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.rewrite.building import value
 
 PREDICATE_BITS = 64  # of the predicate attribute of arith.cmpf
-EQUAL, GREATER, LESS = 1, 2, 4  # arith's oeq, ogt, olt: false where an operand is NaN
+# arith's oeq, ogt, olt, ole: false where an operand is NaN
+EQUAL, GREATER, LESS, NOT_ABOVE = 1, 2, 4, 5
 UNORDERED = 14  # arith's uno
 
 
@@ -74,6 +75,10 @@ class Term:
     def equals(self, other: "Term | float") -> "Term":
         """Creates ``self == other`` of floats; returns the i1 result, false where an operand is NaN."""
         return self._compared(EQUAL, other)
+
+    def not_above(self, other: "Term | float") -> "Term":
+        """Creates ``self <= other`` of floats; returns the i1 result, false where an operand is NaN."""
+        return self._compared(NOT_ABOVE, other)
 
     def is_nan(self) -> "Term":
         """Creates the test of a float for NaN; returns the i1 result."""

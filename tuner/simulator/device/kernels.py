@@ -11,7 +11,7 @@ from tuner.core.errors import UsageError
 from tuner.simulator.device.driver_errors import refused
 from tuner.simulator.device.memory import MemoryRegion
 from tuner.simulator.device.tensor_maps import MAP_BYTES, EncodedMap, is_map
-from tuner.simulator.ptx.defects import SimulationError, UnsupportedInstruction
+from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.geometry import Index3
 from tuner.simulator.ptx.instruction import Parameter, PtxKernel, PtxModule
 from tuner.simulator.ptx.launch import PreparedKernel, kernel_of, prepare
@@ -23,6 +23,7 @@ POINTER_BYTES = 8
 IMAGES_KEPT = 8  # parsed modules in the cache: a check runs a program on several devices in succession
 # Smallest number that a message treats as a host address: programs and heaps of x86-64 lie above.
 LOWEST_ADDRESS = 1 << 44
+ASSERT, LAUNCH_FAILED = "CUDA_ERROR_ASSERT", "CUDA_ERROR_LAUNCH_FAILED"
 Near = Callable[[int], MemoryRegion | None]
 
 
@@ -86,8 +87,9 @@ class PreparedLaunch:
         except UnsupportedInstruction as error:
             raise DeviceError(f"kernel {self.name}: {error.reason}") from error
         except SimulationError as error:
-            reason = f"kernel {self.name}: CUDA_ERROR_LAUNCH_FAILED: {error.reason}{self._of_host(near)}"
-            raise DeviceError(reason, "CUDA_ERROR_LAUNCH_FAILED") from error
+            code = ASSERT if error.kind is Defect.ASSERTION else LAUNCH_FAILED
+            reason = f"kernel {self.name}: {code}: {error.reason}{self._of_host(near)}"
+            raise DeviceError(reason, code) from error
         except UsageError as error:
             raise refused("INVALID_VALUE", str(error)) from error
 

@@ -24,6 +24,7 @@ class Defect(enum.Enum):
     DEADLOCK = "deadlock"
     ENDLESS = "endless"
     TRAP = "trap"
+    ASSERTION = "assertion fails"
     # Hazards: collected as Hazard.
     SHARED_RACE = "race in shared memory"
     GLOBAL_RACE = "race in global memory"  # between threads of one block or cluster

@@ -1,4 +1,4 @@
-"""vprintf: what a kernel prints, in C's format."""
+"""vprintf: what a kernel prints, in C's format; __assertfail: the error of a failing assertion."""
 
 import struct
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.ptx.snippets import HEADER
-from tuner.simulator.ptx.defects import UnsupportedInstruction
+from tuner.simulator.ptx.defects import Defect, SimulationError, UnsupportedInstruction
 from tuner.simulator.ptx.launch import simulate
 
 CASES = [
@@ -71,3 +71,38 @@ def test_no_other_function_is_known() -> None:
     text = kernel("x", b"").replace("vprintf, (", "helper, (")
     with pytest.raises(UnsupportedInstruction, match="does not know a call of helper; only vprintf"):
         simulate(text, "k", (1, 1, 1), (1, 1, 1), (np.zeros(1, np.int32),))
+
+
+FAILING = f"""{HEADER}
+.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
+.global .align 1 .b8 message[6] = {{119, 114, 111, 110, 103, 0}};
+.visible .entry k(.param .u64 out) {{
+  .reg .b64 %rd<3>; .reg .b32 %r<2>; .reg .pred %p;
+  mov.u32 %r1, %tid.x;
+  setp.lt.u32 %p, %r1, LIMIT;
+  @%p bra END;
+  {{
+    .param .b64 param0; .param .b64 param1; .param .b32 param2; .param .b64 param3; .param .b64 param4;
+    mov.b64 %rd1, message;
+    cvta.global.u64 %rd2, %rd1;
+    st.param.b64 [param0], %rd2;
+    st.param.b64 [param1], %rd2;
+    st.param.b32 [param2], 7;
+    st.param.b64 [param3], %rd2;
+    st.param.b64 [param4], 1;
+    call.uni __assertfail, (param0, param1, param2, param3, param4);
+  }}
+END:
+  ret;
+}}"""
+
+
+def test_an_assertion_fails_with_its_text_and_the_first_thread() -> None:
+    said = r"assertion fails: 'wrong', in thread \(3, 0, 0\) of block \(0, 0, 0\)"
+    with pytest.raises(SimulationError, match=said) as caught:
+        simulate(FAILING.replace("LIMIT", "3"), "k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))
+    assert caught.value.kind is Defect.ASSERTION
+
+
+def test_an_assertion_that_no_thread_reaches_is_nothing() -> None:
+    simulate(FAILING.replace("LIMIT", "5"), "k", (1, 1, 1), (5, 1, 1), (np.zeros(1, np.int32),))

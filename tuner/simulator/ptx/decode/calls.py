@@ -1,7 +1,9 @@
-"""Calls of vprintf, which implements ``gpu.printf`` and printf in CUDA; other calls are not simulated.
+"""Calls of vprintf (``gpu.printf``, printf in CUDA) and __assertfail (``cf.assert``, assert in CUDA).
 
 The arguments of vprintf are the address of a format string, as in C, and the address of a buffer in which
-each value has its own size and alignment. CUDA C programming guide, "Formatted Output".
+each value has its own size and alignment. CUDA C programming guide, "Formatted Output". Those of __assertfail
+are addresses and numbers: message, file, line, function, bytes of a character; it does not return. CUDA C
+programming guide, "Assertion". Other calls are not simulated.
 """
 
 import re
@@ -11,30 +13,42 @@ from collections.abc import Callable
 import numpy as np
 
 from tuner.simulator.ptx.decode.operands import S32, U64, Operands, Step
+from tuner.simulator.ptx.defects import Defect, Fault
 from tuner.simulator.ptx.instruction import Symbol, Vector
 from tuner.simulator.ptx.state.resident_blocks import ResidentBlocks
 
-PRINT = "vprintf"
+PRINT, FAIL = "vprintf", "__assertfail"
+FAIL_PARAMETERS = 5
+PLAIN_CALL = 2  # operands of a call without results
 CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|j|z|t)?([diouxXcspeEfFgGaA%])")
 LONG = ("l", "ll", "j", "z", "t")
 LENGTH_LIMIT = 1 << 16  # bytes of a string: a longer string is treated as unterminated and cut
 
 
 def call(operands: Operands) -> Step:
-    """Decodes PTX ``call`` of vprintf: returns a function that prints each active lane's text, in order.
+    """Decodes PTX ``call`` of vprintf or __assertfail: returns a function that executes it.
 
-    The text is appended to the output of the launch, ``ResidentBlocks.printed``; the result register becomes
-    0. A call of another function raises UnsupportedInstruction.
+    vprintf appends each active lane's text, in order, to the output of the launch,
+    ``ResidentBlocks.printed``; the result register becomes 0. __assertfail raises Fault
+    (``Defect.ASSERTION``) with the message of the first active lane. A call of another function raises
+    UnsupportedInstruction.
     """
     operands.modifiers.take("uni")
-    operands.need(3)
-    target = operands.operand(1)
-    results, parameters = operands.items(0), operands.operand(2)
-    if not isinstance(target, Symbol) or target.name != PRINT or not isinstance(parameters, Vector):
-        name = target.name if isinstance(target, Symbol) else "a register"
-        raise operands.unsupported(f"a call of {name}; only {PRINT} is simulated, and it")
+    operands.need(PLAIN_CALL, PLAIN_CALL + 1)
+    target = operands.operand(len(operands) - 2)
+    parameters = operands.operand(len(operands) - 1)
+    name = target.name if isinstance(target, Symbol) else "a register"
+    if isinstance(parameters, Vector):
+        if name == PRINT and len(operands) > PLAIN_CALL:
+            return _print(operands, parameters)
+        if name == FAIL and len(operands) == PLAIN_CALL and len(parameters.items) == FAIL_PARAMETERS:
+            return _fail(operands, parameters)
+    raise operands.unsupported(f"a call of {name}; only {PRINT} and {FAIL} are simulated, and it")
+
+
+def _print(operands: Operands, parameters: Vector) -> Step:
     format_address, buffer_address = (operands.reader(item, U64) for item in parameters.items)
-    write = operands.writer(results[0], S32)
+    write = operands.writer(operands.items(0)[0], S32)
 
     def step(resident: ResidentBlocks) -> None:
         formats, buffers = resident.full(format_address(resident)), resident.full(buffer_address(resident))
@@ -42,6 +56,18 @@ def call(operands: Operands) -> Step:
             text = _string(resident, lane, int(formats[lane]))
             resident.printed.append(_formatted(resident, lane, text, int(buffers[lane])))
         write(resident, np.zeros(len(resident.mask), np.int32))
+
+    return step
+
+
+def _fail(operands: Operands, parameters: Vector) -> Step:
+    message_address = operands.reader(parameters.items[0], U64)
+
+    def step(resident: ResidentBlocks) -> None:
+        addresses = resident.full(message_address(resident))
+        for lane in resident.active():
+            who = resident.geometry.who(int(lane))
+            raise Fault(Defect.ASSERTION, f"{_string(resident, lane, int(addresses[lane]))!r}, in {who}")
 
     return step
 

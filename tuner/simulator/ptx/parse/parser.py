@@ -61,7 +61,7 @@ def _module_statement(cursor: Cursor, kernels: list[PtxKernel], variables: list[
 
 
 def _skip_function(cursor: Cursor) -> None:
-    """Skips a .func declaration or definition: calls are not simulated, except of vprintf."""
+    """Skips a .func declaration or definition: only calls of CUDA's functions are simulated."""
     while cursor.token.text not in ("{", ";"):
         cursor.take()
     if not cursor.accept(";"):

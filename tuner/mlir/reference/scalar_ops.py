@@ -1,0 +1,141 @@
+"""The operations in bodies of linalg ops, on arrays with error bounds; other operations are refused."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.mlir.bindings import Op, ir
+from tuner.mlir.reference.running_error import (
+    Bounded,
+    Float64,
+    Truth,
+    add,
+    chosen,
+    divide,
+    extreme,
+    function,
+    multiply,
+    rounded,
+    subtract,
+)
+
+Number = Bounded | Truth
+
+
+def _each(of: Callable[[float], float]) -> Callable[[Float64], Float64]:
+    """Returns a function of arrays, element by element, of a function of ``math``."""
+    return np.vectorize(of, otypes=[np.float64])
+
+
+def _exp2_slope(_: Float64, y: Float64) -> Float64:
+    return y * math.log(2)
+
+
+TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+UNARY: dict[str, Callable[[Bounded], Bounded]] = {
+    "math.exp": function(np.exp, lambda _, y: y),
+    "math.exp2": function(np.exp2, _exp2_slope),
+    "math.expm1": function(np.expm1, lambda _, y: y + 1),
+    "math.log": function(np.log, lambda x, _: 1 / x),
+    "math.log2": function(np.log2, lambda x, _: 1 / (x * math.log(2))),
+    "math.log10": function(np.log10, lambda x, _: 1 / (x * math.log(10))),
+    "math.log1p": function(np.log1p, lambda x, _: 1 / (1 + x)),
+    "math.tanh": function(np.tanh, lambda _, y: 1 - y * y),
+    "math.erf": function(_each(math.erf), lambda x, _: TWO_OVER_ROOT_PI * np.exp(-x * x)),
+    "math.sqrt": function(np.sqrt, lambda _, y: 0.5 / y, 1.0),
+    "math.rsqrt": function(lambda x: 1 / np.sqrt(x), lambda x, y: 0.5 * y / x),
+    "math.sin": function(np.sin, lambda x, _: np.ones_like(x)),
+    "math.cos": function(np.cos, lambda x, _: np.ones_like(x)),
+    "math.absf": function(np.abs, lambda x, _: np.ones_like(x), 0.0),
+    "arith.negf": function(np.negative, lambda x, _: np.ones_like(x), 0.0),
+}
+BINARY: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
+    "arith.addf": add,
+    "arith.subf": subtract,
+    "arith.mulf": multiply,
+    "arith.divf": divide,
+    "arith.maximumf": extreme(np.maximum),
+    "arith.minimumf": extreme(np.minimum),
+    "arith.maxnumf": extreme(np.fmax),
+    "arith.minnumf": extreme(np.fmin),
+}
+CONVERSIONS = (
+    "arith.extf",
+    "arith.truncf",
+    "arith.sitofp",
+    "arith.index_cast",
+    "arith.extsi",
+    "arith.trunci",
+)
+POWERS = ("math.powf", "math.fpowi")
+# arith.cmpf's predicates by number: ordered ones are false for NaN, unordered ones true.
+COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
+    1: np.equal,
+    2: np.greater,
+    3: np.greater_equal,
+    4: np.less,
+    5: np.less_equal,
+}
+ALL_TRUE, ALL_FALSE, ORDERED, NOT_EQUAL, UNORDERED_FROM, NEVER_EQUAL, NAN = 15, 0, 7, 6, 8, 13, 14
+
+
+def apply(op: Op, operands: list[Number]) -> Number:
+    """Returns the result of an op of a body, of arrays for its operands.
+
+    Raises UsageError for an op that is not known here.
+    """
+    name, element = op.name, str(op.results[0].type)
+    if name in UNARY:
+        return UNARY[name](_bounded(operands[0]))
+    if name in BINARY:
+        return BINARY[name](_bounded(operands[0]), _bounded(operands[1]))
+    if name in CONVERSIONS:
+        return _converted(_bounded(operands[0]), element)
+    if name in POWERS:
+        return _power(_bounded(operands[0]), _bounded(operands[1]))
+    if name == "math.fma":
+        a, b, c = map(_bounded, operands)
+        return add(multiply(a, b), c)
+    if name == "arith.cmpf":
+        predicate = ir.IntegerAttr(op.attributes["predicate"]).value
+        return compared(predicate, _bounded(operands[0]), _bounded(operands[1]))
+    if name == "arith.select" and isinstance(operands[0], Truth):
+        return chosen(operands[0], _bounded(operands[1]), _bounded(operands[2]))
+    known = sorted((*UNARY, *BINARY, *CONVERSIONS, *POWERS, "math.fma", "arith.cmpf", "arith.select"))
+    raise UsageError(f"group: found {name}, allowed {', '.join(known)}")
+
+
+def compared(predicate: int, a: Bounded, b: Bounded) -> Truth:
+    """Returns the comparison of a predicate of ``arith.cmpf``, and where the operands' errors may invert it."""
+    with np.errstate(all="ignore"):
+        is_nan = np.isnan(a.value) | np.isnan(b.value)
+        near = np.abs(a.value - b.value) <= a.error + b.error
+        uncertain = near & (a.error + b.error > 0)
+        if predicate in (ALL_FALSE, ALL_TRUE):
+            return Truth(np.full(is_nan.shape, predicate == ALL_TRUE), np.zeros_like(is_nan))
+        if predicate in (ORDERED, NAN):
+            return Truth(is_nan == (predicate == NAN), np.zeros_like(is_nan))
+        if predicate in (NOT_EQUAL, NEVER_EQUAL):
+            value = np.not_equal(a.value, b.value) & ~is_nan
+        else:
+            value = COMPARISONS[predicate if predicate < ORDERED else predicate - ORDERED](a.value, b.value)
+        return Truth(value | is_nan if predicate > ORDERED else value & ~is_nan, uncertain)
+
+
+def _bounded(number: Number) -> Bounded:
+    if isinstance(number, Truth):
+        return Bounded.exact(number.value.astype(np.float64), "i1")
+    return number
+
+
+def _converted(x: Bounded, element: str) -> Bounded:
+    return rounded(x.value, x.error, element)
+
+
+def _power(x: Bounded, y: Bounded) -> Bounded:
+    """Returns x**y; the exponent is taken as exact."""
+    power = function(lambda base: np.power(base, y.value), lambda base, z: y.value * z / base)
+    return power(x)
