@@ -7,6 +7,8 @@ import numpy as np
 from tuner.core.grouped_program import WEIGHT, GroupedProgram, OpGroup
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.interpreter import new_context
+from tuner.programs.op_groups.broadcast_matmuls import merge_batches
+from tuner.programs.op_groups.broadcasts import broadcast_for_each_user
 from tuner.programs.op_groups.contraction_inits import begin_with_zeros
 from tuner.programs.op_groups.copying import copying_group
 from tuner.programs.op_groups.forming import Members, form_groups
@@ -65,11 +67,13 @@ def _normalize(payload: TensorPayload) -> None:
     drop_unused_results(payload)
     fold_unit_dimensions(payload.module)
     begin_with_zeros(payload)
+    merge_batches(payload)
     take_shapes_of_producers(payload)
     clean_up(payload.module)
 
 
 def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, ...], BufferPlan]:
+    broadcast_for_each_user(payload)
     plan = placed(payload, first_weight)
     formed = form_groups(payload.ops, plan.computed)
     outputs = {value for members in formed for value in members.root.results}

@@ -6,8 +6,8 @@
                                                      %t = linalg.transpose ins(%w) ...
                                                      return %t
 
-What is larger than the weights that it is computed from is computed at each call: torch-mlir broadcasts a bias
-to the whole result of a matmul. The opposite are masks and positions, which are computed of nothing.
+A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, which a group reads faster as it
+was. Masks, positions and the like are larger than what they are computed from too, and are hoisted up to a limit.
 """
 
 from math import prod
@@ -16,12 +16,21 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.module_copy import copy_of
 from tuner.programs.lower.entry import function_named
 from tuner.programs.op_groups.normal_form import clean_up
-from tuner.programs.op_groups.op_names import VIEWS, defining, is_free, is_tensor, read_by, users
+from tuner.programs.op_groups.op_names import (
+    GENERIC,
+    VIEWS,
+    body_of,
+    defining,
+    is_free,
+    is_tensor,
+    read_by,
+    users,
+)
 from tuner.programs.op_groups.payload import TensorPayload
 from tuner.programs.op_groups.weights import add_argument
 
 INIT = "init"
-GENERATED_LIMIT = 1 << 20  # elements of what is computed of nothing
+GENERATED_LIMIT = 1 << 20  # elements of what is computed, and not only repeated
 
 
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
@@ -65,9 +74,9 @@ def _is_hoisted(op: Op, found: dict[Value, None]) -> bool:
         return False
     read = [each for each in read_by(op) if each in found]
     size = max(prod(each.type.shape) for each in op.results)
-    if not read:  # positions and masks
-        return op.name.startswith("linalg.") and size <= GENERATED_LIMIT and "linalg.index" in str(op)
-    return size <= max(prod(each.type.shape) for each in read)
+    if op.name == GENERIC and size <= GENERATED_LIMIT and len(body_of(op)) > 1:
+        return True  # masks, positions, and what is computed of them
+    return bool(read) and size <= max(prod(each.type.shape) for each in read)
 
 
 def _is_taken(value: Value, constant: dict[Value, None]) -> bool:

@@ -26,6 +26,7 @@ from tuner.programs.op_groups.op_names import (
     CONTRACTIONS,
     EMPTY,
     FILL,
+    FREE,
     GENERIC,
     body_of,
     defining,
@@ -105,18 +106,24 @@ def _walk(members: Members) -> tuple[list[Op], list[Value]]:
     inputs: dict[Value, None] = {}
 
     def visit(op: Op) -> None:
-        for value in read_by(op):
+        for value in read_by(op):  # a contraction's operands come before those of its epilogue
             producer = defining(value)
-            if producer in order:
-                continue
-            if producer is not None and (producer in members.ops or is_free(value) or is_scalar_op(producer)):
+            if producer is not None and producer not in order and _is_cloned(producer, members):
                 visit(producer)
-            else:
-                inputs[value] = None
+        inputs.update(
+            dict.fromkeys(value for value in read_by(op) if not _is_cloned(defining(value), members))
+        )
         order[op] = None
 
     visit(members.root)
     return list(order), list(inputs)
+
+
+def _is_cloned(producer: Op | None, members: Members) -> bool:
+    """Returns whether a group's function has its own copy of an operation: a member, a constant, a number."""
+    return producer is not None and (
+        producer in members.ops or producer.name in FREE or is_scalar_op(producer)
+    )
 
 
 def _use(op: Op, values: Mapping[Value, Value]) -> None:

@@ -43,8 +43,16 @@ INDEX = "linalg.index"
 def take_shapes_of_producers(payload: TensorPayload) -> None:
     """Reshapes generics as the producers of their operands are shaped, in place."""
     for op in payload.ops:
-        if _is_reshaped(op):
-            _follow(op)
+        if _is_reshaped(op) and not _follow(op) and not all(is_parallel(op)):
+            _merge_reduced(op)
+
+
+def _merge_reduced(op: Op) -> None:
+    """Merges the last loops of a reduction, if all of them are reduced, as those of a mean over an image."""
+    kinds = is_parallel(op)
+    first = kinds.index(False)
+    if len(kinds) - first > 1 and not any(kinds[first:]):
+        _collapsed(op, [*([loop] for loop in range(first)), list(range(first, len(kinds)))])
 
 
 def _is_reshaped(op: Op) -> bool:
@@ -56,8 +64,11 @@ def _is_reshaped(op: Op) -> bool:
     )
 
 
-def _follow(op: Op) -> None:
-    """Reshapes an operation as the first of its operands' producers that allows it, contractions first."""
+def _follow(op: Op) -> bool:
+    """Reshapes an operation as the first of its operands' producers that allows it; says whether one does.
+
+    Contractions come first.
+    """
     found = []
     for value, mapping in zip(inputs_of(op), maps_of(op), strict=False):
         reshape = defining(value)
@@ -68,11 +79,12 @@ def _follow(op: Op) -> None:
             found.append((producer.name == GENERIC, len(found), reshape))
     for is_generic, _, reshape in sorted(found, key=lambda each: each[:2]):
         if reshape.name == EXPAND and _collapsed(op, groups_of(reshape)):
-            return
+            return True
         is_expanded = reshape.name == COLLAPSE and all(is_parallel(op)) and is_identity(maps_of(op)[-1])
         if is_expanded and (not is_generic or all(is_parallel(defining(reshape.operands[0])))):
             _expanded(op, groups_of(reshape), tuple(reshape.operands[0].type.shape))
-            return
+            return True
+    return False
 
 
 def _collapsed(op: Op, groups: Reassociation) -> bool:
