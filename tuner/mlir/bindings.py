@@ -63,6 +63,7 @@ __all__ = [
     "jit_bindings",
     "passmanager",
     "pattern_rewrites",
+    "torch_importer",
     "transform",
 ]
 
@@ -84,3 +85,13 @@ def jit_bindings() -> tuple[Any, Any]:
     from torch_mlir import ir as jit_ir
 
     return jit_ir, execution_engine
+
+
+def torch_importer() -> Any:
+    """Returns the Python module ``torch_mlir.fx``, which turns exported PyTorch programs into MLIR.
+
+    Imports it at the call, because it imports PyTorch.
+    """
+    from torch_mlir import fx
+
+    return fx

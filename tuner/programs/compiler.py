@@ -77,6 +77,7 @@ class ProgramCompiler:
         *,
         keeps_kernels: bool = False,
         is_checked: bool = False,
+        as_groups: bool = False,
     ) -> CompiledProgram:
         """Compiles one function of a payload.
 
@@ -89,6 +90,8 @@ class ProgramCompiler:
             keeps_kernels: whether the result has the kernels' MLIR and matmuls, to compare sampled
                 launches with.
             is_checked: whether host code asserts that each access is in bounds.
+            as_groups: whether a program on the host is compiled as groups of operations where it can be, and
+                no scripts are given.
 
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
@@ -97,7 +100,12 @@ class ProgramCompiler:
 
         with interpreter.new_context(), bindings.ir.Location.unknown():
             if not self.support.has_device:
-                return self._compile_for_host(text, entry, scripts, is_checked=is_checked)
+                reason = self._why_no_groups(scripts) if as_groups else ""
+                found = self._compile_groups(text, entry) if as_groups and not reason else reason
+                if isinstance(found, CompiledProgram):
+                    return found
+                whole = self._compile_for_host(text, entry, scripts, is_checked=is_checked)
+                return replace(whole, why_no_groups=found)
             from tuner.core.chips import chip_of
             from tuner.programs.lower.device_lowering import lower_device_program
             from tuner.programs.lower.reference_kernels import reference_kernels
@@ -135,16 +143,17 @@ class ProgramCompiler:
         from tuner.programs.lower import work_to_kernels
         from tuner.programs.lower.host_lowering import lower_host_program
 
-        reason = "" if is_checked or scripts is None else "scripts are given" if scripts else None
-        if reason is None:
-            found = self._compile_groups(text, entry)
-            if isinstance(found, CompiledProgram):
-                return found
-            reason = found
         payload = _read(text, entry)
         chosen = self._scripts(work_to_kernels.problems_of(payload), scripts)
-        code = lower_host_program(payload, chosen, is_checked=is_checked)
-        return CompiledProgram(code, tuple(chosen), text, why_no_groups=reason)
+        return CompiledProgram(
+            lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
+        )
+
+    @staticmethod
+    def _why_no_groups(scripts: Mapping[Problem, Script] | None) -> str:
+        if scripts is None:
+            return "its matmuls were asked for as loops"
+        return "scripts of its matmuls are given" if scripts else ""
 
     def _compile_groups(self, text: str, entry: str | None) -> "CompiledProgram | str":
         """Returns a program compiled as groups of operations; else why it must be compiled as a whole."""

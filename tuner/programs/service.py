@@ -120,7 +120,9 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
     with _as_failures():
         compiler = _compiler(request)
-        compiled = compiler.compile(request.text, request.entry, request.bound, request.options.device)
+        compiled = compiler.compile(
+            request.text, request.entry, request.bound, request.options.device, as_groups=True
+        )
     if compiled.image is None:  # the machine code of groups is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
@@ -153,7 +155,7 @@ def _compiler(request: ProgramRequest) -> ProgramCompiler:
 
 def _run(request: ProgramRequest) -> ProgramReport:
     compiler = _compiler(request)
-    compiled, support = _compile(compiler, request), compiler.support
+    compiled, support = _compile(compiler, request, as_groups=True), compiler.support
     rng = np.random.default_rng(request.options.seed)
     arguments = make_arguments(compiled.code.arguments, request.arguments, rng)
     if not support.has_device:
@@ -206,7 +208,7 @@ def _require_in_bounds(
 
 
 def _compile(
-    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False
+    compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False, as_groups: bool = False
 ) -> CompiledProgram:
     return compiler.compile(
         request.text,
@@ -216,6 +218,7 @@ def _compile(
         keeps_kernels=bool(request.options.sample),
         # without checks on a real device, where host code is timed
         is_checked=is_checked or compiler.support.is_simulated,
+        as_groups=as_groups,
     )
 
 
