@@ -1,0 +1,205 @@
+"""``torch.compile(module, backend="tuner")``: graph by graph; what is refused goes to inductor, else to eager.
+
+A graph is taken if torch-mlir lowers it, it can become groups of operations, and none of its contractions or
+convolutions would run as scalar loops. Parameters are constants of the program: their versions are compared
+at each call, and changed ones make the graph be compiled again.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.grouped_program import CONTRACTION, CONVOLUTION
+from tuner.programs.compile import compile_program
+from tuner.programs.run.grouped_code import LOOPS
+from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.torch_models.exported_module import export_module, first_line
+from tuner.programs.torch_models.tensor_program import NO_GRADIENTS, TensorProgram
+
+NAME = "tuner"
+Compiled = Callable[..., Any]
+FALLBACK = "inductor"
+
+
+@dataclass(frozen=True)
+class GraphCounts:
+    """How many graphs this process has compiled by the backend, and how many it has left to another one."""
+
+    taken: int = 0
+    left: int = 0
+    reasons: tuple[str, ...] = ()  # why graphs were left, one for each
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.counts = GraphCounts()
+
+    def take(self) -> None:
+        with self._lock:
+            self.counts = GraphCounts(self.counts.taken + 1, self.counts.left, self.counts.reasons)
+
+    def leave(self, reason: str) -> None:
+        with self._lock:
+            reasons = (*self.counts.reasons, reason)
+            self.counts = GraphCounts(self.counts.taken, self.counts.left + 1, reasons)
+
+    def reset(self) -> None:
+        with self._lock:
+            self.counts = GraphCounts()
+
+
+# process-wide on purpose: as torch._dynamo's own counters
+_COUNTER = _Counter()
+
+
+def graph_counts(*, reset: bool = False) -> GraphCounts:
+    """Returns how many graphs ``torch.compile(..., backend="tuner")`` has taken and left in this process.
+
+    Args:
+        reset: whether to count from 0 again.
+
+    Returns:
+        The counts before they are reset.
+
+    Raises:
+        Nothing.
+
+    Example:
+        >>> import tuner.torch
+        >>> tuner.torch.graph_counts(reset=True).left
+        0
+    """
+    counts = _COUNTER.counts
+    if reset:
+        _COUNTER.reset()
+    return counts
+
+
+def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any) -> Compiled:
+    """Compiles a graph of torch.compile, or leaves it to inductor, else to eager.
+
+    Args:
+        graph: the graph.
+        inputs: example inputs; parameters among them become constants.
+
+    Returns:
+        A function of the graph's inputs.
+
+    Raises:
+        Nothing: what cannot be compiled is left.
+
+    Example:
+        >>> import torch
+        >>> import tuner.torch
+        >>> module = torch.compile(torch.nn.Linear(4, 2).eval(), backend="tuner")
+        >>> with torch.no_grad():
+        ...     module(torch.ones(3, 4)).shape
+        torch.Size([3, 2])
+    """
+    try:
+        compiled = _BoundGraph(graph, tuple(inputs))
+    except TunerError as error:
+        _COUNTER.leave(" ".join(str(error).split()))
+        return _left(graph, inputs)
+    _COUNTER.take()
+    return compiled
+
+
+def register() -> None:
+    """Registers the backend by its name, so that ``backend="tuner"`` finds it."""
+    from torch._dynamo.backends.registry import _BACKENDS  # noqa: PLC2701 - a second registration is an error
+
+    if NAME not in _BACKENDS:
+        torch._dynamo.register_backend(backend, name=NAME)  # noqa: SLF001 - torch's documented place
+
+
+class _BoundGraph:
+    """A graph whose parameters are constants; called with all inputs."""
+
+    def __init__(self, graph: torch.fx.GraphModule, inputs: tuple[Any, ...]) -> None:
+        _require_tensors(inputs)
+        self._graph = graph
+        self._constant = tuple(at for at, each in enumerate(inputs) if _is_constant(each))
+        self._variable = tuple(at for at in range(len(inputs)) if at not in self._constant)
+        self._compile(inputs)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Calls the program, compiled again where a parameter has changed."""
+        if [_version(inputs[at]) for at in self._constant] != self._versions:
+            self._compile(inputs)
+        results = self._program.run(tuple([inputs[at] for at in self._variable]))
+        return tuple(results)
+
+    def _compile(self, inputs: tuple[Any, ...]) -> None:
+        constants = {at: inputs[at].detach() for at in self._constant}
+        bound = _WithConstants(self._graph, constants)
+        exported = export_module(bound, tuple(inputs[at].detach() for at in self._variable))
+        if not all(each.result == number for number, each in enumerate(exported.outputs)):
+            raise UsageError("the graph returns what is no tensor")
+        function: Any = compile_program(exported.text, target="cpu")
+        _require_fast(function)
+        self._program = TensorProgram(function, exported)
+        self._versions = [_version(inputs[at]) for at in self._constant]
+
+
+class _WithConstants(torch.nn.Module):
+    """A graph with some of its inputs as buffers."""
+
+    def __init__(self, graph: torch.fx.GraphModule, constants: dict[int, torch.Tensor]) -> None:
+        super().__init__()
+        self._graph = graph
+        self._places = tuple(constants)
+        for at, tensor in constants.items():
+            self.register_buffer(f"constant_{at}", tensor)
+
+    def forward(self, *variables: Any) -> Any:
+        """Calls the graph with the constants at their places."""
+        left = iter(variables)
+        count = len(variables) + len(self._places)
+        known = {at: getattr(self, f"constant_{at}") for at in self._places}
+        return self._graph(*[known[at] if at in known else next(left) for at in range(count)])
+
+
+def _require_tensors(inputs: tuple[Any, ...]) -> None:
+    for each in inputs:
+        if not isinstance(each, torch.Tensor):
+            raise UsageError(f"the graph takes a {type(each).__name__}: sizes are not static")
+        if not each.is_cpu:
+            raise UsageError(f"the graph is on device {each.device}, allowed cpu")
+        if each.requires_grad and torch.is_grad_enabled():
+            raise UsageError(NO_GRADIENTS)
+
+
+def _is_constant(tensor: Any) -> bool:
+    """Returns whether an input is a parameter, or a buffer of a module, which dynamo marks as static."""
+    return isinstance(tensor, torch.nn.Parameter) or hasattr(tensor, "_dynamo_static_input_type")
+
+
+def _version(tensor: torch.Tensor) -> tuple[int, int]:
+    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version  # noqa: SLF001
+
+
+def _require_fast(function: Any) -> None:
+    """Raises UsageError for a program that would be slower than what it replaces."""
+    if not isinstance(function, GroupedFunction):
+        raise UsageError(f"no groups: {function.why_no_groups}")
+    for each in function.code.groups:
+        if each.origin == LOOPS and each.kind in (CONTRACTION, CONVOLUTION):
+            raise UsageError(f"{each.kind} would run as loops: {each.reason}")
+
+
+def _left(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+    """Returns a graph compiled by inductor, or the graph itself where inductor cannot compile it."""
+    from torch._dynamo import lookup_backend
+
+    try:
+        compiled: Compiled = lookup_backend(FALLBACK)(graph, list(inputs))
+    except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
+        _COUNTER.leave(f"{FALLBACK}: {first_line(error)}")
+        return graph.forward
+    return compiled
