@@ -14,7 +14,7 @@ Table = Mapping[str, Iterable[str]]
 
 PURE = ("core", "payload", "space", "cost_model", "analysis")
 READS_FILES = ("space/file", "space/recorded")  # the parts of a pure room that read files
-ENTRIES = ("__init__", "__main__")  # files of the room "tuner": what starts all others
+ENTRIES = ("__init__", "__main__", "torch")  # files of the room "tuner": what starts all others
 REST = "*"  # all parts of a room that its table does not name; they may import one another
 BELOW_TUNING = (*PURE, *("samplers", "scripts", "mlir", "runtime", "targets", "workers", "db"))
 BELOW_HISTORY = (*BELOW_TUNING, "tuning")
@@ -89,7 +89,8 @@ INSIDE: Mapping[str, Table] = {
         "interpret": (),
         "lower": ("interpret",),
         "run": ("interpret", "lower/on_host"),
-        "op_groups": ("lower",),
+        "op_groups": ("lower", "run"),
+        "torch_models": (REST, "run"),
         REST: ("interpret", "lower", "op_groups", "run"),
     },
     "programs/lower": {
@@ -245,6 +246,7 @@ NARROWER: Table = {
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_names"),
         *("mlir/tile_permission", "runtime/arrays", "runtime/loaded_code"),
+        *("runtime/cpu/loaded_object", "runtime/cpu/processor_flags"),
     ),
     "runtime/arrays": ("core",),
     "runtime/cpu": ("core", "payload", "mlir/jit", "mlir/tile_permission"),
@@ -274,6 +276,8 @@ OWNERS = {
     "psycopg": "fleet",
     "procrastinate": "fleet",
 }
+# Packages that two places may import: the first is the one that the product is about.
+SHARED = {"torch": ("programs.torch_models", "targets.cpu.onednn_torch")}
 
 
 def wrong_imports(module: str, tree: ast.AST) -> list[str]:
@@ -295,6 +299,8 @@ def wrong_imports(module: str, tree: ast.AST) -> list[str]:
             and not any(_is_in(module, part) for part in READS_FILES)
         ):
             wrong.append(f"{name}: too heavy for a pure room")
+        elif top in SHARED and not any(_is_in(module, place.replace(".", "/")) for place in SHARED[top]):
+            wrong.append(f"{name}: only {' and '.join(SHARED[top])} may import it")
         elif top in OWNERS and not f"{module}.".startswith(f"{OWNERS[top]}."):
             wrong.append(f"{name}: only {OWNERS[top]} may import it")
     return wrong

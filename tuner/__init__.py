@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tuner.output.progress import progress
     from tuner.output.report_pages import report
     from tuner.programs.compile import compile_program
-    from tuner.programs.run.artefact import load
+    from tuner.programs.run.loaded_artefact import load
 
     matmul: DispatchedMatmul
 
@@ -87,7 +87,7 @@ def __getattr__(name: str) -> Any:
 
         return compile_program
     if name == "load":  # of an exported program: loads no compiler
-        from tuner.programs.run.artefact import load
+        from tuner.programs.run.loaded_artefact import load
 
         return load
     raise AttributeError(f"module 'tuner' has no attribute {name!r}")

@@ -36,7 +36,9 @@ class CompiledProgram:
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     text: str  # the payload
     image: "GroupedImage | None" = None  # the program as groups of operations, on the host
-    why_no_groups: str = ""  # why a program on the host is not compiled as groups; "" where that was not asked
+    why_no_groups: str = (
+        ""  # why a program on the host is not compiled as groups; "" where that was not asked
+    )
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class ProgramCompiler:
 
     def _compile_groups(self, text: str, entry: str | None) -> "CompiledProgram | str":
         """Returns a program compiled as groups of operations; else why it must be compiled as a whole."""
-        from tuner.programs.op_groups.compiled_groups import compile_groups
+        from tuner.programs.compiled_groups import compile_groups
         from tuner.programs.op_groups.payload import NotGrouped
 
         try:

@@ -12,8 +12,9 @@ from tests.programs.op_groups.compiled import compiled_code, compiled_function
 from tuner.core.errors import UsageError
 from tuner.core.grouped_program import TensorType
 from tuner.programs.run import artefact
-from tuner.programs.run.artefact import CODE, DOCUMENT, WEIGHTS, code_of, document_text, load
+from tuner.programs.run.artefact import CODE, DOCUMENT, WEIGHTS, code_of, document_text
 from tuner.programs.run.grouped_code import Fill
+from tuner.programs.run.loaded_artefact import load
 
 pytestmark = pytest.mark.mlir
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.programs.op_groups.compiled import compiled_code, compiled_function
 from tests.programs.run.test_host_arrays import Tensor
-from tuner.core.errors import CandidateError, UsageError
+from tuner.core.errors import UsageError
 from tuner.programs.run import grouped_function
-from tuner.programs.run.grouped_function import GroupedFunction, require_processor
+from tuner.programs.run.grouped_function import GroupedFunction
 
 pytestmark = pytest.mark.mlir
 
@@ -125,17 +125,3 @@ def test_a_program_is_not_pickled(function: GroupedFunction) -> None:
     with pytest.raises(TypeError, match=r"load it in the other process: tuner\.compile_program"):
         pickle.dumps(function)
     assert pickle.loads(pickle.dumps(compiled_code())) == compiled_code()
-
-
-def test_another_processor_is_refused() -> None:
-    with pytest.raises(
-        CandidateError, match="folder: needs sve and neon, which this processor does not have"
-    ):
-        require_processor(("sve", "neon"), "folder")
-
-
-def test_tiles_that_the_system_refuses_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped_function, "own_flags", lambda: {"amx_tile", "amx_bf16"})
-    monkeypatch.setattr(grouped_function, "may_use_tiles", lambda: False)
-    with pytest.raises(CandidateError, match="main: needs AMX, which the operating system refuses"):
-        require_processor(("amx-bf16",), "main")

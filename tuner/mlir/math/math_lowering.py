@@ -108,10 +108,22 @@ def expand_math(root: Op | ir.Module) -> None:
     Ops for which processors have instructions stay (``NATIVE``, ``OF_INTEGERS``). Raises
     CandidateError(COMPILE) for an op without a formula.
     """
+    expand_remainders(root)
     for op in _math_ops(root):
         _require(op)
-        if op.name not in NATIVE | OF_INTEGERS:
+        if op.name == "math.exp2" and Term(op.operands[0]).element == ir.F32Type.get():
+            _compute_widened(op)
+        elif op.name not in NATIVE | OF_INTEGERS:
             compute(op)
+
+
+def _compute_widened(op: Op) -> None:
+    """Replaces one math op of float32 by its formula of float64: only a GPU has an instruction for it."""
+    with op.location, ir.InsertionPoint(op):
+        x = Term(op.operands[0])
+        result = DOUBLE_FORMULAS[op.name](x.converted("extf", ir.F64Type.get()))
+        op.results[0].replace_all_uses_with(result.converted("truncf", x.element).value)
+    op.erase()
 
 
 def compute(op: Op) -> None:

@@ -30,7 +30,7 @@ REMAINDER = "arith.remf"
 SINGLE_BITS = 32  # narrower floats are computed in float32, exactly
 
 
-def expand_remainders(root: Op) -> None:
+def expand_remainders(root: Op | ir.Module) -> None:
     """Replaces each ``arith.remf`` in an operation by loops that compute C's fmod exactly, in place.
 
     Raises CandidateError(COMPILE) for vectors.

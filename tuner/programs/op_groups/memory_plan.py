@@ -31,13 +31,13 @@ class MemoryPlan:
 
 
 @dataclass(frozen=True)
-class Lifetime:
+class BufferLifetime:
     """The first and the last group, by number, that reads or writes a buffer."""
 
     first: int
     last: int
 
-    def overlaps(self, other: "Lifetime") -> bool:
+    def overlaps(self, other: "BufferLifetime") -> bool:
         """Returns whether some group needs both buffers."""
         return self.first <= other.last and other.first <= self.last
 
@@ -48,7 +48,7 @@ class _Block:
 
     start: int
     stop: int
-    lifetime: Lifetime
+    lifetime: BufferLifetime
 
 
 def memory_plan(program: GroupedProgram) -> MemoryPlan:
@@ -61,7 +61,7 @@ def memory_plan(program: GroupedProgram) -> MemoryPlan:
     _require_written_before_read(program, lives)
     offsets: dict[int, int] = {}
     top, fills = _place_padded(program, lives, offsets)
-    whole = Lifetime(0, len(program.groups))
+    whole = BufferLifetime(0, len(program.groups))
     blocks = [_Block(0, top, whole)] if top else []
     for number in sorted(lives, key=lambda each: lives[each].first):
         if number in offsets:
@@ -75,14 +75,14 @@ def memory_plan(program: GroupedProgram) -> MemoryPlan:
     return MemoryPlan(places, stop + SLACK_BYTES, fills)
 
 
-def lifetimes(program: GroupedProgram) -> dict[int, Lifetime]:
+def lifetimes(program: GroupedProgram) -> dict[int, BufferLifetime]:
     """Returns the lifetime of each temporary buffer that a group touches, by the buffer's index."""
-    found: dict[int, Lifetime] = {}
+    found: dict[int, BufferLifetime] = {}
     for number, group in enumerate(program.groups):
         for view in (*group.inputs, *group.outputs):
             if program.buffers[view.buffer].owner == TEMPORARY:
                 first = found[view.buffer].first if view.buffer in found else number
-                found[view.buffer] = Lifetime(first, number)
+                found[view.buffer] = BufferLifetime(first, number)
     return found
 
 
@@ -109,7 +109,7 @@ def view_end(view: View) -> int:
 
 
 def _place_padded(
-    program: GroupedProgram, lives: dict[int, Lifetime], offsets: dict[int, int]
+    program: GroupedProgram, lives: dict[int, BufferLifetime], offsets: dict[int, int]
 ) -> tuple[int, tuple[Fill, ...]]:
     """Places the buffers with padding from 0 on; returns where they end and how they are filled."""
     top = 0
@@ -142,7 +142,7 @@ def _outputs(program: GroupedProgram, number: int) -> tuple[View, ...]:
     return tuple(view for group in program.groups for view in group.outputs if view.buffer == number)
 
 
-def _require_written_before_read(program: GroupedProgram, lives: dict[int, Lifetime]) -> None:
+def _require_written_before_read(program: GroupedProgram, lives: dict[int, BufferLifetime]) -> None:
     for number, lifetime in lives.items():
         group = program.groups[lifetime.first]
         is_written = any(view.buffer == number for view in group.outputs)

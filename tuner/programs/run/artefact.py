@@ -21,8 +21,8 @@ import numpy.typing as npt
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.grouped_program import TensorType
 from tuner.core.version import __version__
-from tuner.programs.run.grouped_code import CompiledGroup, Fill, GroupedCode
-from tuner.programs.run.grouped_function import GroupedFunction, require_processor
+from tuner.programs.run.grouped_code import CompiledGroup, Fill, GroupedCode, GroupedImage
+from tuner.programs.run.processor_check import require_processor
 from tuner.programs.run.result_pool import aligned_bytes
 
 FORMAT = 1  # of program.json
@@ -53,48 +53,25 @@ def save_program(code: GroupedCode, weights: Array, folder: Path) -> None:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
-def load(folder: str | Path) -> GroupedFunction:
-    """Loads a program that ``program.export(folder)`` has written; needs numpy alone.
+def read_program_files(folder: Path) -> GroupedImage:
+    """Returns the program of a folder that ``save_program`` has written.
 
-    Args:
-        folder: path of the folder.
-
-    Returns:
-        The program, which takes and returns arrays.
-
-    Raises:
-        UsageError: the folder has no program, a file was changed, or this processor lacks instructions.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> import tuner
-        >>> payload = '''
-        ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
-        ...   %y = arith.addf %x, %x : tensor<4xf32>
-        ...   return %y : tensor<4xf32>
-        ... }
-        ... '''
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     tuner.compile_program(payload, target="cpu").export(f"{folder}/twice")
-        ...     program = tuner.load(f"{folder}/twice")
-        >>> program(np.ones(4, np.float32))
-        array([2., 2., 2., 2.], dtype=float32)
+    Raises UsageError for a folder without a program, a file that was changed, and a processor that cannot run
+    it.
     """
-    folder = Path(folder)
     document = _document(folder)
     with _named(folder / DOCUMENT):
         needs = tuple(map(str, document["needs"]))
         hashes = {name: str(document["files"][name]) for name in (CODE, WEIGHTS)}
-    with _as_usage_error():
+    try:
         require_processor(needs, str(folder))
+    except CandidateError as error:
+        raise UsageError(error.reason) from error
     object_code = _read(folder / CODE)
     _require_hash(folder / CODE, hashlib.sha256(object_code).hexdigest(), hashes[CODE])
     with _named(folder / DOCUMENT):
         code = code_of(document, object_code)
-    weights = _read_array(folder / WEIGHTS, code.weights_bytes, hashes[WEIGHTS])
-    with _as_usage_error():
-        return GroupedFunction(code, weights)
+    return GroupedImage(code, _read_array(folder / WEIGHTS, code.weights_bytes, hashes[WEIGHTS]))
 
 
 def document_text(code: GroupedCode, hashes: Mapping[str, str]) -> str:
@@ -222,11 +199,3 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path}: is damaged: {' '.join(str(error).split())[:100]}") from error
-
-
-@contextmanager
-def _as_usage_error() -> Iterator[None]:
-    try:
-        yield
-    except CandidateError as error:
-        raise UsageError(error.reason) from error

@@ -15,19 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.element_types import number_type
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import UsageError
 from tuner.core.grouped_program import TensorType
-from tuner.mlir.tile_permission import REFUSED, may_use_tiles
 from tuner.programs.run.grouped_code import PROGRAM_ENTRY, SINGLE_ENTRY, GroupedCode
+from tuner.programs.run.processor_check import require_processor
 from tuner.programs.run.result_pool import ArrayType, ResultPool, aligned_bytes
 from tuner.runtime.cpu.loaded_object import LoadedObject
-from tuner.runtime.cpu.processor_flags import missing_sets, own_flags
 from tuner.runtime.loaded_code import LoadedCode
 
 Array = npt.NDArray[Any]
 ndarray = np.ndarray
 DATA_OFFSET_BYTES = 16  # of PyArrayObject.data: after the object's header of CPython, numpy's C API
-AMX = "amx-"  # begins the names of instruction sets that need a permission
 
 
 class GroupedFunction(LoadedCode):
@@ -109,7 +107,7 @@ class GroupedFunction(LoadedCode):
         """
         with self._lock:
             results = self._pool.take()
-            results.frame[: len(addresses)] = addresses
+            results.frame[: len(addresses)] = [*addresses]
             self._function(results.address)
             return [*results.arrays]  # references, before another thread looks for free results
 
@@ -301,7 +299,7 @@ class GroupedFunction(LoadedCode):
     def _repeated(self, call: "PreparedGroupedCall", function: Callable[[int], None], times: int) -> None:
         with self._lock:
             results = self._pool.take()
-            results.frame[: len(call.addresses)] = call.addresses
+            results.frame[: len(call.addresses)] = [*call.addresses]
             for _ in range(times):
                 function(results.address)
 
@@ -328,20 +326,6 @@ class PreparedGroupedCall:
     def __init__(self, arrays: tuple[Array, ...]) -> None:
         self.arrays = arrays
         self.addresses = tuple(each.ctypes.data for each in arrays)
-
-
-def require_processor(needs: tuple[str, ...], what: str) -> None:
-    """Raises CandidateError(LOAD) where this processor lacks one of the instruction sets ``needs``.
-
-    ``what`` begins the message. Requests the permission to use AMX tiles where they are needed.
-    """
-    missing = missing_sets(needs, own_flags())
-    if missing:
-        raise CandidateError(
-            Stage.LOAD, f"{what}: needs {' and '.join(missing)}, which this processor does not have"
-        )
-    if any(each.startswith(AMX) for each in needs) and not may_use_tiles():
-        raise CandidateError(Stage.LOAD, f"{what}: {REFUSED}")
 
 
 def _arena(code: GroupedCode) -> Array:

@@ -1,1 +1,1 @@
-"""PyTorch modules as programs: exported by torch-mlir, called with tensors. Only this package imports torch."""
+"""PyTorch modules as programs: exported by torch-mlir, called with tensors. Imports torch."""

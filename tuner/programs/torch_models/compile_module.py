@@ -8,10 +8,10 @@ import torch
 
 from tuner.core.grouped_program import TensorType
 from tuner.programs.compile import compile_program
-from tuner.programs.run.artefact import load as load_arrays
 from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.loaded_artefact import load as load_arrays
 from tuner.programs.torch_models.exported_module import ExportedModule, Output, export_module
-from tuner.programs.torch_models.tensor_program import DTYPES, TensorProgram
+from tuner.programs.torch_models.tensor_program import TensorProgram, torch_type
 
 
 def compile(  # noqa: A001 - as torch.compile
@@ -90,4 +90,4 @@ def _flat(function: GroupedFunction) -> ExportedModule:
 
 
 def _empty(kind: TensorType) -> torch.Tensor:
-    return torch.empty(kind.shape, dtype=DTYPES[kind.element], device="meta")
+    return torch.empty(kind.shape, dtype=torch_type(kind.element), device="meta")

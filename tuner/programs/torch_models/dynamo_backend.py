@@ -1,4 +1,4 @@
-"""``torch.compile(module, backend="tuner")``: graph by graph; what is refused goes to inductor, else to eager.
+"""``torch.compile(module, backend="tuner")``: what is refused is left to inductor, else to eager.
 
 A graph is taken if torch-mlir lowers it, it can become groups of operations, and none of its contractions or
 convolutions would run as scalar loops. Parameters are constants of the program: their versions are compared
@@ -112,7 +112,7 @@ def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any], **_options: Any)
 
 def register() -> None:
     """Registers the backend by its name, so that ``backend="tuner"`` finds it."""
-    from torch._dynamo.backends.registry import _BACKENDS  # noqa: PLC2701 - a second registration is an error
+    from torch._dynamo.backends.registry import _BACKENDS
 
     if NAME not in _BACKENDS:
         torch._dynamo.register_backend(backend, name=NAME)  # noqa: SLF001 - torch's documented place
@@ -147,7 +147,7 @@ class _BoundGraph:
         self._versions = [_version(inputs[at]) for at in self._constant]
 
 
-class _WithConstants(torch.nn.Module):
+class _WithConstants(torch.nn.Module):  # type: ignore[misc]
     """A graph with some of its inputs as buffers."""
 
     def __init__(self, graph: torch.fx.GraphModule, constants: dict[int, torch.Tensor]) -> None:
@@ -198,8 +198,9 @@ def _left(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
     from torch._dynamo import lookup_backend
 
     try:
-        compiled: Compiled = lookup_backend(FALLBACK)(graph, list(inputs))
+        compiled: Compiled
+        compiled = lookup_backend(FALLBACK)(graph, list(inputs))
     except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
         _COUNTER.leave(f"{FALLBACK}: {first_line(error)}")
-        return graph.forward
+        compiled = graph.forward
     return compiled

@@ -14,6 +14,7 @@ from torch.utils import _pytree
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_importer
 
+TENSOR = "TensorArgument"  # the class of a value in torch.export's signatures; others are constants
 LINE_LIMIT = 300  # characters of an error of torch
 
 
@@ -55,7 +56,7 @@ def export_module(
         text = _by_torch_mlir(program)
     signature, call = program.graph_signature, program.call_spec
     leaves = [each for each in signature.input_specs if each.kind.name == "USER_INPUT"]
-    inputs = tuple(at for at, each in enumerate(leaves) if hasattr(each.arg, "name") and _is_tensor(program, each))
+    inputs = tuple(at for at, each in enumerate(leaves) if _is_tensor(each))
     return ExportedModule(text, call.in_spec, call.out_spec, inputs, _outputs(program))
 
 
@@ -64,7 +65,7 @@ def _by_torch(
 ) -> torch.export.ExportedProgram:
     try:
         return torch.export.export(module, arguments, dict(keywords or {}))
-    except Exception as error:  # noqa: BLE001 - torch raises errors of many kinds for modules that it refuses
+    except Exception as error:  # torch raises errors of many kinds for modules that it refuses
         raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
 
 
@@ -73,7 +74,7 @@ def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
     try:
         module = importer.export_and_import(program, output_type="linalg-on-tensors", func_name="main")
         return str(module.operation.get_asm())
-    except Exception as error:  # noqa: BLE001 - torch-mlir, too
+    except Exception as error:  # torch-mlir, too
         raise UsageError(f"torch-mlir refuses the module: {first_line(error)}") from error
 
 
@@ -88,15 +89,15 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
         raise UsageError("the module has dynamic sizes: only static ones are supported")
 
 
-def _is_tensor(program: torch.export.ExportedProgram, spec: Any) -> bool:
-    return type(spec.arg).__name__ == "TensorArgument"
+def _is_tensor(spec: Any) -> bool:
+    return type(spec.arg).__name__ == TENSOR
 
 
 def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
     outputs: list[Output] = []
     number = 0
     for each in program.graph_signature.output_specs:
-        if type(each.arg).__name__ == "TensorArgument":
+        if _is_tensor(each):
             outputs.append(Output(number))
             number += 1
         else:
@@ -105,7 +106,11 @@ def _outputs(program: torch.export.ExportedProgram) -> tuple[Output, ...]:
 
 
 def leaves_of(arguments: tuple[Any, ...], keywords: Mapping[str, Any], spec: Any) -> list[Any]:
-    """Returns the leaves of a call's arguments. Raises UsageError where their tree is not that of ``spec``."""
+    """Returns the leaves of a call's arguments.
+
+    Raises UsageError where their tree is not that of ``spec``.
+    """
+    leaves: list[Any]
     leaves, found = _pytree.tree_flatten((arguments, dict(keywords)))
     if found != spec:
         raise UsageError("arguments: found another structure than that of the example inputs")

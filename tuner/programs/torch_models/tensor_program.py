@@ -12,23 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from tuner.core.element_types import number_type
 from tuner.core.errors import UsageError
 from tuner.core.grouped_program import TensorType
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.torch_models.exported_module import ExportedModule, leaves_of, rebuilt
 
-DTYPES = {
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f32": torch.float32,
-    "f64": torch.float64,
-    "i1": torch.bool,
-    "i8": torch.int8,
-    "i16": torch.int16,
-    "i32": torch.int32,
-    "i64": torch.int64,
-}
 BITS = {"bf16": np.int16}  # numpy has no such type: torch takes the bits
 NO_GRADIENTS = "autograd is not supported: call the program under torch.no_grad(), or detach its inputs"
 
@@ -51,7 +41,7 @@ class TensorProgram:
         self._module = None if module is None else weakref.ref(module)
         self._versions = {} if module is None else dict(_versions(module))
         self._types = _types_of(function)
-        self._expected = tuple((DTYPES[each.element], torch.Size(each.shape)) for each in self._types)
+        self._expected = tuple((torch_type(each.element), torch.Size(each.shape)) for each in self._types)
         self._elements = _result_elements(function)
         arguments, keywords = len(exported.inputs), exported.in_spec.num_leaves
         flat = torch.utils._pytree.tree_flatten((tuple([0] * arguments), {}))[1]  # noqa: SLF001 - torch's only API
@@ -163,9 +153,8 @@ class TensorProgram:
             if not isinstance(tensor, torch.Tensor):
                 raise UsageError(f"argument {number}: found {type(tensor).__name__}, allowed a tensor")
             if tensor.dtype != dtype or tensor.shape != shape:
-                raise UsageError(
-                    f"argument {number}: found {_text(tensor.dtype, tensor.shape)}, allowed {_text(dtype, shape)}"
-                )
+                found, allowed = _text(tensor.dtype, tensor.shape), _text(dtype, shape)
+                raise UsageError(f"argument {number}: found {found}, allowed {allowed}")
             if not tensor.is_cpu:
                 raise UsageError(f"argument {number}: found device {tensor.device}, allowed cpu")
             if tensor.requires_grad and torch.is_grad_enabled():
@@ -173,6 +162,12 @@ class TensorProgram:
             plain = tensor.detach()
             checked.append(plain.as_subclass(torch.Tensor).contiguous())
         return tuple(checked)
+
+
+def torch_type(element: str) -> torch.dtype:
+    """Returns PyTorch's type of an MLIR element type; its name is numpy's."""
+    found: torch.dtype = getattr(torch, number_type(element).numpy_name.removesuffix("_"))
+    return found
 
 
 def _types_of(function: GroupedFunction | HostFunction) -> tuple[TensorType, ...]:
@@ -204,7 +199,7 @@ def _array(tensor: torch.Tensor) -> Any:
 
 def _tensor(array: Any, element: str) -> torch.Tensor:
     if element in BITS:
-        return torch.from_numpy(array.view(BITS[element])).view(DTYPES[element])
+        return torch.from_numpy(array.view(BITS[element])).view(torch_type(element))
     return torch.from_numpy(array)
 
 

@@ -20,7 +20,7 @@ UNWINDING = ".eh_frame"  # for exceptions, which no kernel has
 
 
 @dataclass(frozen=True)
-class Section:
+class ElfSection:
     """A section of the file that is loaded: its bytes (zeros where the file has none) and its alignment."""
 
     number: int
@@ -30,7 +30,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Symbol:
+class ElfSymbol:
     """A name or a place: ``section`` and the offset in it; section 0: defined elsewhere."""
 
     name: str
@@ -45,7 +45,7 @@ class Relocation:
     section: int
     offset: int
     kind: int
-    symbol: Symbol
+    symbol: ElfSymbol
     addend: int
 
 
@@ -53,8 +53,8 @@ class Relocation:
 class ElfObject:
     """What of an object file is loaded."""
 
-    sections: tuple[Section, ...]
-    symbols: tuple[Symbol, ...]
+    sections: tuple[ElfSection, ...]
+    symbols: tuple[ElfSymbol, ...]
     relocations: tuple[Relocation, ...]
 
 
@@ -102,9 +102,9 @@ def _header(code: bytes, at: int) -> _Header:
     return _Header(name, kind, flags, start, size, link, info, alignment)
 
 
-def _section(code: bytes, number: int, header: _Header) -> Section:
+def _section(code: bytes, number: int, header: _Header) -> ElfSection:
     content = bytes(header.size) if header.type == WITHOUT_CONTENT else _part(code, header)
-    return Section(number, content, max(header.alignment, 1), bool(header.flags & EXECUTED))
+    return ElfSection(number, content, max(header.alignment, 1), bool(header.flags & EXECUTED))
 
 
 def _part(code: bytes, header: _Header) -> bytes:
@@ -114,15 +114,15 @@ def _part(code: bytes, header: _Header) -> bytes:
     return part
 
 
-def _symbols(code: bytes, headers: list[_Header]) -> Iterator[Symbol]:
+def _symbols(code: bytes, headers: list[_Header]) -> Iterator[ElfSymbol]:
     for header in headers:
         if header.type == SYMBOL_TABLE:
             for name, _, _, section, value, _ in SYMBOL.iter_unpack(_part(code, header)):
-                yield Symbol(_text(code, headers[header.link], name), section, value)
+                yield ElfSymbol(_text(code, headers[header.link], name), section, value)
 
 
 def _relocations(
-    code: bytes, headers: list[_Header], kept: set[int], symbols: tuple[Symbol, ...]
+    code: bytes, headers: list[_Header], kept: set[int], symbols: tuple[ElfSymbol, ...]
 ) -> Iterator[Relocation]:
     for header in headers:
         if header.type == RELOCATIONS and header.info in kept:

@@ -9,7 +9,7 @@ import mmap
 import struct
 
 from tuner.core.errors import CandidateError, Stage
-from tuner.runtime.cpu.elf_object import ElfObject, Section, Symbol, read_object
+from tuner.runtime.cpu.elf_object import ElfObject, ElfSection, ElfSymbol, read_object
 
 PAGE_BYTES = mmap.PAGESIZE
 # R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
@@ -56,7 +56,7 @@ class LoadedObject:
         }
 
 
-def _layout(sections: tuple[Section, ...]) -> tuple[dict[int, int], int, int]:
+def _layout(sections: tuple[ElfSection, ...]) -> tuple[dict[int, int], int, int]:
     """Returns where each section lies, the bytes of all code, which comes first, and of everything."""
     places: dict[int, int] = {}
     at = code_bytes = 0
@@ -72,7 +72,7 @@ def _rounded(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def _address(symbol: Symbol, start: int, places: dict[int, int], libraries: list[ctypes.CDLL]) -> int:
+def _address(symbol: ElfSymbol, start: int, places: dict[int, int], libraries: list[ctypes.CDLL]) -> int:
     if symbol.section in places:
         return start + places[symbol.section] + symbol.offset
     if symbol.section == ABSOLUTE:

@@ -19,9 +19,9 @@ from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, 
 from tuner.programs.op_groups.memory_plan import memory_plan
 from tuner.programs.op_groups.packed_weights import WeightPlan, fill_weights, weight_plan
 from tuner.programs.op_groups.payload import NotGrouped
-from tuner.programs.op_groups.scheduled_group import ScheduledGroup, schedule_group
 from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode, GroupedImage
 from tuner.programs.run.result_pool import aligned_bytes
+from tuner.programs.scheduled_group import ScheduledGroup, schedule_group
 from tuner.targets.cpu.object_code import write_object
 
 Array = npt.NDArray[Any]
