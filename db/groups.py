@@ -30,6 +30,7 @@ def group_row(settings: GroupSettings, now: datetime.datetime) -> RunGroupRow:
         budget_s=settings.budget_s,
         seed=settings.seed,
         columns=[candidate_document(column) for column in settings.columns],
+        floors_s=list(settings.floors_s) or None,
         status=RUNNING,
         seconds=0.0,
         search_s=0.0,
@@ -40,7 +41,8 @@ def stored_group(session: Session, row: RunGroupRow) -> RunGroup:
     """Returns the group of a row, with its runs in the order of the problems."""
     found = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
     columns = tuple(stored_candidate(each["strategy"], each["knobs"]) for each in row.columns)
-    settings = GroupSettings(row.source, row.trials, row.budget_s, row.seed, columns)
+    floors_s = tuple(row.floors_s or ())
+    settings = GroupSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s)
     runs = tuple(rows.run_of(run) for run in found)
     return RunGroup(row.id, row.uuid, row.created, settings, row.status, row.seconds, row.search_s, runs)
 

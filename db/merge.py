@@ -280,6 +280,5 @@ def _assign(row: Base, source: Base, names: tuple[str, ...]) -> None:
 
 def _names(row: Base) -> tuple[str, ...]:
     """Returns the columns that hold content: all but ids, which differ between databases."""
-    columns: Any = inspect(type(row)).columns
-    keys = {column.key for column in columns if column.key == "id" or column.key.endswith("_id")}
-    return tuple(column.key for column in columns if column.key not in keys)
+    names: Any = inspect(type(row)).column_attrs.keys()  # of attributes: a column may have another name
+    return tuple(name for name in names if name != "id" and not name.endswith("_id"))

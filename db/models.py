@@ -59,6 +59,9 @@ class ProblemRow(Base):
     output: Mapped[str] = mapped_column(server_default=sa.text("''"))  # "": the natural type of C
     align: Mapped[str] = mapped_column(server_default=sa.text("'16'"))  # bytes, or "any"
     cache: Mapped[str] = mapped_column(server_default=sa.text("'warm'"))  # Problem.cache
+    group: Mapped[str] = mapped_column(
+        "group_text", server_default=sa.text("''"), default=""
+    )  # Problem.group
 
 
 class MachineRow(Base):
@@ -161,6 +164,8 @@ class RunGroupRow(Base):
     budget_s: Mapped[float | None]
     seed: Mapped[int]
     columns: Mapped[list[Any]] = mapped_column(sa.JSON)  # [{"strategy", "knobs"}, ...], unprojected
+    # of GroupSettings: [seconds, ...], one for each run
+    floors_s: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     status: Mapped[str]
     seconds: Mapped[float]  # of all sessions
     search_s: Mapped[float]  # of these what counts for the budget

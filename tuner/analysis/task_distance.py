@@ -52,9 +52,10 @@ def distance(task: TuningTask, other: TuningTask) -> float | None:
     ours, theirs = task.problem, other.problem
     if ours.operation != theirs.operation or bool(task.machine.chip) != bool(other.machine.chip):
         return None
-    octaves = [math.log2(size / known) for size, known in zip(ours.extents, theirs.extents, strict=True)]
+    sizes = zip((ours.batch, *ours.sizes), (theirs.batch, *theirs.sizes), strict=True)
+    octaves = [math.log2(size / known) for size, known in sizes]
     options = (
-        (EPILOGUE, ours.epilogue != theirs.epilogue),
+        (EPILOGUE, (ours.epilogue, ours.group) != (theirs.epilogue, theirs.group)),
         (LAYOUT, ours.layout != theirs.layout),
         (OUTPUT, ours.output != theirs.output),
         (ALIGN, ours.align != theirs.align),

@@ -18,6 +18,7 @@ LARGEST = sys.float_info.max  # NaN and infinities are not below this limit
 LARGEST_INTEGER = 2**63 - 1  # that a database stores
 WORDS: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 FORM: Final = "form"  # key of a field's metadata
+IF_CHANGED: Final = "if_changed"  # key of a field's metadata
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ def form(
     return {FORM: Form(kind, written, read, is_flat)}
 
 
+def if_changed() -> dict[str, bool]:
+    """Returns the ``metadata`` of a ``dataclasses.field`` that JSON leaves out where it has its default."""
+    return {IF_CHANGED: True}
+
+
 def encode(value: Any) -> Any:
     """Converts a value, mostly a dataclass, to objects that ``json.dumps`` accepts.
 
@@ -89,6 +95,8 @@ def encode(value: Any) -> Any:
     document: dict[str, Any] = {}
     for field in fields(value):
         inner, other = getattr(value, field.name), field.metadata.get(FORM)
+        if field.metadata.get(IF_CHANGED) and inner == field.default:
+            continue
         written = encode(inner if other is None else other.written(inner))
         document |= written if other is not None and other.is_flat else {field.name: written}
     return document

@@ -1,10 +1,10 @@
 """Problems and candidates as written in headers of scripts, in recordings and in JSON documents."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
 from tuner.core.candidate import Candidate
-from tuner.core.dataclass_json import form, whole
+from tuner.core.dataclass_json import form, if_changed, whole
 from tuner.core.problem import NUMPY_ALIGNMENT, SIZE_LIMIT, WARM, Problem, split_extents
 from tuner.core.target_name import TargetName
 
@@ -21,19 +21,20 @@ class ProblemDocument:
     output: str = ""  # Problem.output
     align: str = NUMPY_ALIGNMENT  # Problem.align
     cache: str = WARM  # Problem.cache
+    group: str = field(default="", metadata=if_changed())  # Problem.group
 
     @classmethod
     def of(cls, problem: Problem) -> "ProblemDocument":
         """Converts a problem to the form that JSON documents store."""
         types = (problem.dtype, problem.layout, problem.epilogue, problem.output)
-        return cls(problem.operation, problem.extents, *types, problem.align, problem.cache)
+        return cls(problem.operation, problem.extents, *types, problem.align, problem.cache, problem.group)
 
     @property
     def problem(self) -> Problem:
         """Returns the problem of the document. Raises UsageError for values that no problem may have."""
         batch, sizes = split_extents(self.op, self.shape)
         types = (self.dtype, self.layout, self.epilogue, self.output)
-        return Problem(self.op, sizes, *types, batch, self.align, self.cache)
+        return Problem(self.op, sizes, *types, batch, self.align, self.cache, self.group)
 
 
 def with_alignment(document: Any) -> Any:

@@ -16,6 +16,8 @@ class GroupSettings:
     budget_s: float | None  # budget in seconds of all runs together; None: no limit
     seed: int
     columns: tuple[Candidate, ...]  # unprojected configurations, tried on every problem that they suit
+    # for each problem the seconds that the machine's roofline allows at best; (): unknown
+    floors_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,7 @@ class TaskQuery:
     output: str | None = None  # Problem.output: "" is the type of the sums
     align: str | None = None  # Problem.align
     cache: str | None = None  # Problem.cache
+    group: str | None = None  # Problem.group: the text of a group of operations; "" for other problems
     target: str | None = None  # "cpu", "simulator:sm_90"; "simulator" means every chip
     machine: str | None = None  # Machine.name
     threads: int | None = None
@@ -249,6 +250,7 @@ class TaskQuery:
             output=problem.output,
             align=problem.align,
             cache=problem.cache,
+            group=problem.group,
             **narrower,
         )
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from tuner.core.candidate import Value
+from tuner.core.group_facts import text_hash
 from tuner.core.printable import printable
 from tuner.core.problem import Problem
 from tuner.core.record import Measurement
@@ -56,10 +57,14 @@ def speed_text(gflop_per_s: float | None) -> str:
 
 
 def problem_text(problem: Problem) -> str:
-    """Returns a problem without the parts that have default values: 'matmul 64x64x64 f16 -> f16 nt'."""
+    """Returns a problem without the parts that have default values: 'matmul 64x64x64 f16 -> f16 nt'.
+
+    A group of operations is named by the hash of its text: 'rows 128x256x1 f32 group 0a1b2c3d4e5f'.
+    """
     options = [problem.operation, problem.shape, problem.dtype]
     options += [f"-> {problem.output}"] * bool(problem.output)
     options += [given for given in (problem.layout, problem.epilogue) if given not in ("nn", "none")]
+    options += [f"group {text_hash(problem.group)}"] * bool(problem.group)
     return " ".join((*options, *problem.memory_options))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError
+from tuner.core.group_schedule import Schedules, no_schedules
 from tuner.core.grouped_program import GroupedProgram, OpGroup
 from tuner.core.instruction_sets import AVX512, AVX_VNNI, FEATURES, LEVELS, PLAIN_LEVEL, VNNI
 from tuner.core.machine import Machine
@@ -27,13 +28,17 @@ from tuner.targets.cpu.object_code import write_object
 Array = npt.NDArray[Any]
 
 
-def compile_groups(text: str, entry: str | None, machine: Machine) -> GroupedImage | NotGrouped:
+def compile_groups(
+    text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules
+) -> GroupedImage | NotGrouped:
     """Compiles a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
 
     Args:
         text: MLIR text of a function on tensors, with its constants.
         entry: the function to compile; None: ``main``, or the only public function.
         machine: the processor to compile for, that of this process.
+        schedules: returns schedules for a group, the best first; where there is none, or none compiles, the
+            group has its first configuration.
 
     Raises CandidateError for text that does not parse.
     """
@@ -41,7 +46,7 @@ def compile_groups(text: str, entry: str | None, machine: Machine) -> GroupedIma
     if isinstance(formed, NotGrouped):
         return formed
     try:
-        groups = _scheduled(formed.program.groups, machine)
+        groups = _scheduled(formed.program.groups, machine, schedules)
     except CandidateError as error:
         return NotGrouped(error.reason)
     codes = [each.code for each in groups]
@@ -63,13 +68,13 @@ def compile_groups(text: str, entry: str | None, machine: Machine) -> GroupedIma
     return GroupedImage(code, _packed(formed, places.weights))
 
 
-def _scheduled(groups: tuple[OpGroup, ...], machine: Machine) -> list[ScheduledGroup]:
+def _scheduled(groups: tuple[OpGroup, ...], machine: Machine, schedules: Schedules) -> list[ScheduledGroup]:
     """Returns each group with its code; groups of equal text are compiled once."""
     known: dict[tuple[str, str], ScheduledGroup] = {}
     for group in groups:
         if (group.kind, group.text) not in known:
             try:
-                known[group.kind, group.text] = schedule_group(group, machine)
+                known[group.kind, group.text] = schedule_group(group, machine, schedules)
             except CandidateError as error:
                 reason = f"{', '.join(dict.fromkeys(group.ops))}: {error.reason}"
                 raise CandidateError(error.stage, reason) from error

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from tuner.core.device_program import BufferType, DeviceProgram, MatmulKernel
 from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.group_schedule import Schedules, no_schedules
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.target import Script
@@ -60,6 +61,7 @@ class ProgramCompiler:
 
     machine: Machine
     support: ProgramSupport
+    schedules: Schedules = no_schedules  # for the groups of operations of a program on the host
 
     @classmethod
     def of(cls, target: TargetName, composition: Composition) -> Self:
@@ -163,7 +165,7 @@ class ProgramCompiler:
         from tuner.programs.op_groups.payload import NotGrouped
 
         try:
-            found = compile_groups(text, entry, self.machine)
+            found = compile_groups(text, entry, self.machine, self.schedules)
         except CandidateError as error:
             if error.stage is Stage.BIND:
                 return error.reason  # compiled as a whole, it is refused with the same or a better message

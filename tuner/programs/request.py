@@ -23,6 +23,9 @@ class ProgramRequest:
     arguments: tuple[str, ...] = ()  # "2=7", "0=[8,4]zeros"; an argument that is not listed is random
     is_compared: bool = False  # with the same payload on the host
     is_timed: bool = True  # on hardware
+    # results database whose best trials schedule the groups of operations, a path or URL; "": each group has
+    # its first configuration
+    database: str = ""
 
     @property
     def bound(self) -> dict[Problem, Script] | None:

@@ -1,11 +1,13 @@
 """A group of operations with the schedule that computes it, compiled to LLVM dialect."""
 
 import ctypes
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.group_facts import facts_of
+from tuner.core.group_schedule import Schedules, no_schedules
 from tuner.core.grouped_program import CONTRACTION, GroupCode, OpGroup
 from tuner.core.grouped_program import LOOPS as LOOPS_KIND
 from tuner.core.machine import Machine
@@ -27,24 +29,38 @@ class ScheduledGroup:
     summary: CompiledGroup
 
 
-def schedule_group(group: OpGroup, machine: Machine) -> ScheduledGroup:
-    """Compiles a group with the first configuration of the search space that supports it.
+def schedule_group(group: OpGroup, machine: Machine, schedules: Schedules = no_schedules) -> ScheduledGroup:
+    """Compiles a group with the first of its schedules that compiles, else with its first configuration.
 
-    A group that no strategy is for, or whose script fails, becomes scalar loops; the summary says why. Raises
+    A group that no strategy is for, or whose scripts fail, becomes scalar loops; the summary says why. Raises
     CandidateError for a group that cannot be lowered to loops either.
     """
     if group.kind == LOOPS_KIND:
         return _as_loops(group, group.reason)
     try:
         problem = group_problem(group)
-        found = first_configuration(problem, machine)
-        if found is None:
-            return _as_loops(group, f"no strategy is for {group.kind} of these sizes")
-        candidate, script = found
-        code = _compiled(problem.group, script.text)
-    except (UsageError, CandidateError) as error:
+    except UsageError as error:
         return _as_loops(group, str(error))
-    return ScheduledGroup(code, _summary(group, problem, candidate))
+    reason = f"no strategy is for {group.kind} of these sizes"
+    for candidate, script, origin in _scripts(problem, machine, schedules):
+        try:
+            code = _compiled(problem.group, script)
+        except CandidateError as error:
+            reason = str(error)
+            continue
+        return ScheduledGroup(code, replace(_summary(group, problem, candidate), origin=origin))
+    return _as_loops(group, reason)
+
+
+def _scripts(
+    problem: Problem, machine: Machine, schedules: Schedules
+) -> Iterator[tuple[Candidate, str, str]]:
+    """Yields configurations with their scripts and origins, in the order in which they are tried."""
+    for each in schedules(problem):
+        yield each.candidate, each.script, each.origin
+    first = first_configuration(problem, machine)
+    if first is not None:
+        yield first[0], first[1].text, FIRST
 
 
 def _as_loops(group: OpGroup, reason: str) -> ScheduledGroup:

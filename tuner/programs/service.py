@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -120,9 +120,10 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
 
     with _as_failures():
         compiler = _compiler(request)
-        compiled = compiler.compile(
-            request.text, request.entry, request.bound, request.options.device, as_groups=True
-        )
+        with _scheduling(compiler, request) as scheduling:
+            compiled = scheduling.compile(
+                request.text, request.entry, request.bound, request.options.device, as_groups=True
+            )
     if compiled.image is None:  # the machine code of groups is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
@@ -211,16 +212,30 @@ def _require_in_bounds(
 def _compile(
     compiler: ProgramCompiler, request: ProgramRequest, *, is_checked: bool = False, as_groups: bool = False
 ) -> CompiledProgram:
-    return compiler.compile(
-        request.text,
-        request.entry,
-        request.bound,
-        request.options.device,
-        keeps_kernels=bool(request.options.sample),
-        # without checks on a real device, where host code is timed
-        is_checked=is_checked or compiler.support.is_simulated,
-        as_groups=as_groups,
-    )
+    with _scheduling(compiler, request) as scheduling:
+        return scheduling.compile(
+            request.text,
+            request.entry,
+            request.bound,
+            request.options.device,
+            keeps_kernels=bool(request.options.sample),
+            # without checks on a real device, where host code is timed
+            is_checked=is_checked or compiler.support.is_simulated,
+            as_groups=as_groups,
+        )
+
+
+@contextlib.contextmanager
+def _scheduling(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[ProgramCompiler]:
+    """Context manager: gives the compiler with the schedules of the request's database."""
+    if not request.database:
+        yield compiler
+        return
+    from tuner.db.store import Store
+    from tuner.run_history.group_schedules import group_schedules
+
+    with Store.open_or_empty(request.database) as store:
+        yield replace(compiler, schedules=partial(group_schedules, store, compiler.machine))
 
 
 def lowered(request: ProgramRequest, step: LoweringStep, composition: Composition) -> LoweredText:

@@ -23,8 +23,10 @@ def tune_command(task: TaskQuery, strategy: str | None = None) -> str:
     """Returns the command that tunes a task's problem: ``tuner tune matmul 64x64x64 --dtype f64``.
 
     It has an option for each value that is not the default; an example replaces a missing shape.
-    ``strategy``: name or file for ``--strategy``.
+    ``strategy``: name or file for ``--strategy``. For a group of operations it tunes a whole program.
     """
+    if task.group:
+        return "tuner tune PROGRAM.mlir"  # a group is tuned with the program that it is a part of
     operation = task.operation or "matmul"
     example = "8x512x512x512" if operation == BATCH_MATMUL else "512x512x512"
     options = ["tuner", "tune", operation, task.shape or example]

@@ -162,8 +162,10 @@ class RunSteps:
             self._observe(NoiseMeasured(final_times.noise))
 
     def _timed_baseline(self) -> Baseline | None:
-        """Returns the baseline, timed in a separate process; None where that fails."""
+        """Returns the baseline, timed in a separate process; None where that fails, and for a group."""
         settings = self.run.settings
+        if settings.problem.group:
+            return None  # no library computes a group of operations
         try:
             with self._interruption.waiting():
                 baseline = self._source.baseline(settings.problem, settings.threads, settings.seed)

@@ -22,7 +22,8 @@ from tuner.mlir.group_problem import group_problem
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.mlir.reference.group_reference import evaluate, worst_error
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS
-from tuner.programs.op_groups.packed_weights import packed_bytes, packed_weight
+from tuner.payload.packed_weights import pack
+from tuner.programs.op_groups.packed_weights import packed_bytes
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.chosen import choose, spaces
 from tuner.scripts.default import first_configuration
@@ -68,7 +69,7 @@ def packed(array: Array, packing: WeightPacking | None) -> Array:
         return array
     view = View(0, 0, TensorType(array.shape, "f32" if array.dtype == np.float32 else "f64"), ())
     target = np.empty(packed_bytes(view, packing) // array.itemsize, array.dtype)
-    packed_weight(array, packing, target)
+    pack(array, packing, target)
     return target
 
 

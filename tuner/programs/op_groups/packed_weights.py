@@ -1,12 +1,6 @@
 """Lays out the weights of a program in one block of memory: packed as the groups' scripts read them.
 
-A weight of k x n elements that a script reads as panels of 4 columns, with n = 6:
-
-    0 1 2 3 | 4 5
-    6 7 8 9 | a b      becomes    0 1 2 3  6 7 8 9    4 5 . .  a b . .       . is a zero
-
-With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9. A weight that two
-groups read alike is stored once, one that they read differently twice.
+A weight that two groups read alike is stored once, one that they read differently twice.
 """
 
 from collections.abc import Sequence
@@ -19,6 +13,7 @@ import numpy.typing as npt
 
 from tuner.core.element_types import number_type
 from tuner.core.grouped_program import WEIGHT, GroupCode, GroupedProgram, View, WeightPacking
+from tuner.payload.packed_weights import pack, packed_shape
 from tuner.programs.op_groups.memory_plan import ALIGNMENT_BYTES
 
 Array = npt.NDArray[Any]
@@ -73,7 +68,7 @@ def weight_plan(program: GroupedProgram, codes: Sequence[GroupCode]) -> WeightPl
 
 def packed_bytes(view: View, packing: WeightPacking) -> int:
     """Returns the bytes of a packed weight. Raises ValueError for a view that is no matrix."""
-    return prod(_packed_shape(view, packing)) * number_type(view.type.element).bytes
+    return prod(packed_shape(view.type.shape, packing)) * number_type(view.type.element).bytes
 
 
 def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> None:
@@ -87,41 +82,14 @@ def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> No
         if place.packing is None or place.view is None:
             target[...] = weight.reshape(-1)
         else:
-            packed_weight(_viewed(weight, place.view), place.packing, target)
+            pack(_viewed(weight, place.view), place.packing, target)
 
 
 def _key(view: View, packing: WeightPacking | None) -> Key:
     return (view.buffer, view if packing else None, packing)
 
 
-def _packed_shape(view: View, packing: WeightPacking) -> tuple[int, int, int, int]:
-    """Returns (panels, steps of k, columns, rows of a step)."""
-    if len(packing.order or (0, 1)) != len(view.type.shape):
-        raise ValueError(f"a weight of shape {view.type.shape} cannot be packed: it is no matrix")
-    rows, columns = packing.matrix_shape(view.type.shape)
-    return (
-        -(-columns // packing.columns),
-        -(-rows // packing.interleave),
-        packing.columns,
-        packing.interleave,
-    )
-
-
 def _viewed(weight: Array, view: View) -> Array:
     flat = weight.reshape(-1)[view.offset :]
     strides = [stride * weight.itemsize for stride in view.strides]
     return np.lib.stride_tricks.as_strided(flat, view.type.shape, strides, writeable=False)
-
-
-def packed_weight(weight: Array, packing: WeightPacking, target: Array) -> None:
-    """Writes a weight into ``target``, an array of ``packed_bytes`` bytes, as a packing has it."""
-    rows, columns = packing.matrix_shape(weight.shape)
-    matrix = (weight.transpose(packing.order) if packing.order else weight).reshape(rows, columns)
-    panels, steps = -(-columns // packing.columns), -(-rows // packing.interleave)
-    packed = target.reshape(panels, steps, packing.columns, packing.interleave)
-    packed[...] = 0
-    for panel in range(panels):
-        part = matrix[:, panel * packing.columns : (panel + 1) * packing.columns]
-        for row in range(packing.interleave):
-            lines = part[row :: packing.interleave]
-            packed[panel, : lines.shape[0], : lines.shape[1], row] = lines

@@ -5,15 +5,12 @@ from typing import Any
 
 import numpy.typing as npt
 
+from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED
 from tuner.core.grouped_program import TensorType
 
 PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
-FIRST, TUNED, NEAREST, LOOPS = ORIGINS = (
-    "first",  # the first configuration of the search space
-    "tuned",  # the best trial of this group
-    "nearest",  # the best trial of a similar group
-    "loops",  # no schedule
-)
+FIRST, LOOPS = "first", "loops"  # the first configuration of the search space; no schedule
+ORIGINS = (TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS)  # where a group's schedule comes from
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from tuner.core.errors import CandidateError, Stage, TunerError
+from tuner.core.grouped_program import GROUP_ENTRY, WeightPacking, packings_in
 from tuner.core.instruction_sets import refusal
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -31,16 +32,21 @@ from tuner.runtime.cpu.host_watch import HostWatch
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu import offset_times
 from tuner.targets.cpu.baseline_libraries import chosen_libraries
+from tuner.targets.cpu.group_arrays import GroupArrays
 from tuner.targets.cpu.interleaved_baseline import InterleavedBaseline
 from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.processor_peak import ProcessorPeak
 from tuner.targets.cpu.started_threads import no_thread_started
 from tuner.targets.cpu.watched_samples import WatchedSamples
+from tuner.targets.kernel_arrays import KernelArrays
 from tuner.targets.problem_arrays import ProblemArrays
 
 DRAWS = 8  # inputs that a kernel is verified on, if VERIFY_S allows
 LEAST_DRAWS = 2  # the second has the signs of the first flipped
 VERIFY_S = 0.03
+KEPT_ARRAYS = 16  # of groups of operations: the groups of a program are tuned in no order
+KEPT_BYTES = 2**28  # of their operands: from then on the arrays of others are dropped
+EVICTING_L2S = 2  # so many second levels of cache of other weights evict a weight
 EXTREME_DRAWS = 2  # that top-k candidates are verified on in addition
 
 
@@ -69,6 +75,21 @@ def _arguments(
     return PackedArguments(*(address + offset * item_bytes for address, offset, item_bytes in parts))
 
 
+@dataclass(frozen=True, eq=False)
+class LoadedGroup:
+    """The JIT-compiled machine code of a group of operations, and how it reads each input."""
+
+    code: JittedModule
+    packings: tuple[WeightPacking | None, ...]
+
+    def calls(self, arrays: GroupArrays) -> PartitionCalls:
+        """Returns the call that runs the code on the arrays of its group, in the caller's thread."""
+        return arrays.calls(self.code.addresses[GROUP_ENTRY], self.packings)
+
+
+LOADED = LoadedKernel | LoadedGroup  # what ``CpuEvaluator.load`` returns
+
+
 @final
 class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     """An evaluator for this machine's processor: JIT-compiles artifacts, verifies and times them."""
@@ -83,14 +104,14 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self.baseline_threads = threads
         self._pin_to = pin_to
         self._team: ThreadTeam | None = None
-        self._arrays: ProblemArrays | None = None
+        self._arrays: dict[Problem, KernelArrays] = {}
         self._watch: HostWatch | None = None
         self._baselines: dict[str, InterleavedBaseline] = {}  # by the name of the library
         self._processors = frozenset(os.sched_getaffinity(0))  # before this thread is pinned
         self._peak: ProcessorPeak | None = None
         self._machine: Machine | None = None  # described once code asks for instructions
 
-    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
+    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | LoadedGroup:
         """Returns the kernel of an artifact, JIT-compiled for this processor.
 
         Raises CandidateError(LOAD) where that fails, for more thread partitions than threads, and for code
@@ -102,6 +123,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
                 Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
             )
         self._require_instructions(artifact.host_code)
+        if problem.group:
+            code = JittedModule(artifact.host_code, (GROUP_ENTRY,))
+            return LoadedGroup(code, packings_in(artifact.host_code))
         return LoadedKernel(
             JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
             partitions,
@@ -115,9 +139,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         element, a write outside of C or a changed input, RUN for threads that the kernel started and that are
         still alive.
         """
-        assert isinstance(loaded, LoadedKernel)
+        assert isinstance(loaded, LOADED)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
-        prepared = loaded.calls(problem, arrays.operands)
+        prepared = _calls(loaded, arrays)
         worst = Verdict(0.0, 0)
         give_up = time.perf_counter() + VERIFY_S
         for draw in range(DRAWS):
@@ -130,6 +154,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             with no_thread_started():
                 team.repeat(prepared.calls, 1)
             worst = max(worst, arrays.evaluate(), key=lambda verdict: (verdict.elements, verdict.max_error))
+        if isinstance(loaded, LoadedGroup):
+            assert isinstance(arrays, GroupArrays)
+            arrays.require_same_weights(loaded.packings)
         return worst
 
     def measure(
@@ -141,7 +168,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         CandidateError: VERIFY for a wrong result or more flop/s than the processor can reach, RUN for threads
         that the kernel started and that are still alive.
         """
-        assert isinstance(loaded, LoadedKernel)
+        assert isinstance(loaded, LOADED)
         watch = self._host_watch()
         before, reference_kernel = watch.read(), watch.sample_reference()
         measurement = timing.measure_by(self._stopwatch(problem, loaded, rng), effort, rng)
@@ -178,7 +205,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             before, after, tuple(surrounding_s), product.samples_s, turns_s=reference_kernel.samples_s
         )
         for measurement, one in zip(times, loaded, strict=True):
-            if isinstance(one, LoadedKernel):
+            if isinstance(one, LOADED):
                 self._require_possible(problem, measurement)
         offsets = self._offsets(problem, loaded, tuple(times), rng) if effort.has_offsets else {}
         return tuple(
@@ -216,9 +243,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         for _ in range(EXTREME_DRAWS):
             arrays.fill_with_extremes(rng)
             for kernel in loaded:
-                if isinstance(kernel, LoadedKernel):
+                if isinstance(kernel, LOADED):
                     arrays.overwrite_output(rng)
-                    prepared = kernel.calls(problem, arrays.operands)
+                    prepared = _calls(kernel, arrays)
                     team.repeat(prepared.calls, 1)
                     arrays.check_rows(rng)
 
@@ -228,6 +255,8 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         A library that is missing, wrong or whose process fails has the reason in its ``failure``. Raises
         UsageError for a choice that this machine or the problem's type does not allow.
         """
+        if problem.group:
+            return ()  # no library computes a group of operations
         seed = int(rng.integers(2**63))
         names = chosen_libraries(self._choice, problem)
         return tuple(self._loaded_library(name, problem, seed) for name in names)
@@ -247,9 +276,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _stopwatch(self, problem: Problem, loaded: object, rng: np.random.Generator) -> timing.Stopwatch:
         if isinstance(loaded, InterleavedBaseline):
             return loaded.take
-        assert isinstance(loaded, LoadedKernel)
+        assert isinstance(loaded, LOADED)
         arrays = self._arrays_of(problem, rng)
-        return WatchedSamples(self._thread_team(), loaded.calls(problem, arrays.operands), arrays, rng)
+        return WatchedSamples(self._thread_team(), _calls(loaded, arrays), arrays, rng)
 
     def _host_watch(self) -> HostWatch:
         if self._watch is None:
@@ -260,11 +289,20 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._peak = self._peak or ProcessorPeak(self._thread_team())
         self._peak.require_possible(problem, measurement)
 
-    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> ProblemArrays:
-        if self._arrays is None or self._arrays.problem != problem:
-            self._arrays = None  # before the next is allocated
-            self._arrays = ProblemArrays(problem, rng)
-        return self._arrays
+    def _arrays_of(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
+        """Returns the arrays of a problem; those of some groups of operations are kept."""
+        if problem not in self._arrays:
+            kept = sum(each.bytes for each in self._arrays)
+            if not problem.group or len(self._arrays) >= KEPT_ARRAYS or kept > KEPT_BYTES:
+                self._arrays.clear()  # before the next are allocated
+            self._arrays[problem] = self._new_arrays(problem, rng)
+        return self._arrays[problem]
+
+    def _new_arrays(self, problem: Problem, rng: np.random.Generator) -> KernelArrays:
+        if not problem.group:
+            return ProblemArrays(problem, rng)
+        self._machine = self._machine or describe_machine()
+        return GroupArrays(problem, rng, EVICTING_L2S * self._machine.l2_bytes)
 
     def _require_instructions(self, llvm_text: str) -> None:
         """Raises CandidateError(LOAD) for code with instructions that this processor does not have."""
@@ -282,3 +320,10 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             if self._pin_to:
                 self._team.pin(self._pin_to)
         return self._team
+
+
+def _calls(loaded: LoadedKernel | LoadedGroup, arrays: KernelArrays) -> PartitionCalls:
+    if isinstance(loaded, LoadedGroup):
+        assert isinstance(arrays, GroupArrays)
+        return loaded.calls(arrays)
+    return loaded.calls(arrays.problem, arrays.operands)

@@ -35,8 +35,11 @@ def offsets_of(problem: Problem) -> tuple[int, ...]:
 
 
 def fits(problem: Problem) -> bool:
-    """Returns whether the copies of a problem's operands, one for each offset, need at most BYTES_LIMIT."""
-    return problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
+    """Returns whether a problem's operands are copied to each offset: copies need at most BYTES_LIMIT.
+
+    Those of a group of operations are not: in a program they lie where its plan of the memory says.
+    """
+    return not problem.group and problem.bytes * len(offsets_of(problem)) <= BYTES_LIMIT
 
 
 class PlacedOperands:

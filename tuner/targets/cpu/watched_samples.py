@@ -19,7 +19,7 @@ from tuner.runtime.cpu.eviction import eviction_of
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.partition_calls import PartitionCalls
 from tuner.targets.cpu.started_threads import no_thread_started
-from tuner.targets.problem_arrays import ProblemArrays
+from tuner.targets.kernel_arrays import KernelArrays
 
 LEAD_BELOW_S = 0.01  # a shorter sample follows an untimed call: ``fill`` drove data out of the caches
 WHOLE_SAMPLES = 12  # after each of the first so many samples all of C is compared
@@ -38,12 +38,12 @@ class WatchedSamples:
         self,
         team: ThreadTeam,
         prepared: PartitionCalls,
-        arrays: ProblemArrays,
+        arrays: KernelArrays,
         rng: np.random.Generator,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Takes the calls of the kernel on ``arrays``, one call for each thread."""
-        self._evict = eviction_of(arrays.problem, arrays.operands)
+        self._evict = eviction_of(arrays.problem, (*arrays.operands, *prepared.weights))
         self._team = team
         self._prepared = prepared
         self._arrays = arrays

@@ -133,12 +133,16 @@ def _roofline(problem: Problem, threads: int) -> Roofline:
 def _source(problem: Problem, script: str) -> str:
     from tuner.payload.cpu import partitions_in, payload_mlir
 
+    if problem.group:
+        return problem.group
     return payload_mlir(problem, partitions_in(script, problem))
 
 
 def _load(problem: Problem, trial: StoredTrial, _program: KernelProgram | None) -> Callable[..., object]:
     from tuner.targets.cpu.callable import load_callable
 
+    if problem.group:
+        raise UsageError(f"{problem.key}: a group is a part of a program, and runs with it")
     kernel: Callable[..., object] = load_callable(problem, trial.script_text, trial.threads)
     return kernel
 

@@ -1,0 +1,36 @@
+"""Which of several schedules a group is compiled with."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.op_group_problems import first_script, program_text
+from tuner.core.candidate import Candidate
+from tuner.core.group_schedule import NEAREST, TUNED, GroupSchedule
+from tuner.core.problem import Problem
+from tuner.programs.op_groups.group_program import FormedProgram, group_program
+from tuner.programs.run.grouped_code import FIRST
+from tuner.programs.scheduled_group import schedule_group
+from tuner.runtime.cpu.describe_host import describe_machine
+
+pytestmark = pytest.mark.mlir
+
+CANDIDATE = Candidate.of("rows_cpu", {"chunk": 16})
+BROKEN = "module attributes {transform.with_named_sequence} { transform.named_sequence @other() }"
+
+
+def test_the_first_schedule_that_compiles_is_used() -> None:
+    formed = group_program(program_text())
+    assert isinstance(formed, FormedProgram)
+    rows = formed.program.groups[1]
+
+    def two(problem: Problem) -> Iterator[GroupSchedule]:
+        yield GroupSchedule(CANDIDATE, BROKEN, TUNED, 1)
+        yield GroupSchedule(CANDIDATE, first_script(problem).text, NEAREST, 2)
+
+    def broken(_problem: Problem) -> Iterator[GroupSchedule]:
+        yield GroupSchedule(CANDIDATE, BROKEN, TUNED, 1)
+
+    machine = describe_machine()
+    assert schedule_group(rows, machine, two).summary.origin == NEAREST
+    assert schedule_group(rows, machine, broken).summary.origin == FIRST

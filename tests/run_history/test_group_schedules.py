@@ -1,0 +1,112 @@
+"""Which stored trial gives a group of operations its schedule."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.db.values import MACHINE, SETTINGS, add, begin, outcome, timed
+from tests.op_group_problems import group_problems, program_text
+from tuner.core.candidate import Candidate
+from tuner.core.errors import Failure, Stage
+from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED, GroupSchedule
+from tuner.core.problem import COLD, WEIGHTS_COLD, Matmul, Problem
+from tuner.db.store import Store
+from tuner.run_history.group_schedules import group_schedules
+
+pytestmark = pytest.mark.mlir
+
+KNOBS = {
+    "panel": 16, "tile_m": 4, "block_m": 0, "block_k": 0, "unroll_k": 1,
+    "loop_order": "ji", "epilogue_on": "tile", "ahead": 0,
+}  # fmt: skip
+SMALL = Candidate.of("contraction_cpu_packed", KNOBS)
+LARGE = Candidate.of("contraction_cpu_packed", KNOBS | {"panel": 32})
+ROWS = Candidate.of("rows_cpu", {"chunk": 16})
+SCRIPT = "// a stored script\n"
+
+
+def problems(rows: int = 8, hidden: int = 32) -> tuple[Problem, ...]:
+    """Returns a matmul with bias and relu, rows, and a matmul without an epilogue."""
+    return group_problems(program_text(rows, 24, hidden))
+
+
+def other_epilogue() -> Problem:
+    """Returns the first contraction with a minimum in place of the maximum."""
+    return group_problems(program_text().replace("arith.maximumf %sum", "arith.minimumf %sum"))[0]
+
+
+def store_trial(
+    store: Store, problem: Problem, candidate: Candidate, median_s: float | None, machine: str = MACHINE.name
+) -> int:
+    """Stores a run with one trial; without a time it failed. Returns the trial's id."""
+    run = begin(store, replace(SETTINGS, problem=problem), replace(MACHINE, name=machine))
+    result = Failure(Stage.RUN, "timed out") if median_s is None else timed(median_s)
+    return add(store, run, 0, replace(outcome(result, SCRIPT), candidate=candidate), SCRIPT)
+
+
+def found(store: Store, problem: Problem) -> list[GroupSchedule]:
+    return list(group_schedules(store, MACHINE, problem))
+
+
+def test_an_empty_database_suggests_nothing(store: Store) -> None:
+    assert found(store, problems()[0]) == []
+
+
+def test_the_best_trial_of_the_group_itself_comes_first(store: Store) -> None:
+    problem = problems()[0]
+    store_trial(store, problem, LARGE, 2e-6)
+    best = store_trial(store, problem, SMALL, 1e-6)
+    store_trial(store, problem, LARGE, None)
+    first = found(store, problem)[0]
+    assert (first.origin, first.trial, first.candidate, first.script) == (TUNED, best, SMALL, SCRIPT)
+
+
+def test_times_with_the_same_caches_count_first(store: Store) -> None:
+    problem = problems()[0]
+    store_trial(store, replace(problem, cache=COLD), LARGE, 1e-7)
+    cold = found(store, replace(problem, cache=WEIGHTS_COLD))[0]
+    assert (cold.origin, cold.candidate) == (TUNED, LARGE)  # better than nothing
+    store_trial(store, replace(problem, cache=WEIGHTS_COLD), SMALL, 1e-6)
+    assert found(store, replace(problem, cache=WEIGHTS_COLD))[0].candidate == SMALL
+
+
+def test_the_same_contraction_with_another_epilogue_lends_its_configuration(store: Store) -> None:
+    trial = store_trial(store, other_epilogue(), SMALL, 1e-6)
+    store_trial(store, problems(rows=16)[0], LARGE, 1e-9)
+    first = found(store, problems()[0])[0]
+    assert (first.origin, first.trial, first.candidate) == (SAME_CONTRACTION, trial, SMALL)
+    assert first.script != SCRIPT  # bound again, for this group
+    assert "tuner.pack_weights" in first.script
+
+
+def test_the_matmul_of_the_same_sizes_lends_its_register_tile(store: Store) -> None:
+    plain = problems()[2]
+    knobs = {"tile_m": 4, "tile_n": 16, "block_m": 0, "block_n": 0, "block_k": 0, "unroll_k": 2}
+    trial = store_trial(store, Matmul(8, 24, 32), Candidate.of("matmul_cpu_packed", knobs), 1e-6)
+    (only,) = found(store, plain)
+    assert (only.origin, only.trial, only.candidate.strategy) == (SAME_CONTRACTION, trial, SMALL.strategy)
+    chosen = dict(only.candidate.choices)
+    assert (chosen["panel"], chosen["tile_m"], chosen["unroll_k"]) == (16, 4, 2)
+    assert found(store, problems()[0]) == []  # that one has other sizes, and an epilogue
+
+
+def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
+    near = store_trial(store, problems(rows=4, hidden=40)[0], LARGE, 1e-5)
+    store_trial(store, problems(rows=64, hidden=256)[0], SMALL, 1e-6)
+    (only,) = found(store, group_problems(program_text(2, 24, 16))[0])
+    assert (only.origin, only.trial) == (NEAREST, near)
+    chosen = dict(only.candidate.choices)
+    assert chosen["panel"] <= 16  # 32 columns would be too many for 16
+    assert chosen["tile_m"] == 2  # of two rows
+
+
+def test_rows_take_the_chunk_of_other_rows_only(store: Store) -> None:
+    store_trial(store, problems()[0], SMALL, 1e-6)
+    trial = store_trial(store, problems(rows=16)[1], ROWS, 1e-6)
+    (only,) = found(store, problems()[1])
+    assert (only.origin, only.trial, only.candidate) == (NEAREST, trial, ROWS)
+
+
+def test_times_of_another_machine_do_not_count(store: Store) -> None:
+    store_trial(store, problems()[0], SMALL, 1e-6, machine="another")
+    assert found(store, problems()[0]) == []

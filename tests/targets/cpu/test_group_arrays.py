@@ -1,0 +1,192 @@
+"""The arrays of a group: what is expected, what a kernel must leave alone, weights in several copies."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.op_group_problems import first_script, group_problems
+from tuner.core.errors import CandidateError
+from tuner.core.grouped_program import WeightPacking
+from tuner.core.problem import COLD, WARM, WEIGHTS_COLD, Problem
+from tuner.core.target import Artifact, Effort
+from tuner.runtime.cpu.thread_team import ThreadTeam
+from tuner.targets.cpu.compiler import CpuCompiler
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedGroup
+from tuner.targets.cpu.group_arrays import GroupArrays
+
+pytestmark = pytest.mark.mlir
+
+# y = 2 x + w, rows of 8 elements in memory of 16; w is a weight
+STRIDED = """
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#column = affine_map<(d0, d1) -> (d1)>
+func.func @group(%0: memref<4x8xf32, strided<[16, 1]>>, %1: memref<8xf32> {tuner.weight},
+                 %2: memref<4x8xf32, strided<[16, 1]>>) {
+  %x = bufferization.to_tensor %0 restrict : memref<4x8xf32, strided<[16, 1]>> to tensor<4x8xf32>
+  %w = bufferization.to_tensor %1 restrict : memref<8xf32> to tensor<8xf32>
+  %e = tensor.empty() : tensor<4x8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]}
+    ins(%x, %w : tensor<4x8xf32>, tensor<8xf32>) outs(%e : tensor<4x8xf32>) attrs = {root} {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %twice = arith.addf %a, %a : f32
+    %sum = arith.addf %twice, %b : f32
+    linalg.yield %sum : f32
+  } -> tensor<4x8xf32>
+  bufferization.materialize_in_destination %y in restrict writable %2
+    : (tensor<4x8xf32>, memref<4x8xf32, strided<[16, 1]>>) -> ()
+  return
+}
+"""
+GROUP = Problem("elementwise", (4, 8, 1), "f32", group=STRIDED)
+EVICTING_BYTES = 300  # ten copies of 32 bytes: sixteen
+QUICK = Effort(budget_s=0.005, min_samples=3, max_samples=6)
+Kernel = Callable[[GroupArrays], None]
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def arrays_of(problem: Problem = GROUP) -> GroupArrays:
+    return GroupArrays(problem, rng(), EVICTING_BYTES)
+
+
+def memories(arrays: GroupArrays) -> list[np.ndarray]:
+    """Returns x, w and y in memory: of x and y 56 elements each, of which rows of 8 are read and written."""
+    return list(arrays.operands)
+
+
+def correct(arrays: GroupArrays) -> None:
+    x, w, y = memories(arrays)
+    for row in range(4):
+        part = slice(16 * row, 16 * row + 8)
+        y[part] = 2 * x[part] + w
+
+
+def one_wrong(arrays: GroupArrays) -> None:
+    correct(arrays)
+    memories(arrays)[2][16 + 3] += 1e-4
+
+
+def one_unwritten(arrays: GroupArrays) -> None:
+    kept = memories(arrays)[2][3]
+    correct(arrays)
+    memories(arrays)[2][3] = kept
+
+
+def writes_between_rows(arrays: GroupArrays) -> None:
+    correct(arrays)
+    memories(arrays)[2][8] = 0.0
+
+
+def changes_its_weight(arrays: GroupArrays) -> None:
+    correct(arrays)
+    memories(arrays)[1][0] = 0.0
+
+
+def changes_what_it_does_not_read(arrays: GroupArrays) -> None:
+    correct(arrays)
+    memories(arrays)[0][8] = 0.0
+
+
+def test_a_correct_result_is_accepted_for_all_inputs() -> None:
+    arrays, source = arrays_of(), rng()
+    for change in (arrays.flip_signs, lambda: arrays.fill(source), lambda: arrays.fill_with_extremes(source)):
+        change()
+        with pytest.raises(CandidateError, match="output 0"):
+            arrays.evaluate()  # what was expected before is not any more
+        correct(arrays)
+        verdict = arrays.evaluate()
+        assert verdict.elements == 32
+        assert verdict.max_error <= 1.0
+        arrays.compare_some_rows(source)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (one_wrong, r"output 0: 1 of 32 elements are wrong; worst at \[1, 3\]: found"),
+        (one_unwritten, r"output 0: 1 of 32 elements are wrong; worst at \[0, 3\]: found nan"),
+        (writes_between_rows, "wrote [1-4] bytes outside of its outputs"),
+        (changes_its_weight, "changed its input 1"),
+        (changes_what_it_does_not_read, "changed its input 0"),
+    ],
+)
+def test_a_dishonest_kernel_is_refused(kernel: Kernel, message: str) -> None:
+    arrays = arrays_of()
+    kernel(arrays)
+    with pytest.raises(CandidateError, match=message):
+        arrays.evaluate()
+
+
+def test_marks_are_elements_of_the_output() -> None:
+    arrays = arrays_of()
+    y = memories(arrays)[2]
+    places = (arrays.marks(rng(), 5)[:, 1] - np.uint64(y.ctypes.data + 2)) // np.uint64(4)
+    assert {int(place) % 16 for place in places} <= set(range(8))
+    assert len(set(places.tolist())) > 16
+
+
+@pytest.mark.parametrize(("cache", "copies"), [(WARM, 1), (WEIGHTS_COLD, 16), (COLD, 1)])
+def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: int) -> None:
+    problem = replace(GROUP, cache=cache)
+    arrays, team = arrays_of(problem), ThreadTeam(1)
+    loaded = CpuEvaluator(1).load(problem, loops_of(problem))
+    assert isinstance(loaded, LoadedGroup)
+    prepared = loaded.calls(arrays)
+    assert len(prepared.weights) == copies
+    assert len({each.ctypes.data for each in prepared.weights}) == copies
+    for each in prepared.weights[1:]:
+        each[...] = 0.0
+    for call in range(copies + 1):  # only the first copy has the numbers
+        arrays.poison()
+        team.repeat(prepared.calls, 1)
+        if call % copies == 0:
+            arrays.evaluate()
+        else:
+            with pytest.raises(CandidateError, match="32 of 32 elements are wrong"):
+                arrays.evaluate()
+    if copies > 1:
+        with pytest.raises(CandidateError, match="changed its weights"):
+            arrays.require_same_weights(loaded.packings)
+
+
+def loops_of(problem: Problem) -> Artifact:
+    """Returns the code of a group as loops."""
+    from tuner.core.grouped_program import packings_comment
+    from tuner.mlir import interpreter
+    from tuner.mlir.bindings import ir
+    from tuner.mlir.cpu.group_code import compile_group
+
+    with interpreter.new_context(), ir.Location.unknown():
+        code = compile_group(problem.group, None)
+    return Artifact(packings_comment(code.packings) + code.llvm_text, "", (), ())
+
+
+@pytest.mark.parametrize("cache", [WARM, WEIGHTS_COLD, COLD])
+@pytest.mark.parametrize("place", range(3))
+def test_first_scripts_of_a_program_are_verified_and_timed(place: int, cache: str) -> None:
+    problem = replace(group_problems()[place], cache=cache)
+    cpu = CpuEvaluator(1)
+    loaded = cpu.load(problem, CpuCompiler().compile(problem, first_script(problem)))
+    verdict = cpu.verify(problem, loaded, rng())
+    assert verdict.elements in (8 * 32, 8 * 24)
+    assert cpu.measure(problem, loaded, QUICK, rng()).median_s > 0
+    both = cpu.measure_together(problem, (loaded, loaded), QUICK, rng())
+    assert len(both) == 2
+    assert cpu.load_baselines(problem, rng()) == ()
+
+
+def test_a_weight_that_a_script_packs_is_packed() -> None:
+    arrays = arrays_of(group_problems()[0])
+    panels = arrays.calls(0, (None, WeightPacking(16), None)).weights[0].reshape(2, 24, 16)
+    weight = memories(arrays)[1].reshape(24, 32)
+    assert np.array_equal(panels[1], weight[:, 16:])
+
+
+def test_a_group_that_numpy_cannot_compute_is_refused() -> None:
+    unknown = replace(GROUP, group=STRIDED.replace("arith.addf %a, %a", "arith.remf %a, %a"))
+    with pytest.raises(CandidateError, match=r"no reference: group: found arith\.remf"):
+        arrays_of(unknown)

@@ -1,0 +1,43 @@
+"""Packs a weight as panels of columns, as the code of a group of operations reads it.
+
+A weight of k x n elements that is read as panels of 4 columns, with n = 6:
+
+    0 1 2 3 | 4 5
+    6 7 8 9 | a b      becomes    0 1 2 3  6 7 8 9    4 5 . .  a b . .       . is a zero
+
+With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9.
+"""
+
+from typing import Any
+
+import numpy.typing as npt
+
+from tuner.core.grouped_program import WeightPacking
+
+Array = npt.NDArray[Any]
+
+
+def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
+    """Returns (panels, steps of k, columns, rows of a step) of a weight.
+
+    Raises ValueError for a shape of another number of dimensions than the packing has.
+    """
+    if len(packing.order or (0, 1)) != len(shape):
+        raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
+    rows, columns = packing.matrix_shape(shape)
+    panels, steps = -(-columns // packing.columns), -(-rows // packing.interleave)
+    return panels, steps, packing.columns, packing.interleave
+
+
+def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
+    """Writes a weight, packed, into ``target``, a contiguous array of as many elements as it has packed."""
+    shape = packed_shape(weight.shape, packing)
+    ordered = weight.transpose(packing.order) if packing.order else weight
+    matrix = ordered.reshape(packing.matrix_shape(weight.shape))
+    packed = target.reshape(shape)
+    packed[...] = 0
+    for panel in range(shape[0]):
+        part = matrix[:, panel * packing.columns : (panel + 1) * packing.columns]
+        for row in range(packing.interleave):
+            lines = part[row :: packing.interleave]
+            packed[panel, : lines.shape[0], : lines.shape[1], row] = lines

@@ -1,0 +1,46 @@
+"""What the evaluation of kernels asks of the arrays that they work on: of a matmul, or of a group."""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.core.problem import Problem
+from tuner.core.record import Verdict
+from tuner.payload.reference import Array
+
+
+class KernelArrays(Protocol):
+    """The arrays of a problem at fixed addresses, with the results that a correct kernel writes."""
+
+    @property
+    def problem(self) -> Problem:
+        """Returns the problem that the arrays are of."""
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        """Returns the arrays that kernels read, then those that they write."""
+
+    def fill(self, rng: np.random.Generator) -> None:
+        """Draws new inputs in place, and fills the outputs with NaN (integers: the smallest number)."""
+
+    def flip_signs(self) -> None:
+        """Changes the inputs in place to others with a known result, and fills the outputs with ones."""
+
+    def fill_with_extremes(self, rng: np.random.Generator) -> None:
+        """Draws inputs of numbers that usual draws do not contain, and overwrites the outputs."""
+
+    def overwrite_output(self, rng: np.random.Generator) -> None:
+        """Overwrites the outputs, at random with NaN or with ones, which look like results."""
+
+    def marks(self, rng: np.random.Generator, calls: int) -> npt.NDArray[np.uint64]:
+        """Draws what to change before each call; returns addresses as ``ThreadTeam.watch`` takes them."""
+
+    def evaluate(self) -> Verdict:
+        """Compares every element of the outputs. Raises CandidateError(VERIFY) for a wrong one."""
+
+    def compare_some_rows(self, rng: np.random.Generator) -> None:
+        """Compares a part of the outputs. Raises CandidateError(VERIFY) for a wrong element."""
+
+    def check_rows(self, rng: np.random.Generator) -> None:
+        """Compares the outputs for extreme inputs. Raises CandidateError(VERIFY) for a wrong element."""
