@@ -168,7 +168,7 @@ def softmax(rows: int, columns: int) -> str:
 
 
 def layer_norm(rows: int, columns: int, statistics: str = "f64", *, has_mean: bool = True) -> str:
-    """Returns a layer norm with scale and shift; without the mean an RMS norm. ``statistics``: type of sums."""
+    """Returns a layer norm with scale and shift, without the mean an RMS norm; sums are of ``statistics``."""
     whole, each, scale = tensor((rows, columns)), tensor((rows,)), tensor((columns,))
     wide, sums = tensor((rows, columns), statistics), tensor((rows,), statistics)
     s, is_wide = statistics, statistics != "f32"

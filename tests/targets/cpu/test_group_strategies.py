@@ -1,4 +1,4 @@
-"""Every strategy of groups on random sizes and configurations: compiled, run, right; NaN and infinities kept."""
+"""Strategies of groups on random sizes and configurations: compiled, run, right; NaN and infinities kept."""
 
 import functools
 
