@@ -74,7 +74,7 @@ INSIDE: Mapping[str, Table] = {
         "effects": ("bindings", "rewrite"),
         "math": ("bindings", "rewrite"),
         "group_form": ("bindings", "interpreter", "pipeline", "rewrite"),
-        "group_problem": ("bindings", "group_form"),
+        "group_problem": ("bindings", "group_form", "rewrite"),
         "group_arguments": ("bindings", "group_form", "rewrite"),
         "reference": ("bindings", "group_form", "rewrite"),
         "cpu": (

@@ -64,13 +64,16 @@ def facts_of(text: str) -> GroupFacts:
     """Returns what the attributes of a group's function say; without attributes, no loops and zeros."""
     found = re.search(rf"{re.escape(LOOPS)} = array<i64(?:: ([0-9, ]+))?>", text)
     loops = tuple(int(each) for each in (found[1] or "").split(",") if each) if found else ()
-    names = (CONTRACTIONS, WEIGHTS, TRANSPOSED, COPY, BYTES)
     letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
     return GroupFacts(
-        loops,
-        *(_number(text, name) for name in names),
-        letters[1] if letters else "",
-        _number(text, CHANNELS),
+        loops=loops,
+        contractions=_number(text, CONTRACTIONS),
+        weights=_number(text, WEIGHTS),
+        transposed=_number(text, TRANSPOSED),
+        copy=_number(text, COPY),
+        bytes=_number(text, BYTES),
+        dimensions=letters[1] if letters else "",
+        channels=_number(text, CHANNELS),
     )
 
 

@@ -150,4 +150,5 @@ def _packing(text: str) -> WeightPacking | None:
     if text == "-":
         return None
     sizes, *order = text.split(":")
-    return WeightPacking(*(int(number) for number in sizes.split("x")), tuple(int(each) for each in order))
+    columns, interleave = (int(number) for number in sizes.split("x"))
+    return WeightPacking(columns, interleave, tuple(int(each) for each in order))
