@@ -4,8 +4,8 @@
 without MLIR, so that constraints of the search space and templates can use them:
 
     func.func @group(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
-                                      tuner.loops = array<i64: 128, 1024>, tuner.transposed = 0 : i64,
-                                      tuner.weights = 1 : i64}
+                                      tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>,
+                                      tuner.transposed = 0 : i64, tuner.weights = 1 : i64}
 """
 
 import hashlib
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
-BYTES, CONTRACTIONS, LOOPS, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
-    *("tuner.bytes", "tuner.contractions", "tuner.loops"),
-    *("tuner.transposed", "tuner.weights"),
+BYTES, CONTRACTIONS, COPY, LOOPS, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
+    *("tuner.bytes", "tuner.contractions", "tuner.copy"),
+    *("tuner.loops", "tuner.transposed", "tuner.weights"),
 )
 
 
@@ -30,6 +30,7 @@ class GroupFacts:
     transposed: (
         int  # 1 + the loop along which elements of an operand are adjacent, if it is not the last; else 0
     )
+    copy: int  # 1 where nothing is computed, elements are only copied; else 0
     bytes: int  # of all arguments
 
     def variables(self) -> tuple[tuple[str, int], ...]:
@@ -44,6 +45,7 @@ class GroupFacts:
             ("contractions", self.contractions),
             ("weights", self.weights),
             ("transposed", self.transposed),
+            ("copy", self.copy),
         )
 
 
@@ -52,7 +54,7 @@ def facts_of(text: str) -> GroupFacts:
     """Returns what the attributes of a group's function say; without attributes, no loops and zeros."""
     found = re.search(rf"{re.escape(LOOPS)} = array<i64(?:: ([0-9, ]+))?>", text)
     loops = tuple(int(each) for each in (found[1] or "").split(",") if each) if found else ()
-    names = (CONTRACTIONS, WEIGHTS, TRANSPOSED, BYTES)
+    names = (CONTRACTIONS, WEIGHTS, TRANSPOSED, COPY, BYTES)
     return GroupFacts(loops, *(_number(text, name) for name in names))
 
 

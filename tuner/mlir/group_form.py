@@ -24,7 +24,7 @@ from math import prod
 
 from tuner.core.element_types import number_type
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.group_facts import BYTES, CONTRACTIONS, LOOPS, TRANSPOSED, WEIGHTS
+from tuner.core.group_facts import BYTES, CONTRACTIONS, COPY, LOOPS, TRANSPOSED, WEIGHTS
 from tuner.core.grouped_program import (
     CONTRACTION_ATTRIBUTE,
     GROUP_ENTRY,
@@ -68,13 +68,17 @@ def annotate_facts(module: ir.Module) -> None:
     """Sets the attributes that ``tuner.core.group_facts`` reads on the function ``group``, in place."""
     function = group_function(module)
     root = _root(function)
-    extents = loop_extents(root) if root is not None else ()
+    is_product = root is not None and CONTRACTION_ATTRIBUTE in root.attributes  # then a copy becomes the root
+    extents = () if root is None else tuple(root.results[0].type.shape) if is_product else loop_extents(root)
     wide = ir.IntegerType.get_signless(64)
     found: dict[str, Attribute] = {
         LOOPS: ir.DenseI64ArrayAttr.get(list(extents)),
         CONTRACTIONS: ir.IntegerAttr.get(wide, len(contractions(function))),
-        TRANSPOSED: ir.IntegerAttr.get(wide, transposed_loop(root) if root is not None else 0),
+        TRANSPOSED: ir.IntegerAttr.get(
+            wide, transposed_loop(root) if root is not None and not is_product else 0
+        ),
         WEIGHTS: ir.IntegerAttr.get(wide, sum(map(_reads_weight, contractions(function)))),
+        COPY: ir.IntegerAttr.get(wide, int(_is_copy(function))),
         BYTES: ir.IntegerAttr.get(wide, sum(map(_bytes, function.regions[0].blocks[0].arguments))),
     }
     for name, attribute in found.items():
@@ -135,19 +139,33 @@ def prepare(module: ir.Module) -> None:
     Raises CandidateError(COMPILE) where a pass fails.
     """
     function = group_function(module)
-    root = _root(function)
-    if root is not None and CONTRACTION_ATTRIBUTE in root.attributes:
-        _append_copy(root)
     _start_from_nothing(function)
-    run_passes(module, FUSE)
-    function = group_function(module)
+    if len(walk_where(function, _is_structured)) > 1:  # a single copy would be folded away
+        run_passes(module, FUSE)
+        function = group_function(module)
     for op in walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes):
         del op.attributes[ROOT_ATTRIBUTE]
     for store in walk(function, STORE):
         made = store.operands[0].owner
-        if isinstance(made, ir.Operation | ir.OpView) and made.name.startswith("linalg."):
-            made.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
-            _start_from_output(function, made.operation, store)
+        if isinstance(made, ir.Block) or not _is_structured(made) or CONTRACTION_ATTRIBUTE in made.attributes:
+            made = _copy_before(store)
+        made.attributes[ROOT_ATTRIBUTE] = ir.UnitAttr.get()
+        _start_from_output(function, made.operation, store)
+
+
+def _is_copy(function: Op) -> bool:
+    """Returns whether a group only copies: its one linalg op yields an input element."""
+    ops = walk_where(function, _is_structured)
+    if len(ops) != 1 or ops[0].name in MATMULS:
+        return False
+    if ops[0].name != "linalg.generic":
+        return True
+    body = list(ops[0].regions[0].blocks[0].operations)
+    return len(body) == 1 and isinstance(body[0].operands[0], ir.BlockArgument)
+
+
+def _is_structured(op: Op) -> bool:
+    return bool(op.name.startswith("linalg.") and op.name not in ("linalg.yield", "linalg.index"))
 
 
 def _root(function: Op) -> Op | None:
@@ -193,34 +211,29 @@ def _matmul_maps(has_batch: bool) -> list[ir.AffineMap]:
     return [ir.AffineMap.get(k + 1, 0, [dims[each] for each in (*lead, *order)]) for order in orders]
 
 
-def _append_copy(root: Op) -> None:
-    """Makes an elementwise copy of the root's result the root."""
-    del root.attributes[ROOT_ATTRIBUTE]
-    kind = ir.RankedTensorType(root.results[0].type)
+def _copy_before(store: Op) -> Op:
+    """Creates an elementwise copy of what is stored, which is stored in place of it; returns the copy."""
+    kind = ir.RankedTensorType(store.operands[0].type)
     identity = ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank))
     parallel = ir.Attribute.parse("#linalg.iterator_type<parallel>")
-    uses = [(use.owner, use.operand_number) for use in root.results[0].uses]
-    block = root.block
-    after = list(block.operations)[[op.operation for op in block.operations].index(root) + 1]
-    with ir.InsertionPoint(after), root.location:
+    with ir.InsertionPoint(store), store.location:
         empty = create("tensor.empty", [kind]).results[0]
         copy = ir.Operation.create(
             "linalg.generic",
             results=[kind],
-            operands=[root.results[0], empty],
+            operands=[store.operands[0], empty],
             regions=1,
             attributes={
                 "indexing_maps": ir.ArrayAttr.get([identity, identity]),
                 "iterator_types": ir.ArrayAttr.get([parallel] * kind.rank),
                 "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1]),
-                ROOT_ATTRIBUTE: ir.UnitAttr.get(),
             },
         )
         body = copy.regions[0].blocks.append(kind.element_type, kind.element_type)
         with ir.InsertionPoint(body):
             create("linalg.yield", [], [body.arguments[0]])
-    for owner, number in uses:
-        owner.operands[number] = copy.results[0]
+    store.operands[0] = copy.results[0]
+    return copy
 
 
 def _start_from_nothing(function: Op) -> None:

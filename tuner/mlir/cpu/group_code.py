@@ -49,6 +49,7 @@ def compile_group(text: str, script: str | None) -> GroupCode:
     else:
         apply_script(module, parse(script, "script"))
     packings = _packings(group_function(module), inputs)
+    copy_by_loops(module)
     run_passes(module, GROUP_TO_LOOPS)
     reached("loops", module)
     expand_math(module)

@@ -15,6 +15,7 @@ from tuner.mlir.ops.dialect import (
     InPlaceTransform,
     TunerDialect,
 )
+from tuner.mlir.ops.drop_unit_batch import DropUnitBatchOp
 from tuner.mlir.ops.element_types import ElementTypesOp
 from tuner.mlir.ops.empty_matches import attach_to_context
 from tuner.mlir.ops.finish_stores import FinishStoresOp
@@ -49,6 +50,7 @@ OPS = (
     BoundLoadsOp,
     BypassL1Op,
     CountStagesOp,
+    DropUnitBatchOp,
     ElementTypesOp,
     FinishStoresOp,
     FixTransposedAOp,

@@ -3,7 +3,7 @@
 Takes a function on buffers, tiled and vectorized; inserts a ``memref.prefetch`` per cache line before each
 read of one argument, a given number of rows and columns ahead (Mowry, Lam and Gupta, "Design and Evaluation
 of a Compiler Algorithm for Prefetching", 1992, with the distance as a knob). Reads outside of ``scf.for``, of
-memrefs that are not 2-D, or through views other than subviews and casts stay without a prefetch.
+memrefs of one dimension, or through views other than subviews and casts stay without a prefetch.
 
     %x = vector.transfer_read %b[%i, %c4], %zero {in_bounds = [true]} : memref<32x64xf32>, vector<40xf32>
   becomes
@@ -16,10 +16,11 @@ memrefs that are not 2-D, or through views other than subviews and casts stay wi
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, plus
+from tuner.mlir.rewrite.packed_weights import packing_of
 from tuner.mlir.rewrite.walking import walk
 
 VIEWS = ("memref.subview", "memref.cast")
-LOCALITY = 3  # keep in every cache level
+LOCALITY = 3  # keep in every cache level; 2: from the second level on
 
 
 class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
@@ -29,8 +30,10 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
     view of it, from a 2-D memref and directly in an ``scf.for``; for a read of several rows only the lines of
     its first row. Attributes, all i64: ``argument`` (its number, default 1), ``rows`` and
     ``columns`` (prefetch distance in elements along the last two dimensions, default 0), ``line`` (elements
-    per cache line, default 16). The handle (a func.func) stays valid. Silenceable failure: an op that is no
-    func.func with a body, or without such an argument.
+    per cache line, default 16), ``locality`` (3: into every cache level, the default; 2: from the second
+    level on). With the unit attribute ``packed``, instead of one argument, all that ``tuner.pack_weights``
+    packed. The handle (a func.func) stays valid. Silenceable failure: an op that is no func.func with a body,
+    or without such an argument.
     """
 
     def change(self, function: Op) -> str | None:
@@ -39,15 +42,24 @@ class PrefetchReadsOp(InPlaceOp, name="prefetch_reads"):
         Returns None, or a message if ``function`` is no func.func with such an argument.
         """
         number = attribute(self, "argument", 1)
-        argument = _argument(function, number)
-        if argument is None:
-            found = function.name
-            return f"target: found {found}, allowed func.func with argument {number}"
+        if "packed" in self.operation.attributes:
+            arguments = _packed(function)
+        else:
+            argument = _argument(function, number)
+            if argument is None:
+                return f"target: found {function.name}, allowed func.func with argument {number}"
+            arguments = [argument]
+        ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
         for read in walk(function, "vector.transfer_read"):
-            if _is_matrix_read_in_loop(read) and _root(read.operands[0]) == argument:
-                ahead = (attribute(self, "rows", 0), attribute(self, "columns", 0))
-                _prefetch(read, ahead, attribute(self, "line", 16))
+            if _is_matrix_read_in_loop(read) and _root(read.operands[0]) in arguments:
+                _prefetch(read, ahead, attribute(self, "line", 16), attribute(self, "locality", LOCALITY))
         return None
+
+
+def _packed(function: Op) -> list[Value]:
+    """Returns the arguments of a func.func that are packed weights."""
+    arguments = function.regions[0].blocks[0].arguments
+    return [each for number, each in enumerate(arguments) if packing_of(function, number) is not None]
 
 
 def _argument(function: Op, number: int) -> Value | None:
@@ -57,7 +69,7 @@ def _argument(function: Op, number: int) -> Value | None:
 
 
 def _is_matrix_read_in_loop(read: Op) -> bool:
-    return bool(read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank == 2)
+    return bool(read.parent.name == "scf.for" and ir.MemRefType(read.operands[0].type).rank >= 2)
 
 
 def _root(value: Value) -> Value:
@@ -67,21 +79,22 @@ def _root(value: Value) -> Value:
     return value
 
 
-def _prefetch(read: Op, ahead: tuple[int, int], line: int) -> None:
+def _prefetch(read: Op, ahead: tuple[int, int], line: int, locality: int) -> None:
     """Creates a prefetch per cache line of the vector, ``ahead`` (rows, columns) of the read.
 
     The cache line of the vector's last element is included.
     """
     width = ir.VectorType(read.results[0].type).shape[-1]
-    buffer, row, column = read.operands[:3]
+    rank = ir.MemRefType(read.operands[0].type).rank
+    buffer, *lead, row, column = list(read.operands)[: rank + 1]
     with ir.InsertionPoint(read), read.location:
         later_row = plus(row, ahead[0])
         for offset in dict.fromkeys((*range(0, width, line), width - 1)):
             create(
                 "memref.prefetch",
                 [],
-                [buffer, later_row, plus(column, ahead[1] + offset)],
+                [buffer, *lead, later_row, plus(column, ahead[1] + offset)],
                 isWrite=ir.BoolAttr.get(False),
-                localityHint=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LOCALITY),
+                localityHint=ir.IntegerAttr.get(ir.IntegerType.get_signless(32), locality),
                 isDataCache=ir.BoolAttr.get(True),
             )

@@ -6,7 +6,9 @@ indexing map; a reduction is numpy's along the reduced dimensions. Not handled, 
 integers beyond conversions, reductions other than sums, products, maxima and minima.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,7 @@ from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.group_form import STORE, group_function, indexing_maps, loop_extents, parse_group
 from tuner.mlir.reference.running_error import Bounded, Float64, extreme, product_of_matrices, total
-from tuner.mlir.reference.scalar_ops import BINARY, Number, apply
+from tuner.mlir.reference.scalar_ops import BINARY, LOGIC, Number, apply
 from tuner.mlir.rewrite.walking import walk
 
 Array = npt.NDArray[np.generic]
@@ -73,10 +75,17 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     A variance, for instance, must not be negative.
     """
     kinds = input_shapes(text)
-    inputs = tuple(rng.standard_normal(shape).astype(DTYPES[element]) for shape, element in kinds)
+    inputs = tuple(_drawn(shape, element, rng) for shape, element in kinds)
     if all(np.isfinite(each.value).all() for each in evaluate(text, inputs)):
         return inputs
-    return tuple((np.abs(each) + 0.1).astype(each.dtype) for each in inputs)
+    return tuple(np.abs(each) + each.dtype.type(0.1) if each.dtype.kind == "f" else each for each in inputs)
+
+
+def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Array:
+    numbers = rng.standard_normal(shape)
+    if element.startswith("i"):  # integers are truths, or numbers that stay small
+        return np.asarray(rng.integers(0, 2, shape)).astype(DTYPES[element])
+    return np.asarray(numbers).astype(DTYPES[element])
 
 
 def worst_error(expected: Expected, found: Array) -> float:
@@ -104,7 +113,7 @@ class _Evaluation:
         stored: dict[int, Expected] = {}
         for op in (each.operation for each in block.operations):
             if op.name == STORE:
-                found = self._array(op.operands[0])
+                found = self.array(op.operands[0])
                 shape = tuple(op.operands[0].type.shape)
                 stored[op.operands[1].arg_number] = Expected(
                     np.broadcast_to(found.value, shape).copy(), np.broadcast_to(found.error, shape).copy()
@@ -126,7 +135,7 @@ class _Evaluation:
         elif op.name in MATMULS:
             self.values[op.results[0]] = self._contraction(op)
         elif op.name in COPIES:
-            self.values[op.results[0]] = self._read(op, 0, indexing_maps(op)[0])
+            self.values[op.results[0]] = self.read(op, 0, indexing_maps(op)[0])
         elif op.name == "linalg.generic":
             self._generic(op)
         elif op.name != "tensor.empty":
@@ -135,10 +144,10 @@ class _Evaluation:
     def _contraction(self, op: Op) -> Bounded:
         if "indexing_maps" in op.attributes and len({str(m) for m in indexing_maps(op)}) < 3:
             raise UsageError(f"group: found {op.name} with equal indexing maps, allowed A B")
-        a, b = (self._array(operand) for operand in op.operands[:2])
+        a, b = (self.array(operand) for operand in op.operands[:2])
         element = str(op.results[0].type.element_type)
         made = product_of_matrices(a, b, element)
-        start = self._array(op.operands[2])
+        start = self.array(op.operands[2])
         return made if not np.any(start.value) else BINARY["arith.addf"](made, start)
 
     def _generic(self, op: Op) -> None:
@@ -147,14 +156,15 @@ class _Evaluation:
             if next(iter(result.uses), None) is not None:
                 self.values[result] = body.result(number)
 
-    def _array(self, value: Value) -> Bounded:
+    def array(self, value: Value) -> Bounded:
+        """Returns the value of a tensor, of its shape."""
         found = self.values.get(value)
         if not isinstance(found, Bounded):
             raise UsageError("group: reads a tensor without a value")
         shape = tuple(value.type.shape)
         return found.reshaped(lambda array: np.broadcast_to(array, shape))
 
-    def _read(self, op: Op, number: int, mapping: ir.AffineMap) -> Bounded:
+    def read(self, op: Op, number: int, mapping: ir.AffineMap) -> Bounded:
         """Returns an operand over the loops of an op, with extents of 1 where it does not depend on one."""
         if not isinstance(op.operands[number].type, ir.RankedTensorType):
             found = self.values[op.operands[number]]
@@ -163,7 +173,7 @@ class _Evaluation:
         extents = loop_extents(op)
         grids = np.ogrid[tuple(slice(0, extent) for extent in extents)] if extents else []
         places = tuple(_position(each, grids) for each in mapping.results)
-        return self._array(op.operands[number]).reshaped(lambda array: np.asarray(array[places]))
+        return self.array(op.operands[number]).reshaped(lambda array: np.asarray(array[places]))
 
 
 @dataclass
@@ -182,13 +192,13 @@ class _Body:
         inputs = len(maps) - len(self.op.results)
         for place, argument in enumerate(list(block.arguments)[:inputs]):
             if argument not in self.known:
-                self.known[argument] = self.evaluation._read(self.op, place, maps[place])
+                self.known[argument] = self.evaluation.read(self.op, place, maps[place])
         start = block.arguments[inputs + number]
         reduced = [place for place, kind in enumerate(_kinds(self.op)) if "reduction" in kind]
         output = maps[inputs + number]
         if not reduced:
             if next(iter(start.uses), None) is not None:
-                self.known[start] = self.evaluation._read(self.op, inputs + number, output)
+                self.known[start] = self.evaluation.read(self.op, inputs + number, output)
             return self._placed(_as_array(self._value(yielded)), output)
         return self._reduced(yielded, start, tuple(reduced), output, inputs + number)
 
@@ -203,7 +213,9 @@ class _Body:
         other = next(each for each in combined.operands if each != start)
         extents = loop_extents(self.op)
         whole = _as_array(self._value(other)).reshaped(lambda array: np.broadcast_to(array, extents))
-        if combined.name == "arith.addf":
+        if combined.name in LOGIC:
+            made = Bounded.exact(LOGIC[combined.name].reduce(whole.value != 0, axis=axes), "i1")
+        elif combined.name == "arith.addf":
             made = total(whole, axes)
         elif combined.name in EXTREMES:
             choose = EXTREMES[combined.name]
@@ -213,9 +225,11 @@ class _Body:
         kept = [place for place in range(len(extents)) if place not in axes]
         order = [kept.index(each.position) for each in output.results]
         made = made.reshaped(lambda array: np.transpose(array, order))
-        before = self.evaluation._array(self.op.operands[number])
+        before = self.evaluation.array(self.op.operands[number])
         if combined.name == "arith.addf":
             return made if not np.any(before.value) else BINARY["arith.addf"](made, before)
+        if combined.name in LOGIC:
+            return Bounded.exact(LOGIC[combined.name](made.value != 0, before.value != 0), "i1")
         return extreme(EXTREMES[combined.name])(made, before)
 
     def _placed(self, made: Bounded, output: ir.AffineMap) -> Bounded:
@@ -256,7 +270,7 @@ def _kinds(op: Op) -> list[str]:
     return [str(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
 
 
-def _position(expression: ir.AffineExpr, grids: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:
     """Returns the indices along one dimension of an operand, for all iterations of the loops."""
     match expression:
         case ir.AffineDimExpr():
@@ -272,7 +286,7 @@ def _position(expression: ir.AffineExpr, grids: list[npt.NDArray[np.int64]]) -> 
 
 def _constant(op: Op) -> Bounded:
     found, element = op.attributes["value"], op.results[0].type
-    if isinstance(found, ir.FloatAttr | ir.IntegerAttr):
+    if isinstance(found, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
         return Bounded.exact(float(found.value), str(element))
     if not found.is_splat:
         return Bounded.exact(np.array(found), str(element.element_type))

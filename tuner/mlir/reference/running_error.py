@@ -26,7 +26,7 @@ LARGEST = {"f32": float(np.finfo(np.float32).max), "f16": 65504.0, "bf16": 3.389
 
 @dataclass(frozen=True)
 class Bounded:
-    """Values in float64, and the most by which a kernel's values may differ; 0 where a value is not finite."""
+    """Values in float64, and the most by which a kernel's may differ; 0 where a value is not finite."""
 
     value: Float64
     error: Float64  # absolute, broadcast with ``value``
@@ -94,6 +94,14 @@ def divide(a: Bounded, b: Bounded) -> Bounded:
         return rounded(quotient, np.where(np.isnan(error), 0.0, error), a.element)
 
 
+def angle(a: Bounded, b: Bounded) -> Bounded:
+    """Returns the angle of the point (b, a), C's atan2."""
+    with np.errstate(all="ignore"):
+        distance = np.hypot(a.value, b.value)
+        error = np.where(distance > 0, (a.error + b.error) / distance, 0.0)
+        return rounded(np.arctan2(a.value, b.value), error, a.element, FORMULA_ULPS)
+
+
 def chosen(truth: Truth, a: Bounded, b: Bounded) -> Bounded:
     """Returns ``a`` where a comparison is true, else ``b``; where it is uncertain, either is allowed."""
     with np.errstate(all="ignore"):
@@ -116,10 +124,7 @@ def extreme(choose: Callable[[Float64, Float64], Float64]) -> Callable[[Bounded,
 def function(
     of: Callable[[Float64], Float64], slope: Callable[[Float64, Float64], Float64], ulps: float = FORMULA_ULPS
 ) -> Callable[[Bounded], Bounded]:
-    """Returns an elementary function of an array; ``slope(x, y)`` is its largest derivative near x.
-
-    The error of the argument is limited to half of it, so that the first order is enough.
-    """
+    """Returns an elementary function of an array with its error; ``slope(x, y)`` is its derivative."""
 
     def apply(x: Bounded) -> Bounded:
         with np.errstate(all="ignore"):
@@ -127,6 +132,19 @@ def function(
             steepness = np.abs(slope(x.value, y))
             error = np.where(x.error > 0, steepness * x.error, 0.0)
             return rounded(y, np.where(np.isnan(error), 0.0, error), x.element, ulps)
+
+    return apply
+
+
+def step(of: Callable[[Float64], Float64]) -> Callable[[Bounded], Bounded]:
+    """Returns a function with jumps of 1, such as floor; where an error may cross one, 1 more is allowed."""
+
+    def apply(x: Bounded) -> Bounded:
+        with np.errstate(all="ignore"):
+            y = of(x.value)
+            is_near = (of(x.value - x.error) != y) | (of(x.value + x.error) != y)
+            error = np.where(is_near & np.isfinite(y), 1.0, 0.0)
+            return Bounded(y, error, x.element)
 
     return apply
 

@@ -13,12 +13,14 @@ from tuner.mlir.reference.running_error import (
     Float64,
     Truth,
     add,
+    angle,
     chosen,
     divide,
     extreme,
     function,
     multiply,
     rounded,
+    step,
     subtract,
 )
 
@@ -51,6 +53,17 @@ UNARY: dict[str, Callable[[Bounded], Bounded]] = {
     "math.cos": function(np.cos, lambda x, _: np.ones_like(x)),
     "math.absf": function(np.abs, lambda x, _: np.ones_like(x), 0.0),
     "arith.negf": function(np.negative, lambda x, _: np.ones_like(x), 0.0),
+    "math.tan": function(np.tan, lambda _, y: 1 + y * y),
+    "math.atan": function(np.arctan, lambda x, _: 1 / (1 + x * x)),
+    "math.asin": function(np.arcsin, lambda x, _: 1 / np.sqrt(1 - x * x)),
+    "math.acos": function(np.arccos, lambda x, _: 1 / np.sqrt(1 - x * x)),
+    "math.sinh": function(np.sinh, lambda x, _: np.cosh(x)),
+    "math.cosh": function(np.cosh, lambda x, _: np.sinh(x)),
+    "math.asinh": function(np.arcsinh, lambda x, _: 1 / np.sqrt(1 + x * x)),
+    "math.floor": step(np.floor),
+    "math.ceil": step(np.ceil),
+    "math.trunc": step(np.trunc),
+    "math.roundeven": step(np.rint),
 }
 BINARY: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
     "arith.addf": add,
@@ -61,16 +74,21 @@ BINARY: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
     "arith.minimumf": extreme(np.minimum),
     "arith.maxnumf": extreme(np.fmax),
     "arith.minnumf": extreme(np.fmin),
+    "math.atan2": angle,
+    "math.copysign": lambda a, b: Bounded(np.copysign(a.value, b.value), a.error, a.element),
 }
 CONVERSIONS = (
-    "arith.extf",
-    "arith.truncf",
-    "arith.sitofp",
-    "arith.index_cast",
-    "arith.extsi",
-    "arith.trunci",
+    *("arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp"),
+    *("arith.index_cast", "arith.extsi", "arith.extui"),
 )
+LOGIC: dict[str, Any] = {
+    "arith.andi": np.logical_and,
+    "arith.ori": np.logical_or,
+    "arith.xori": np.logical_xor,
+}
+TESTS: dict[str, Any] = {"math.isnan": np.isnan, "math.isinf": np.isinf, "math.isfinite": np.isfinite}
 POWERS = ("math.powf", "math.fpowi")
+OTHERS = ("math.fma", "arith.cmpf", "arith.select")
 # arith.cmpf's predicates by number: ordered ones are false for NaN, unordered ones true.
 COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
     1: np.equal,
@@ -97,19 +115,24 @@ def apply(op: Op, operands: list[Number]) -> Number:
     if name in POWERS:
         return _power(_bounded(operands[0]), _bounded(operands[1]))
     if name == "math.fma":
-        a, b, c = map(_bounded, operands)
-        return add(multiply(a, b), c)
+        x, y, z = map(_bounded, operands)
+        return add(multiply(x, y), z)
     if name == "arith.cmpf":
         predicate = ir.IntegerAttr(op.attributes["predicate"]).value
         return compared(predicate, _bounded(operands[0]), _bounded(operands[1]))
-    if name == "arith.select" and isinstance(operands[0], Truth):
-        return chosen(operands[0], _bounded(operands[1]), _bounded(operands[2]))
-    known = sorted((*UNARY, *BINARY, *CONVERSIONS, *POWERS, "math.fma", "arith.cmpf", "arith.select"))
+    if name == "arith.select":
+        return chosen(_truth(operands[0]), _bounded(operands[1]), _bounded(operands[2]))
+    if name in TESTS:
+        return _certain(TESTS[name](_bounded(operands[0]).value))
+    if name in LOGIC and element == "i1":
+        a, b = map(_truth, operands)
+        return Truth(LOGIC[name](a.value, b.value), a.is_uncertain | b.is_uncertain)
+    known = sorted((*UNARY, *BINARY, *CONVERSIONS, *POWERS, *TESTS, *LOGIC, *OTHERS))
     raise UsageError(f"group: found {name}, allowed {', '.join(known)}")
 
 
 def compared(predicate: int, a: Bounded, b: Bounded) -> Truth:
-    """Returns the comparison of a predicate of ``arith.cmpf``, and where the operands' errors may invert it."""
+    """Returns the comparison of a predicate of ``arith.cmpf``, and where errors may invert it."""
     with np.errstate(all="ignore"):
         is_nan = np.isnan(a.value) | np.isnan(b.value)
         near = np.abs(a.value - b.value) <= a.error + b.error
@@ -129,6 +152,14 @@ def _bounded(number: Number) -> Bounded:
     if isinstance(number, Truth):
         return Bounded.exact(number.value.astype(np.float64), "i1")
     return number
+
+
+def _truth(number: Number) -> Truth:
+    return number if isinstance(number, Truth) else _certain(number.value != 0)
+
+
+def _certain(value: Any) -> Truth:
+    return Truth(value, np.zeros_like(value))
 
 
 def _converted(x: Bounded, element: str) -> Bounded:
