@@ -19,6 +19,7 @@ from tuner.tuning.target_kind import ProgramSupport
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
     from tuner.programs.compiler import CompiledProgram
+    from tuner.programs.explained_groups import ExplainedGroup
     from tuner.programs.run.grouped_function import GroupedFunction
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import Write
@@ -35,6 +36,7 @@ class ProgramRun:
     reports: tuple[str, ...] = ()
     times: ProgramTimes | None = None
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
+    groups: "tuple[ExplainedGroup, ...]" = ()  # of a program of groups
     samples: tuple[KernelSample, ...] = ()
     work: DeviceWork | None = None  # of the one call; None: no device ran it
 
@@ -65,8 +67,8 @@ def run_on_device(
         reports_of(device),
         times,
         "".join(printed),
-        samples_of(launches),
-        recorder.work,
+        samples=samples_of(launches),
+        work=recorder.work,
     )
 
 
@@ -103,7 +105,23 @@ def run_on_host(
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
     times = host_times(compiled, arguments, request.options.seed) if is_timed else None
-    return ProgramRun(found, (), reports, times, "".join(printed))
+    groups = _groups(request, compiled, function, arguments)
+    return ProgramRun(found, (), reports, times, "".join(printed), groups)
+
+
+def _groups(
+    request: ProgramRequest, compiled: "CompiledProgram", function: Any, arguments: tuple[Any, ...]
+) -> "tuple[ExplainedGroup, ...]":
+    """Returns the groups of a program, timed where the request asks for it; () without groups."""
+    from tuner.programs.explained_groups import timed_groups, untimed
+
+    if compiled.image is None:
+        return ()
+    if not request.is_explained:
+        return untimed(compiled.image.code.groups)
+    from tuner.runtime.cpu.describe_host import describe_machine
+
+    return timed_groups(function, arguments, describe_machine(), request.options.seed)
 
 
 def host_times(compiled: "CompiledProgram", arguments: tuple[Any, ...], seed: int) -> ProgramTimes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
+from tuner.programs.explained_groups import ExplainedGroup
 from tuner.programs.options import PROGRAM_DEFAULTS, ProgramOptions
 from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.times import ProgramTimes
@@ -26,6 +27,7 @@ class ProgramRequest:
     # results database whose best trials schedule the groups of operations, a path or URL; "": each group has
     # its first configuration
     database: str = ""
+    is_explained: bool = False  # on the host: each group of operations is timed alone
 
     @property
     def bound(self) -> dict[Problem, Script] | None:
@@ -111,6 +113,8 @@ class ProgramReport:
 
     samples: tuple[KernelSample, ...] = ()  # per kernel, where launches were sampled
     work: DeviceWork | None = None  # None: no device ran it
+    groups: tuple[ExplainedGroup, ...] = ()  # of a program on the host that is computed as groups
+    why_no_groups: str = ""  # why a program on the host is computed as a whole
 
     @property
     def is_right(self) -> bool:

@@ -179,6 +179,8 @@ def _run(request: ProgramRequest) -> ProgramReport:
         is_simulated=support.is_simulated,
         samples=ran.samples,
         work=ran.work,
+        groups=ran.groups,
+        why_no_groups=compiled.why_no_groups,
     )
 
 
