@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
+from tuner.core.target_name import TargetName
 from tuner.programs.lower.device_options import DeviceOptions, Form
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def compile_program(
     chip: str = "",
     order: str = "fifo",
     seed: int = 0,
+    db: str | Path | None = None,
 ) -> "DeviceFunction | GroupedFunction | HostFunction":
     """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
@@ -46,6 +48,9 @@ def compile_program(
         chip: chip to generate code for, such as "sm_90"; "": the target's.
         order: for the simulator: order in which work of several streams runs, "fifo", "lifo" or "random".
         seed: for the simulator: seed of a random order.
+        db: for the CPU: path or URL of a results database, whose best trials schedule groups of operations;
+            None: the default one, if there is one. A group that was not tuned takes the configuration of a
+            similar one, or its first.
 
     Returns:
         The function. On the CPU it runs in the caller's thread: as groups of operations, each with a
@@ -89,7 +94,9 @@ def compile_program(
     text = payload_text(payload)
     open_device = program_support(resolved, composition).open_device
     with named_in_errors("payload" if text == payload else str(payload), text):
-        compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound))
+        compiled = compile_in_child(
+            ProgramRequest(text, resolved, entry, options, bound, database=_database(db, resolved))
+        )
     if open_device is None:
         from tuner.programs.execution import host_function
 
@@ -97,6 +104,22 @@ def compile_program(
     from tuner.programs.run.device_function import DeviceFunction
 
     return DeviceFunction(compiled.code, open_device(resolved.detail, order, seed))
+
+
+def _database(named: str | Path | None, target: TargetName) -> str:
+    """Returns the database that schedules of groups are looked up in; "" for none.
+
+    Raises UsageError for a named one that does not exist.
+    """
+    from tuner.db.address import is_missing, parse_address
+    from tuner.run_history.which_database import which_database
+
+    url = which_database(named)
+    if not is_missing(url):
+        return url if target.is_on_cpu else ""
+    if named is not None:
+        raise UsageError(f"database {parse_address(url).shown}: no such file")
+    return ""
 
 
 def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:
