@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
-from tuner.core.target_name import TargetName
 from tuner.programs.lower.device_options import DeviceOptions, Form
 
 if TYPE_CHECKING:
@@ -82,6 +81,7 @@ def compile_program(
     from tuner.programs.positions import named_in_errors
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
+    from tuner.run_history.opened_store import known_url
     from tuner.tuning.parts.real import real_composition
     from tuner.tuning.target_choice import resolve_target
 
@@ -94,9 +94,8 @@ def compile_program(
     text = payload_text(payload)
     open_device = program_support(resolved, composition).open_device
     with named_in_errors("payload" if text == payload else str(payload), text):
-        compiled = compile_in_child(
-            ProgramRequest(text, resolved, entry, options, bound, database=_database(db, resolved))
-        )
+        database = known_url(db) if resolved.is_on_cpu else ""
+        compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound, database=database))
     if open_device is None:
         from tuner.programs.execution import host_function
 
@@ -104,22 +103,6 @@ def compile_program(
     from tuner.programs.run.device_function import DeviceFunction
 
     return DeviceFunction(compiled.code, open_device(resolved.detail, order, seed))
-
-
-def _database(named: str | Path | None, target: TargetName) -> str:
-    """Returns the database that schedules of groups are looked up in; "" for none.
-
-    Raises UsageError for a named one that does not exist.
-    """
-    from tuner.db.address import is_missing, parse_address
-    from tuner.run_history.which_database import which_database
-
-    url = which_database(named)
-    if not is_missing(url):
-        return url if target.is_on_cpu else ""
-    if named is not None:
-        raise UsageError(f"database {parse_address(url).shown}: no such file")
-    return ""
 
 
 def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:
