@@ -2,7 +2,8 @@
 
 Needs PyTorch (the extra ``torch``), which nothing else of tuner imports.
 
-    program = tuner.torch.compile(module, (x,))
+    program = tuner.torch.compile(module, (x,))             # schedules of earlier tunings, or first ones
+    program = tuner.torch.tune(module, (x,), budget="10m")  # tunes its groups of operations
     y = program(x)
     program.export("folder")
 """
@@ -13,11 +14,12 @@ try:
     from tuner.programs.torch_models.compile_module import compile, load  # noqa: A004 - as torch.compile
     from tuner.programs.torch_models.dynamo_backend import GraphCounts, backend, graph_counts, register
     from tuner.programs.torch_models.tensor_program import TensorProgram
+    from tuner.programs.torch_models.tune_module import tune
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
     raise UsageError("tuner.torch: PyTorch is not installed", "pip install 'mlir-tuner[torch]'") from error
 
-__all__ = ["GraphCounts", "TensorProgram", "backend", "compile", "graph_counts", "load"]
+__all__ = ["GraphCounts", "TensorProgram", "backend", "compile", "graph_counts", "load", "tune"]
 
 register()

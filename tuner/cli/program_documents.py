@@ -7,6 +7,7 @@ from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.output.json_documents import problem_document, trial_document, tune_document
 from tuner.programs.explained_groups import ExplainedGroup
 from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.programs.run.artefact import group_document
 from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.times import ProgramTimes
 from tuner.programs.tuning import TunedProblem, TunedProgram
@@ -98,7 +99,8 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 def program_document(tuned: TunedProgram) -> dict[str, Any]:
     """Returns the JSON document of a tuned program: the run of each matmul, the program with tuned scripts.
 
-    Has also the program's times without tuned scripts, and the speedup with its interval.
+    Has also the program's times without tuned scripts, and the speedup with its interval. Of a program of
+    groups also "group", the number of their runs' group, and "groups" with the times of each.
     """
     report, plain, gain = tuned.report, tuned.plain, tuned.gain
     return {
@@ -111,7 +113,19 @@ def program_document(tuned: TunedProgram) -> dict[str, Any]:
         "speedup_interval": list(gain.speed_interval) if isinstance(gain, Comparable) else None,
         "speedup_unknown": gain.reason if isinstance(gain, NotComparable) else None,
         "seconds": tuned.seconds,
+        **_groups(tuned),
     }
+
+
+def _groups(tuned: TunedProgram) -> dict[str, Any]:
+    """Returns the JSON of a program's groups, each with its times; {} of a program that has none."""
+    if tuned.run_group is None:
+        return {}
+    groups = [
+        {**group_document(each.group), "before_s": each.before_s, "after_s": each.after_s}
+        for each in tuned.groups
+    ]
+    return {"group": tuned.run_group.group.id, "groups": groups, "left_out": list(tuned.left_out)}
 
 
 def _problem(each: TunedProblem) -> dict[str, Any]:

@@ -26,6 +26,7 @@ def compile_program(
     chip: str = "",
     order: str = "fifo",
     seed: int = 0,
+    db: str | Path | None = None,
 ) -> "DeviceFunction | GroupedFunction | HostFunction":
     """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
@@ -46,6 +47,9 @@ def compile_program(
         chip: chip to generate code for, such as "sm_90"; "": the target's.
         order: for the simulator: order in which work of several streams runs, "fifo", "lifo" or "random".
         seed: for the simulator: seed of a random order.
+        db: for the CPU: path or URL of a results database, whose best trials schedule groups of operations;
+            None: the default one, if there is one. A group that was not tuned takes the configuration of a
+            similar one, or its first.
 
     Returns:
         The function. On the CPU it runs in the caller's thread: as groups of operations, each with a
@@ -77,6 +81,7 @@ def compile_program(
     from tuner.programs.positions import named_in_errors
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
+    from tuner.run_history.opened_store import known_url
     from tuner.tuning.parts.real import real_composition
     from tuner.tuning.target_choice import resolve_target
 
@@ -89,7 +94,8 @@ def compile_program(
     text = payload_text(payload)
     open_device = program_support(resolved, composition).open_device
     with named_in_errors("payload" if text == payload else str(payload), text):
-        compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound))
+        database = known_url(db) if resolved.is_on_cpu else ""
+        compiled = compile_in_child(ProgramRequest(text, resolved, entry, options, bound, database=database))
     if open_device is None:
         from tuner.programs.execution import host_function
 

@@ -16,6 +16,8 @@ from tuner.tuning.remeasurement import FINAL_EFFORT, noise_of
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
+    from tuner.programs.run.grouped_function import GroupedFunction
+    from tuner.programs.run.host_function import HostFunction
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,26 @@ def timed_on_host(
     Calls are interleaved with a reference kernel, which shows changes of the machine's speed. Each program
     works on one copy of ``arguments``; ``seed`` seeds the random order of the calls.
     """
-    from tuner.programs.execution import copies
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import discard
+
+    functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
+    return timed_functions((functions[0], functions[1], functions[2]), arguments, seed)
+
+
+def timed_functions(
+    functions: "tuple[HostFunction | GroupedFunction, ...]", arguments: tuple[Any, ...], seed: int
+) -> TimedPair:
+    """Times three programs on this processor: with scripts, without, and with scripts a second time.
+
+    As ``timed_on_host``, for programs that are loaded.
+    """
+    from tuner.programs.execution import copies
     from tuner.runtime import timing
     from tuner.runtime.cpu.host_watch import HostWatch
     from tuner.runtime.cpu.thread_team import ThreadTeam
 
-    functions = [HostFunction(code, discard) for code in (bound, plain, bound)]
-    repeats = [functools.partial(each.repeat, each.prepare(*copies(arguments))) for each in functions]
+    repeats = [_repeating(each, copies(arguments)) for each in functions]
     watch = HostWatch(ThreadTeam(1))
     stopwatches = [timing.with_untimed_calls(timing.stopwatch_of(repeat)) for repeat in repeats]
     before = watch.read()
@@ -72,6 +85,10 @@ def timed_on_host(
     )
     host = watch.conditions(before, watch.read(), reference_kernel.samples_s)
     return TimedPair(*(replace(each, host=host) for each in times))
+
+
+def _repeating(function: Any, arguments: tuple[Any, ...]) -> Callable[[int], None]:
+    return functools.partial(function.repeat, function.prepare(*arguments))
 
 
 def timed_on_device(

@@ -24,10 +24,10 @@ class ProgramRequest:
     arguments: tuple[str, ...] = ()  # "2=7", "0=[8,4]zeros"; an argument that is not listed is random
     is_compared: bool = False  # with the same payload on the host
     is_timed: bool = True  # on hardware
+    is_explained: bool = False  # on the host: each group of operations is timed alone
     # results database whose best trials schedule the groups of operations, a path or URL; "": each group has
     # its first configuration
     database: str = ""
-    is_explained: bool = False  # on the host: each group of operations is timed alone
 
     @property
     def bound(self) -> dict[Problem, Script] | None:

@@ -18,8 +18,10 @@ from tuner.programs.comparison import compare, compare_printed, outputs
 from tuner.programs.compiler import CompiledProgram, ProgramCompiler, problems_in
 from tuner.programs.execution import ProgramRun, copies, run_on_device, run_on_host
 from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
+from tuner.programs.group_times import TimedGroups, timed_groups
 from tuner.programs.lower.lowering_steps import LoweringStep
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
+from tuner.programs.tunable_groups import TunableGroups, tunable_groups
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
 from tuner.tuning.parts.real import real_composition
@@ -69,6 +71,23 @@ def problems_in_child(text: str, entry: str | None, timeout_s: float) -> tuple[P
     TunerError where the process crashes or exceeds ``timeout_s``.
     """
     return call_in_child(NAME, partial(find_problems, text, entry), timeout_s)
+
+
+def groups_in_child(request: ProgramRequest, cache: str, timeout_s: float) -> TunableGroups:
+    """Returns the groups of a program that can be tuned, as ``find_groups``, found in a child process.
+
+    Raises UsageError for text that does not parse, TunerError where the process crashes or exceeds
+    ``timeout_s``.
+    """
+    return call_in_child(NAME, partial(find_groups, request, cache), timeout_s)
+
+
+def time_groups_in_child(request: ProgramRequest, timeout_s: float) -> TimedGroups:
+    """Times a program tuned and untuned, as ``time_groups``, in one child process.
+
+    Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
+    """
+    return call_in_child(NAME, partial(time_groups, request), timeout_s)
 
 
 def run_program(request: ProgramRequest) -> ProgramReport:
@@ -127,6 +146,30 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
     if compiled.image is None:  # the machine code of groups is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
+
+
+def find_groups(request: ProgramRequest, cache: str) -> TunableGroups:
+    """Returns the groups of a program that can be tuned; ``cache``: what caches hold when they are timed.
+
+    Raises CandidateError(BIND) for text that does not parse.
+    """
+    with _as_failures():
+        return tunable_groups(request.text, request.entry, cache, _compiler(request).machine)
+
+
+def time_groups(request: ProgramRequest) -> TimedGroups:
+    """Times a program with the schedules of the request's database and with its first ones, interleaved.
+
+    Raises CandidateError: at stage BIND for the user's mistakes.
+    """
+    with _as_failures():
+        compiler = _compiler(request)
+        tuned = _compile(compiler, request, as_groups=True)
+        untuned = _compile(compiler, replace(request, database=""), as_groups=True)
+        seed = request.options.seed
+        rng = np.random.default_rng(seed)
+        arguments = make_arguments(tuned.code.arguments, request.arguments, rng)
+        return timed_groups(tuned, untuned, arguments, seed)
 
 
 def find_problems(text: str, entry: str | None) -> tuple[Problem, ...]:

@@ -16,11 +16,13 @@ from tuner.programs.request import ProgramReport, ProgramRequest, without_script
 from tuner.tuning.composition import Composition
 from tuner.tuning.events import Observer
 from tuner.tuning.interruption import Interruption
+from tuner.tuning.many_shapes.tuned_group import TunedGroup
 from tuner.tuning.run import begin
 from tuner.tuning.tuned_run import TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
+    from tuner.programs.group_times import GroupTime
 
 PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
@@ -59,19 +61,27 @@ class TunedProgram:
     failure: str = ""  # why a run of the program failed
     # of a call with scripts relative to one without; None: no times
     gain: Comparable | NotComparable | None = None
+    # of a program of groups: their runs under one budget, the times of each, and those that were not tuned
+    run_group: TunedGroup | None = None
+    groups: "tuple[GroupTime, ...]" = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_interrupted(self) -> bool:
         """Returns whether the tuning run of a matmul was interrupted; that run can be resumed."""
+        if self.run_group is not None:
+            return self.run_group.is_interrupted
         return any(each.tuned is not None and each.tuned.is_interrupted for each in self.problems)
 
     @property
     def has_worked(self) -> bool:
         """True if each matmul that was tuned got a script and all runs of the program gave right outputs.
 
-        False where the program did not run.
+        False where the program did not run. A group none of whose candidates worked keeps its first
+        configuration.
         """
-        is_found = all(each.trial is not None for each in self.problems if each.tuned is not None)
+        needed = self.problems if self.run_group is None else ()
+        is_found = all(each.trial is not None for each in needed if each.tuned is not None)
         reports = [report for report in (self.report, self.plain) if report is not None]
         is_whole = is_found and self.report is not None and not self.failure
         return is_whole and all(report.is_right for report in reports)

@@ -37,3 +37,16 @@ def open_existing(named: str | Path | None) -> Store:
         line = f"database {parse_address(url).shown}: no such file"
         raise UsageError(line, tune_command(TaskQuery()))
     return Store.open_existing(url)
+
+
+def known_url(named: str | Path | None) -> str:
+    """Returns the path or URL of a results database that exists; "" for a default one that does not.
+
+    Raises UsageError where ``named`` is given and does not exist.
+    """
+    url = which_database(named)
+    if not is_missing(url):
+        return url
+    if named is None:
+        return ""
+    raise UsageError(f"database {parse_address(url).shown}: no such file", tune_command(TaskQuery()))

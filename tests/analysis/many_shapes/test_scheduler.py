@@ -175,3 +175,27 @@ def test_equal_seeds_give_equal_trials_also_after_a_replay() -> None:
 def test_a_pool_that_does_not_fit_is_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(POOL, **changed)  # type: ignore[arg-type]
+
+
+def test_trials_go_where_times_are_far_from_the_roofline() -> None:
+    def trials(floors_s: tuple[float, ...]) -> list[int]:
+        """Returns the trials of each problem, where all take the same time whatever is tried."""
+        scheduler, counts = Scheduler(POOL, 0, floors_s), [0] * len(PROBLEMS)
+        for number in range(24):
+            suggestion = scheduler.suggest(number)
+            assert suggestion is not None
+            candidate = Candidate.of("s", {"x": 1000 + number})
+            scheduler.take(suggestion.problem, candidate)
+            scheduler.tell(suggestion.problem, candidate, 1e-6)
+            counts[suggestion.problem] += 1
+        return counts
+
+    at_the_roofline, far, beyond = trials((1e-6, 0.1e-6, 2e-6))
+    assert at_the_roofline == beyond  # a time below the least is no reason to stop, either
+    assert far > 2 * at_the_roofline
+    assert max(trials(())) - min(trials(())) <= 1
+
+
+def test_floors_are_one_for_each_problem() -> None:
+    with pytest.raises(ValueError, match="floors_s: found 1, allowed 3"):
+        Scheduler(POOL, 0, (1.0,))

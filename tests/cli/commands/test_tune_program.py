@@ -6,6 +6,8 @@ import pytest
 
 from tests.cli.conftest import Tuner
 from tests.cli.real import brief_remeasurement, real_candidates
+from tests.op_group_problems import program_text
+from tuner.db.store import Store
 
 pytestmark = pytest.mark.mlir
 
@@ -153,3 +155,50 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner, option: str, v
         f"error: {option} needs a program: a file of MLIR in place of an operation and a shape\n"
         f"hint: tuner tune payload.mlir {option} {value}\n"
     )
+
+
+GROUP_OPTIONS = ("--target", "cpu", "--workers", "1")
+
+
+def test_a_program_of_groups_is_tuned_under_one_budget_and_found_tuned_later(tune: Tuner) -> None:
+    file = tune.database.parent / "layers.mlir"
+    file.write_text(program_text())
+    with brief_remeasurement():
+        done = tune("tune", str(file), *GROUP_OPTIONS, "--trials", "6", "--json")
+    assert done.code == 0, done.err
+    assert [each["run"]["counts"]["proposed"] for each in done.json["problems"]] == [2, 2, 2]
+    assert {each["problem"]["cache"] for each in done.json["problems"]} == {"weights-cold"}
+    assert [each["origin"] for each in done.json["groups"]] == ["tuned"] * 3
+    for group in done.json["groups"]:
+        assert group["before_s"] > 0
+        assert group["after_s"] > 0
+    program = done.json["program"]
+    assert program["right"]
+    assert program["times"]["call_s"] > 0
+    assert done.json["plain"]["call_s"] > 0
+    with Store.open(str(tune.database)) as store:
+        assert store.group(done.json["group"]).settings.source == "layers.mlir"
+    explained = tune("run", str(file), "--target", "cpu", "--explain")
+    assert explained.code == 0, explained.err
+    assert explained.out.count("(tuned)") == 3
+    other = tune.database.parent / "wider.mlir"
+    other.write_text(program_text(hidden=48))
+    assert tune("run", str(other), "--target", "cpu", "--explain").out.count("(nearest)") == 3
+
+
+def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner) -> None:
+    file = tune.database.parent / "counted.mlir"
+    file.write_text(COUNTED)
+    with brief_remeasurement():
+        done = tune("tune", str(file), *GROUP_OPTIONS, "--trials", "1", "--arg", "0=7", "--json")
+    assert done.code == 0, done.err
+    assert "note: not tuned as groups of operations: argument 0: i32 is no tensor" in done.err
+    assert [each["problem"]["op"] for each in done.json["problems"]] == ["matmul"]
+    assert "groups" not in done.json
+
+
+def test_a_program_takes_the_state_of_the_caches_only_for_its_groups(tune: Tuner) -> None:
+    file = tune.database.parent / "counted.mlir"
+    file.write_text(COUNTED)
+    message = "tune: --cache cannot be combined with a program: its types come from the file"
+    assert message in tune.refused("tune", str(file), "--target", "cpu", "--cache", "cold")

@@ -2,7 +2,8 @@
 
 Every problem gets ROUNDS trials. Then the next trial goes where it promises to save most time, as in TVM's
 task scheduler (https://doi.org/10.48550/arXiv.1805.08166 and Ansor, https://arxiv.org/abs/2006.06762,
-section 6), weighted by how often a problem occurs. Within a problem, configurations of the pool are tried in
+section 6), weighted by how often a problem occurs, and by how far its time is from the least that a roofline
+allows. Within a problem, configurations of the pool are tried in
 the order of the corrected cost model; where the pool ends, the run's own sampler proposes.
 """
 
@@ -20,6 +21,7 @@ ROUNDS = 4  # trials of every problem before times decide
 POOL_TRIALS = 16  # of a problem: from then on the sampler proposes every second one
 EXPLORED = 0.05  # share of trials that go to any problem
 WINDOW = 3  # trials over which the latest gain is counted
+LEAST_LEFT = 0.05  # share of a time that a trial may save, also where the roofline allows no shorter time
 LATEST = 0.2  # weight of the latest gain; the rest is the time left divided by the number of trials
 
 
@@ -38,7 +40,14 @@ class Scheduler:
     ``tell`` with its time. A resumed group calls ``take`` and ``tell`` for what is stored, and goes on.
     """
 
-    def __init__(self, pool: ColumnPool, seed: int) -> None:
+    def __init__(self, pool: ColumnPool, seed: int, floors_s: tuple[float, ...] = ()) -> None:
+        """Takes the pool, the seed of the exploration, and the least time that each problem can have.
+
+        ``floors_s``: seconds, of a roofline; (): unknown, as if all of the time could be saved.
+        """
+        if floors_s and len(floors_s) != len(pool.problems):
+            raise ValueError(f"floors_s: found {len(floors_s)}, allowed {len(pool.problems)}")
+        self._floors_s = floors_s or (0.0,) * len(pool.problems)
         self._pool = pool
         self._seed = seed
         size = (len(pool.problems), len(pool.columns))
@@ -107,7 +116,8 @@ class Scheduler:
             return np.inf
         before = least_s[max(0, len(least_s) - 1 - WINDOW)]
         latest = (before - least_s[-1]) / WINDOW if np.isfinite(before) else 0.0
-        return LATEST * latest + (1 - LATEST) * least_s[-1] / max(1, self._taken[problem])
+        left = max(least_s[-1] - self._floors_s[problem], LEAST_LEFT * least_s[-1])
+        return LATEST * latest + (1 - LATEST) * left / max(1, self._taken[problem])
 
     def _next_column(self, problem: int) -> int | None:
         """Returns the column of the pool to try on a problem; None: the sampler proposes."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.main import DONE, FAILED
-from tuner.cli.options import composition_of, json_option, print_json, target_options
+from tuner.cli.options import composition_of, database_option, json_option, print_json, target_options
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
@@ -46,6 +46,7 @@ RUN_TIMEOUT_S = 600.0
     metavar="N",
     help="Simulate about N blocks of each launch, 9 or more; a reference does the rest.  [default: all]",
 )
+@database_option
 @json_option
 @click.pass_context
 def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -> None:
@@ -130,7 +131,9 @@ def group_lines(report: "ProgramReport") -> list[str]:
     for number, each in enumerate(report.groups):
         group = each.group
         knobs = " ".join(f"{name}={value}" for name, value in group.knobs)
-        schedule = f"{group.strategy} {knobs} ({group.origin})" if group.strategy else f"loops: {group.reason}"
+        schedule = (
+            f"{group.strategy} {knobs} ({group.origin})" if group.strategy else f"loops: {group.reason}"
+        )
         times = ""
         if each.time_s is not None and each.share is not None and each.roofline is not None:
             times = f"{seconds_text(each.time_s)}, {each.share:.0%}, roofline {each.roofline:.0%}; "
@@ -201,12 +204,14 @@ def _request(
     pinned: bool,
     compare: bool,
     is_explained: bool,
+    database: str | None,
     **texts: Any,
 ) -> "ProgramRequest":
     from tuner.programs.lower.device_options import DeviceOptions
     from tuner.programs.options import ProgramOptions
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
+    from tuner.run_history.opened_store import known_url
     from tuner.tuning.target_choice import resolve_target
 
     options = ProgramOptions(DeviceOptions(form, pinned=pinned), **texts)
@@ -224,4 +229,5 @@ def _request(
         arguments=arguments,
         is_compared=compare,
         is_explained=is_explained,
+        database=known_url(database) if resolved.is_on_cpu else "",
     )

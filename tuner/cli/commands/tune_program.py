@@ -18,7 +18,8 @@ from tuner.core.errors import TunerError, UsageError
 if TYPE_CHECKING:
     from tuner.analysis.comparison import Comparable, NotComparable
     from tuner.core.problem import Problem
-    from tuner.programs.request import ProgramReport
+    from tuner.programs.request import ProgramReport, ProgramRequest
+    from tuner.programs.tunable_groups import TunableGroups
     from tuner.programs.tuning import TunedProblem, TunedProgram
     from tuner.tuning.composition import Composition
 
@@ -26,6 +27,8 @@ SUFFIX = ".mlir"
 OF_PROGRAMS = ("entry", "arguments")
 # Determined by the payload.
 OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache")
+OF_MATMULS = ("strategies", "space", "baseline")  # options that choose how matmuls of a program are tuned
+OF_ONE_RUN = ("warm_start", "warm_files")  # groups of a program are each other's warm start
 
 
 def is_payload(operation: object) -> bool:
@@ -65,6 +68,10 @@ def tune_payload(
         arguments=texts["arguments"],
         is_compared=True,
     )
+    tuned = _tuned_groups(context, composition, database, request, of_runs)
+    if tuned is not None:
+        return _print(tuned, as_json, database)
+    _require_types_of_payload(context, OF_ONE_PROBLEM)
     interruption = Interruption()
     parts = child_process_parts()
     parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(texts["operation"])))
@@ -75,8 +82,73 @@ def tune_payload(
             lambda problem: run_settings(run_request(problem, **of_runs), composition),
             texts["operation"],
         )
-    _print(tuned, as_json)
-    return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED
+    return _print(tuned, as_json, database)
+
+
+def _tuned_groups(
+    context: click.Context,
+    composition: "Composition",
+    database: str | None,
+    request: "ProgramRequest",
+    options: dict[str, Any],
+) -> "TunedProgram | None":
+    """Tunes a program on the host as groups of operations under one budget.
+
+    None for a program that cannot become groups, or of whose groups none can be tuned, for another target,
+    and where strategies of matmuls, a search space or a baseline are named.
+    """
+    from tuner.cli.run_session import settings_given
+    from tuner.cli.signals import ended_by_signals
+    from tuner.output.group_progress import group_progress
+    from tuner.programs.group_tuning import GroupTuning, child_group_parts
+    from tuner.programs.support import program_support
+    from tuner.run_history.which_database import which_database
+    from tuner.tuning.interruption import Interruption
+
+    if program_support(request.target, composition).has_device:
+        return None
+    if any(options.get(name) for name in OF_MATMULS):
+        return None
+    name, cache = str(context.params["operation"]), _cache(context)
+    of_runs = {key: given for key, given in options.items() if key not in OF_ONE_RUN}
+    interruption = Interruption()
+    with open_store(database) as store, ended_by_signals(interruption), group_progress() as observe:
+        tuning = GroupTuning(
+            composition, child_group_parts(), store, which_database(database), interruption, observe
+        )
+        found = tuning.found(request, name, cache)
+        if not found.problems:
+            _print_why_no_groups(found)
+            return None
+        _require_no_settings(settings_given(context, OF_ONE_RUN))
+        return tuning.tune(
+            request,
+            found,
+            lambda problem: run_request(problem, **of_runs, warm_start=False),
+            Path(name).name,
+        )
+
+
+def _cache(context: click.Context) -> str:
+    """Returns what caches hold when a group is timed: as --cache says, else all but the weights."""
+    from click.core import ParameterSource
+
+    from tuner.core.problem import WEIGHTS_COLD
+
+    is_given = context.get_parameter_source("cache") is ParameterSource.COMMANDLINE
+    return str(context.params["cache"]) if is_given else WEIGHTS_COLD
+
+
+def _print_why_no_groups(found: "TunableGroups") -> None:
+    if found.why_none:
+        print(f"note: not tuned as groups of operations: {found.why_none}", file=sys.stderr)
+    for line in found.left_out:
+        print(f"note: not tuned: {line}", file=sys.stderr)
+
+
+def _require_no_settings(given: list[str]) -> None:
+    if given:
+        raise UsageError(f"{given[0]} cannot be combined with a program, whose groups share one budget")
 
 
 def _hinted_problems(
@@ -116,18 +188,51 @@ def _shapes_hint(file: Path) -> str:
 
 
 def program_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns the result of a tuned program as lines: each matmul's trial, the program's run, the speedup."""
-    from tuner.cli.commands.run import report_lines
+    """Returns the result of a tuned program as lines: each matmul's trial, the program's run, the speedup.
 
-    lines = [line for each in tuned.problems for line in _problem_lines(each)]
+    Of a program of groups: a table of its groups, with the time of each before and after.
+    """
+    from tuner.cli.commands.run import report_lines
+    from tuner.output.group_result import group_lines
+
+    if tuned.run_group is None:
+        lines = [line for each in tuned.problems for line in _problem_lines(each)]
+    else:
+        lines = [*group_lines(tuned.run_group, screen_columns()), *_group_time_lines(tuned)]
     if tuned.report is not None:
         lines += report_lines(tuned.target, tuned.report)
     if tuned.failure:
         lines.append(f"failed  {tuned.failure}")
     if tuned.plain is not None and tuned.gain is not None:
-        lines.append(f"plain   {_call_text(tuned.plain)}: the same without scripts")
+        without = "scripts" if tuned.run_group is None else "tuning"
+        lines.append(f"plain   {_call_text(tuned.plain)}: the same without {without}")
         lines.append(f"gain    {_gain_text(tuned.gain)}")
     return lines
+
+
+def _group_time_lines(tuned: "TunedProgram") -> list[str]:
+    """Returns a table of a program's groups in order: times before and after, origin of the schedule."""
+    from tuner.output.fitted_table import table_lines
+    from tuner.output.formatting import knobs_text, seconds_text
+
+    header = ("group", "kind", "before", "after", "share", "from", "strategy and knobs")
+    total_s = sum(each.after_s for each in tuned.groups)
+    rows = [
+        (
+            f"g{number}",
+            each.group.kind,
+            seconds_text(each.before_s),
+            seconds_text(each.after_s),
+            f"{each.after_s / total_s:.0%}",
+            each.group.origin,
+            f"{each.group.strategy} {knobs_text(each.group.knobs)}"
+            if each.group.strategy
+            else each.group.reason,
+        )
+        for number, each in enumerate(tuned.groups)
+    ]
+    lines = table_lines(header, rows, screen_columns(), ("kind", "share")) if rows else []
+    return [*lines, *(f"loops   {line}" for line in tuned.left_out)]
 
 
 def _problem_lines(each: "TunedProblem") -> list[str]:
@@ -163,23 +268,41 @@ def _gain_text(gain: "Comparable | NotComparable") -> str:
 
 def _require_program_options(context: click.Context, texts: dict[str, Any]) -> None:
     """Raises UsageError for options that cannot be combined with a payload."""
-    from click.core import ParameterSource
-
-    given = [
-        name for name in OF_ONE_PROBLEM if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
-    if texts["shape"] is not None or given:
-        found = texts["shape"] or f"--{given[0].replace('_', '-')}"
-        raise UsageError(f"tune: {found} cannot be combined with a program: its types come from the file")
+    if texts["shape"] is not None:
+        raise UsageError(
+            f"tune: {texts['shape']} cannot be combined with a program: its types come from the file"
+        )
+    _require_types_of_payload(context, tuple(name for name in OF_ONE_PROBLEM if name != "cache"))
     if texts["threads"] != 1:
         raise UsageError(f"threads: found {texts['threads']}, allowed 1: a whole program runs in one thread")
 
 
-def _print(tuned: "TunedProgram", as_json: bool) -> None:
+def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) -> None:
+    """Raises UsageError for an option of one problem among ``names`` that the user has given."""
+    from click.core import ParameterSource
+
+    given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        found = f"--{given[0].replace('_', '-')}"
+        raise UsageError(f"tune: {found} cannot be combined with a program: its types come from the file")
+
+
+def _print(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
+    """Prints the result of a tuned program; returns the exit code."""
     from tuner.cli.program_documents import program_document
     from tuner.output.formatting import wrapped
+    from tuner.run_history.which_database import database_text
 
-    print_found(as_json, program_document(tuned), *wrapped(program_lines(tuned), screen_columns()))
-    if tuned.is_interrupted:
+    lines = program_lines(tuned)
+    is_wrapped = tuned.run_group is None  # tables fit already
+    print_found(
+        as_json, program_document(tuned), *(wrapped(lines, screen_columns()) if is_wrapped else lines)
+    )
+    if tuned.is_interrupted and tuned.run_group is not None:
+        print("interrupted; everything measured is stored. Go on with:", file=sys.stderr)
+        command = f"tuner tune --resume group:{tuned.run_group.group.id}{database_text(database)}"
+        print(f"  {command}", file=sys.stderr)
+    elif tuned.is_interrupted:
         runs = [each.tuned.run.id for each in tuned.problems if each.tuned and each.tuned.is_interrupted]
         print(f"interrupted; everything measured is stored: run {runs[0]}", file=sys.stderr)
+    return INTERRUPTED if tuned.is_interrupted else DONE if tuned.has_worked else FAILED

@@ -18,6 +18,8 @@ def compile(  # noqa: A001 - as torch.compile
     module: torch.nn.Module | torch.export.ExportedProgram,
     arguments: tuple[Any, ...] = (),
     keywords: Mapping[str, Any] | None = None,
+    *,
+    db: str | Path | None = None,
 ) -> TensorProgram:
     """Compiles a module for the shapes and types of example inputs; nothing is tuned.
 
@@ -29,6 +31,8 @@ def compile(  # noqa: A001 - as torch.compile
         module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
         arguments: example inputs, a tuple; () of an exported program.
         keywords: example keyword inputs.
+        db: path or URL of a results database, whose best trials schedule the groups of operations; None: the
+            default one, if there is one.
 
     Returns:
         The program, which is called like the module.
@@ -46,7 +50,7 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     exported = export_module(module, arguments, keywords)
-    function: Any = compile_program(exported.text, target="cpu")
+    function: Any = compile_program(exported.text, target="cpu", db=db)
     return TensorProgram(function, exported, module if isinstance(module, torch.nn.Module) else None)
 
 

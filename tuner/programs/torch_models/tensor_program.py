@@ -18,6 +18,7 @@ from tuner.core.grouped_program import TensorType
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.torch_models.exported_module import ExportedModule, leaves_of, rebuilt
+from tuner.programs.tuning import TunedProgram
 
 BITS = {"bf16": np.int16}  # numpy has no such type: torch takes the bits
 NO_GRADIENTS = "autograd is not supported: call the program under torch.no_grad(), or detach its inputs"
@@ -37,6 +38,7 @@ class TensorProgram:
     ) -> None:
         """Takes a compiled function, what was exported, and the module whose weights it has."""
         self.function = function
+        self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
         self._exported = exported
         self._module = None if module is None else weakref.ref(module)
         self._versions = {} if module is None else dict(_versions(module))

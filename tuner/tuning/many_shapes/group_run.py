@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tuner.core.candidate import Candidate
-from tuner.core.errors import UsageError
-from tuner.core.machine import Machine
+from tuner.core.errors import TunerError, UsageError
+from tuner.core.machine import Machine, Roofline
 from tuner.core.run_groups import GroupMember, GroupProposal, GroupSettings, RunGroup
 from tuner.core.sampler import AbstractSampler
 from tuner.core.version import __version__
@@ -65,7 +65,9 @@ def begin_group(
     source = composition.outcomes_of_run(common)
     machine = _checked_machine(members, source, composition)
     plans = tuple(_plan(each, source, machine) for each in members)
-    settings = replace(settings, columns=_columns(plans))
+    settings = replace(
+        settings, columns=_columns(plans), floors_s=_floors_s(members, source, machine, interruption)
+    )
     plan = _group_plan(members, plans, settings.columns, machine)
     compiler, load = source.compiler(common.target), composition.load_average()
     group_id = store.begin_group(settings, members, machine, compiler, __version__, load)
@@ -158,6 +160,30 @@ def _columns(plans: tuple[Plan, ...]) -> tuple[Candidate, ...]:
     """Returns what the space file and the cost model would try first on any of the problems, each once."""
     found = (plan.feasible.candidate(row) for plan in plans for row in (*plan.first, *plan.seeds({})))
     return tuple(dict.fromkeys(found))
+
+
+def _floors_s(
+    members: tuple[GroupMember, ...], source: OutcomeSource, machine: Machine, interruption: Interruption
+) -> tuple[float, ...]:
+    """Returns the least seconds of each problem by the machine's roofline, for groups of a program.
+
+    (): other problems, whose times are all far from it and alike, or a roofline that cannot be measured.
+    """
+    if not all(each.settings.problem.group for each in members):
+        return ()
+    rooflines: dict[str, Roofline] = {}  # by dtype
+    floors_s = []
+    for each in members:
+        problem = each.settings.problem
+        try:
+            if problem.dtype not in rooflines:
+                with interruption.waiting():
+                    rooflines[problem.dtype] = source.roofline(problem, each.settings.threads)
+        except TunerError:
+            return ()
+        roofline = rooflines[problem.dtype]
+        floors_s.append(roofline.least_s(problem.flop, problem.bytes, machine.l3_bytes))
+    return tuple(floors_s)
 
 
 def _group_plan(

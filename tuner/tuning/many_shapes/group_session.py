@@ -69,7 +69,7 @@ class GroupSession:
         self._observe = observe
         self._places = {run.id: place for place, run in enumerate(group.runs)}
         self._steps = tuple(self._steps_of(place) for place in range(len(group.runs)))
-        self._scheduler = Scheduler(plan.pool, group.settings.seed)
+        self._scheduler = Scheduler(plan.pool, group.settings.seed, group.settings.floors_s)
         self._taken = [0] * len(group.runs)  # trials of each run
         self._least_s: list[float | None] = [None] * len(group.runs)
         self._proposed = len(stored)

@@ -24,6 +24,7 @@ from tuner.tuning.parts.described_cpu import described_cpu
 from tuner.tuning.target_kind import BaselineChoice, ProgramSupport, TargetKind, TargetStatus
 
 BASELINE_TIMEOUT_S = 120.0  # in addition to the float64 reference
+GROUP_TIMEOUT_S = 20.0  # to load a group and to evaluate its draws by numpy, which is slow for some functions
 DTYPES = ("f32", "f64", "bf16", "i8")
 GPUS_TAKE_IT = "on target cpu; cuda and simulator take it"
 
@@ -65,7 +66,11 @@ def _children(choice: str, _target: TargetName, problem: Problem, threads: int) 
     return BenchChildren(
         compiler=Factory("tuner.targets.cpu.compiler:CpuCompiler"),
         evaluator=Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (threads, processors(threads), choice)),
-        limits=Limits(memory_bytes=child_memory_bytes(problem), libraries=_most_libraries(choice)),
+        limits=Limits(
+            evaluation_timeout_s=GROUP_TIMEOUT_S if problem.group else Limits.evaluation_timeout_s,
+            memory_bytes=child_memory_bytes(problem),
+            libraries=_most_libraries(choice),
+        ),
         # one thread for the float64 reference: more would spin while kernels are timed
         environment=library_environment(1),
     )

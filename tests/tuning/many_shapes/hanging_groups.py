@@ -1,0 +1,38 @@
+"""A compiler whose code of contractions never returns; other groups are compiled as they are."""
+
+from dataclasses import replace
+from typing import final
+
+from tuner.core.grouped_program import CONTRACTION
+from tuner.core.problem import Problem
+from tuner.core.target import AbstractCompiler, Artifact, Script
+from tuner.mlir.group_arguments import group_arguments
+from tuner.targets.cpu.compiler import CpuCompiler
+
+FOREVER = """module {{
+  llvm.func @group({arguments}) attributes {{llvm.emit_c_interface}} {{
+    llvm.br ^again
+  ^again:
+    %seen = llvm.load volatile %p0 : !llvm.ptr -> i8
+    llvm.br ^again
+  }}
+}}
+"""
+
+
+@final
+class HangingCompiler(AbstractCompiler):
+    """A compiler of groups of operations of which contractions hang when they are called."""
+
+    def __init__(self) -> None:
+        self._real = CpuCompiler()
+
+    def compile(self, problem: Problem, script: Script) -> Artifact:
+        """Returns the artifact of a group."""
+        artifact = self._real.compile(problem, script)
+        if problem.operation != CONTRACTION:
+            return artifact
+        count = len(group_arguments(problem.group))
+        code = FOREVER.format(arguments=", ".join(f"%p{number}: !llvm.ptr" for number in range(count)))
+        packings = artifact.host_code.partition("\n")[0]
+        return replace(artifact, host_code=f"{packings}\n{code}")

@@ -1,0 +1,64 @@
+"""Times of a program's groups with the schedules of a database and with their first ones, interleaved."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tuner.core.errors import UsageError
+from tuner.core.target import Effort
+from tuner.programs.compiler import CompiledProgram
+from tuner.programs.execution import copies
+from tuner.programs.gain import TimedPair, timed_functions
+from tuner.programs.run.grouped_code import CompiledGroup
+from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.runtime.timing import measure_together
+
+GROUP_EFFORT = Effort(budget_s=0.02, min_samples=5, max_samples=15)  # of each group, per program
+
+
+@dataclass(frozen=True)
+class GroupTime:
+    """A group of a program, and its time before and after it was tuned, alone and with warm caches."""
+
+    group: CompiledGroup  # with the schedule that the tuned program has
+    before_s: float
+    after_s: float
+
+
+@dataclass(frozen=True)
+class TimedGroups:
+    """Times of a tuned program and of the untuned one, and of each of its groups."""
+
+    pair: TimedPair  # of whole calls; ``bound``: with the schedules of the database
+    groups: tuple[GroupTime, ...]  # in the order in which they run
+
+
+def timed_groups(
+    tuned: CompiledProgram, untuned: CompiledProgram, arguments: tuple[Any, ...], seed: int
+) -> TimedGroups:
+    """Times two programs of the same groups on this processor.
+
+    ``seed`` seeds the random order of the calls. Raises UsageError for programs that are not compiled as
+    groups.
+    """
+    if tuned.image is None or untuned.image is None:
+        raise UsageError(f"no groups: {tuned.why_no_groups or untuned.why_no_groups}")
+    images = (tuned.image, untuned.image, tuned.image)
+    functions = tuple(GroupedFunction(each.code, each.weights) for each in images)
+    pair = timed_functions(functions, arguments, seed)
+    rng = np.random.default_rng(seed)
+    after, before, _ = functions
+    calls = (after.prepare(*copies(arguments)), before.prepare(*copies(arguments)))
+    for function, call in zip((after, before), calls, strict=True):
+        function.repeat(call, 1)  # what groups read in the arena is from a whole call
+    found = []
+    for number, group in enumerate(after.code.groups):
+        both = tuple(
+            functools.partial(function.repeat_group, call, number)
+            for function, call in zip((after, before), calls, strict=True)
+        )
+        times = measure_together(both, GROUP_EFFORT, rng)
+        found.append(GroupTime(group, times[1].median_s, times[0].median_s))
+    return TimedGroups(pair, tuple(found))

@@ -1,0 +1,88 @@
+"""``tuner.torch.tune``: tunes the groups of a PyTorch module, then compiles it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tuner.core.errors import UsageError
+from tuner.core.moments import parse_seconds
+from tuner.programs.compile import compile_program
+from tuner.programs.torch_models.exported_module import export_module
+from tuner.programs.torch_models.tensor_program import TensorProgram
+from tuner.programs.tune_program import tune_text
+from tuner.tuning.many_shapes.group_events import GroupObserver, ignore_group
+
+
+def tune(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    arguments: tuple[Any, ...] = (),
+    keywords: Mapping[str, Any] | None = None,
+    *,
+    trials: int | None = None,
+    budget: float | str | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    db: str | Path | None = None,
+    observe: GroupObserver = ignore_group,
+) -> TensorProgram:
+    """Tunes a module for the shapes and types of example inputs, on this processor; returns the program.
+
+    The distinct groups of operations of the module share one budget. Their trials are stored, so that
+    ``tuner.torch.compile`` finds the schedules later, and other modules profit from them. Weights are timed
+    as they are in a model: evicted from the second level of cache.
+
+    Args:
+        module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
+        arguments: example inputs, a tuple; () of an exported program.
+        keywords: example keyword inputs.
+        trials: candidates of all groups together; where neither ``trials`` nor ``budget`` is given, 8 for
+            each distinct group.
+        budget: time of the search, in seconds or as "10m".
+        seed: seed of the order of trials and of random inputs.
+        workers: candidates compiled at once; None: the cores, at most 4.
+        db: path or URL of the results database; None: the default one.
+        observe: called with each event of the tuning (``tuner.tuning.many_shapes.group_events``).
+
+    Returns:
+        The program, which is called like the module; ``program.tuned`` has the times of its groups, and the
+        gain over the untuned program.
+
+    Raises:
+        UsageError: torch.export or torch-mlir refuses the module, it has no groups to tune, or an argument is
+            wrong.
+        KeyboardInterrupt: the tuning was interrupted; its trials are stored, and ``tuner tune --resume
+            group:N`` goes on.
+
+    Example:
+        >>> import torch
+        >>> import tuner.torch
+        >>> module = torch.nn.Linear(64, 32).eval()
+        >>> x = torch.ones(16, 64)
+        >>> program = tuner.torch.tune(module, (x,), trials=2)
+        >>> torch.allclose(program(x), module(x), atol=1e-5)
+        True
+        >>> [each.group.origin for each in program.tuned.groups]
+        ['tuned']
+    """
+    exported = export_module(module, arguments, keywords)
+    name = type(module).__name__
+    tuned = tune_text(
+        exported.text,
+        trials=trials,
+        budget_s=parse_seconds(budget) if isinstance(budget, str) else budget,
+        seed=seed,
+        workers=workers,
+        database=db,
+        source=name,
+        observe=observe,
+    )
+    if tuned.is_interrupted:
+        raise KeyboardInterrupt
+    if tuned.failure:
+        raise UsageError(f"{name}: {tuned.failure}")
+    function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database)
+    program = TensorProgram(function, exported, module if isinstance(module, torch.nn.Module) else None)
+    program.tuned = tuned
+    return program
