@@ -2,7 +2,6 @@
 
 import pytest
 
-
 from tuner.core.grouped_program import TensorType, WeightPacking, packings_comment, packings_in
 
 
