@@ -33,6 +33,7 @@ def arrays() -> tuple[Any, ...]:
 def test_a_script_does_its_matmul() -> None:
     script = first_script(PROBLEM).text
     program = tuner.compile_program(TEXT, "simulator", scripts={PROBLEM: script})
+    assert isinstance(program, DeviceFunction)
     assert "matmul_kernel_16x16x8_f32_nn" in program.program.llvm
     a, b, c = arrays()
     program(a, b, c)

@@ -99,7 +99,9 @@ def test_what_was_lowered_runs_to_the_same_results(step: LoweringStep) -> None:
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
     texts = (HOST_READS, lowered(HOST_READS, step))
-    programs = [tuner.compile_program(text, "simulator").program for text in texts]
+    functions = [tuner.compile_program(text, "simulator") for text in texts]
+    programs = [each.program for each in functions if isinstance(each, DeviceFunction)]
+    assert len(programs) == len(texts)
     for order in ORDERS:
         for program in programs:
             array = np.arange(4, dtype=np.float32) + 1

@@ -112,20 +112,25 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._machine: Machine | None = None  # described once code asks for instructions
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | LoadedGroup:
-        """Returns the kernel of an artifact, JIT-compiled for this processor.
+        """Returns the code of an artifact, JIT-compiled for this processor.
 
         Raises CandidateError(LOAD) where that fails, for more thread partitions than threads, and for code
         with instructions that this processor does not have: to compile them would end the process.
         """
+        if not problem.group:
+            return self.load_kernel(artifact)
+        self._require_instructions(artifact.host_code)
+        code = JittedModule(artifact.host_code, (GROUP_ENTRY,))
+        return LoadedGroup(code, packings_in(artifact.host_code))
+
+    def load_kernel(self, artifact: Artifact) -> LoadedKernel:
+        """Returns the kernel of a matmul's artifact, as ``load`` does; raises what ``load`` raises."""
         partitions = artifact.partitions
         if len(partitions) > self._threads:
             raise CandidateError(
                 Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
             )
         self._require_instructions(artifact.host_code)
-        if problem.group:
-            code = JittedModule(artifact.host_code, (GROUP_ENTRY,))
-            return LoadedGroup(code, packings_in(artifact.host_code))
         return LoadedKernel(
             JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
             partitions,
