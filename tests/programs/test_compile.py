@@ -10,6 +10,7 @@ import tuner
 from tests.programs.lower.compiled import first_script
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.problem import Matmul
+from tuner.programs.run.device_function import DeviceFunction
 
 pytestmark = pytest.mark.mlir
 
