@@ -246,7 +246,7 @@ NARROWER: Table = {
     ),
     "programs/interpret": ("core", "mlir"),
     "programs/lower": ("core", "mlir", "payload"),
-    "programs/op_groups": ("core", "mlir"),
+    "programs/op_groups": ("core", "mlir", "payload/packed_weights"),
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_names"),
