@@ -107,7 +107,7 @@ def _module(program: GroupedProgram) -> str:
 
 
 def _with_types(group: OpGroup, name: str, types: list[str]) -> str:
-    """Returns a group's function on memrefs that have the offset of the view; as it is, the pointer has it."""
+    """Returns a group's function on memrefs with the views' offsets, which its pointers have otherwise."""
     module = ir.Module.parse(group.text)
     function = module.body.operations[0].operation
     kinds = [ir.Type.parse(each) for each in types]

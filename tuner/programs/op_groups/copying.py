@@ -37,7 +37,8 @@ def copying_group(copy: NeededCopy, places: Mapping[Value, View], weights: Colle
       ^bb0(%x: {element}, %y: {element}):
         linalg.yield %x : {element}
       }} -> {tensor}
-      bufferization.materialize_in_destination %r in restrict writable %1 : ({tensor}, {memref_type(target)}) -> ()
+      bufferization.materialize_in_destination %r in restrict writable %1
+        : ({tensor}, {memref_type(target)}) -> ()
       return
     }}"""
     return OpGroup(ELEMENTWISE, str(ir.Module.parse(text)), (source,), (target,), ("linalg.copy",))
@@ -48,11 +49,11 @@ def _filling(copy: NeededCopy) -> OpGroup:
     assert fill is not None
     number = defining(fill.operands[0])
     assert number is not None
-    kind, tensor = memref_type(copy.target), _tensor(copy.target)
+    kind, tensor, element = memref_type(copy.target), _tensor(copy.target), copy.target.type.element
     text = f"""func.func @{GROUP_ENTRY}(%0: {kind}) {{
       %c = arith.constant {number.attributes["value"]}
       %t0 = bufferization.to_tensor %0 restrict writable : {kind} to {tensor}
-      %r = linalg.fill {{{ROOT_ATTRIBUTE}}} ins(%c : {copy.target.type.element}) outs(%t0 : {tensor}) -> {tensor}
+      %r = linalg.fill {{{ROOT_ATTRIBUTE}}} ins(%c : {element}) outs(%t0 : {tensor}) -> {tensor}
       bufferization.materialize_in_destination %r in restrict writable %0 : ({tensor}, {kind}) -> ()
       return
     }}"""
@@ -83,6 +84,7 @@ def _without_unit_dimensions(source: View, target: View) -> tuple[View, View]:
             groups = merged
         else:
             groups.append([number])
-    merged_views = [collapsed(view, groups) for view in cut]
-    assert merged_views[0] is not None and merged_views[1] is not None
-    return merged_views[0], merged_views[1]
+    first, second = (collapsed(view, groups) for view in cut)
+    assert first is not None
+    assert second is not None
+    return first, second

@@ -4,7 +4,8 @@ A group is a root and the producers that only the group reads, found backwards f
 contraction, or two matmuls of one A, with the elementwise operations after it (the epilogue); or rows,
 reductions over the last dimension and elementwise operations over the same rows.
 
-Elementwise producers of a contraction never join it: they would be computed again for each tile.
+Elementwise producers of a contraction never join it: they would be computed again for each tile. One
+transpose joins the elementwise operations that read its result.
 """
 
 from collections.abc import Collection
@@ -96,9 +97,9 @@ def _is_epilogue(op: Op, kinds: dict[Op, OpKind]) -> bool:
         producer = defining(value)
         if producer is None or producer not in kinds or kinds[producer].domain != kinds[op].domain:
             continue
-        if users(value) == [op] and _is_read_in_place(value, op):
-            if kinds[producer].kind in WITH_EPILOGUE or _is_epilogue(producer, kinds):
-                return True
+        ends = kinds[producer].kind in WITH_EPILOGUE or _is_epilogue(producer, kinds)
+        if ends and users(value) == [op] and _is_read_in_place(value, op):
+            return True
     return False
 
 
@@ -140,7 +141,10 @@ def _joined(group: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _G
         fits = kind.kind == ELEMENTWISE and kind.domain == group.domain
         return replace(group, ops=ops) if fits and _is_straight(producer) else None
     if not _is_straight(producer):
-        return None
+        is_first = group.kind == ELEMENTWISE and all(_is_straight(op) for op in group.ops)
+        is_read_in_place = all(_is_read_in_place(value, op) for op in group.ops)
+        fits = is_first and is_read_in_place and kind.kind == ELEMENTWISE and kind.domain == group.domain
+        return replace(group, ops=ops) if fits else None
     if kind.kind == ROWS:
         return _with_reduction(group, ops, kind) if takes_rows or group.is_reduced else None
     is_row_value = kind.domain == group.domain[:-1]
@@ -150,7 +154,7 @@ def _joined(group: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _G
 
 
 def _with_reduction(group: _Growing, ops: tuple[Op, ...], kind: OpKind) -> _Growing | None:
-    """Returns the group with a reduction over the rows that it has, or over longer rows of the same number."""
+    """Returns the group with a reduction over its rows, or over longer rows of the same number."""
     if kind.domain == group.domain or (kind.domain[:-1] == group.domain and not group.is_reduced):
         return replace(group, kind=ROWS, ops=ops, domain=kind.domain)
     return None

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import create, integers, value
-from tuner.programs.op_groups.op_names import COLLAPSE, EMPTY, EXPAND, defining
+from tuner.programs.op_groups.op_names import COLLAPSE, EMPTY, EXPAND, VIEWS, defining, is_free
+from tuner.programs.op_groups.payload import TensorPayload
 from tuner.programs.op_groups.views import Reassociation
 from tuner.programs.op_groups.weights import filled
 
@@ -63,7 +64,7 @@ def summed(left: Value, right: Value) -> Op:
 
 
 def collapse(tensor: Value, groups: Reassociation) -> Value:
-    """Creates a tensor with each group of dimensions as one; an empty tensor is created anew."""
+    """Creates a tensor with each group of dimensions as one; an empty or filled one is created anew."""
     shape = tensor.type.shape
     merged = []
     for group in groups:
@@ -71,25 +72,37 @@ def collapse(tensor: Value, groups: Reassociation) -> Value:
         for dimension in group:
             size *= shape[dimension]
         merged.append(size)
-    if _is_empty(tensor):
-        return empty(merged, tensor.type.element_type)
+    if is_free(tensor):
+        return _reshaped(tensor, merged)
     kind = ir.RankedTensorType.get(merged, tensor.type.element_type)
     return create(COLLAPSE, [kind], [tensor], reassociation=_reassociation(groups)).results[0]
 
 
 def expand(tensor: Value, groups: Reassociation, shape: Sequence[int]) -> Value:
-    """Creates a tensor whose dimensions are split into groups of ``shape``; an empty one is created anew."""
-    if _is_empty(tensor):
-        return empty(shape, tensor.type.element_type)
+    """Creates a tensor whose dimensions are split; an empty or filled one is created anew."""
+    if is_free(tensor):
+        return _reshaped(tensor, shape)
     kind = ir.RankedTensorType.get(list(shape), tensor.type.element_type)
     sizes = ir.DenseI64ArrayAttr.get(list(shape))
     attributes = {"reassociation": _reassociation(groups), "static_output_shape": sizes}
     return create(EXPAND, [kind], [tensor], **attributes).results[0]
 
 
-def _is_empty(tensor: Value) -> bool:
+def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
+    """Creates an empty or filled tensor of another shape."""
     op = defining(tensor)
-    return op is not None and op.name == EMPTY
+    assert op is not None
+    new = empty(shape, tensor.type.element_type)
+    return new if op.name == EMPTY else filled(op.operands[0], new)
+
+
+def reshape_fills(payload: TensorPayload) -> None:
+    """Replaces reshapes and slices of empty and filled tensors by such tensors, in place."""
+    for op in payload.ops:
+        if op.name in VIEWS and is_free(op.operands[0]):
+            with ir.InsertionPoint(op), op.location:
+                op.results[0].replace_all_uses_with(_reshaped(op.operands[0], op.results[0].type.shape))
+            op.erase()
 
 
 def _reassociation(groups: Reassociation) -> ir.Attribute:

@@ -12,6 +12,7 @@ from tuner.programs.op_groups.broadcasts import broadcast_for_each_user
 from tuner.programs.op_groups.contraction_inits import begin_with_zeros
 from tuner.programs.op_groups.copying import copying_group
 from tuner.programs.op_groups.forming import Members, form_groups
+from tuner.programs.op_groups.generics import reshape_fills
 from tuner.programs.op_groups.hoisting import hoist
 from tuner.programs.op_groups.normal_form import clean_up, fold_unit_dimensions, generalize, prepare
 from tuner.programs.op_groups.outlining import outlined
@@ -19,6 +20,7 @@ from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_pay
 from tuner.programs.op_groups.placement import BufferPlan, placed, settle
 from tuner.programs.op_groups.producer_shapes import take_shapes_of_producers
 from tuner.programs.op_groups.resources import split_payload
+from tuner.programs.op_groups.transposed_matmuls import transpose_operands
 from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights
 
@@ -65,7 +67,9 @@ def _normalize(payload: TensorPayload) -> None:
     """Brings a program's operations into the forms that groups are formed of, in place."""
     generalize(payload.module)
     drop_unused_results(payload)
+    transpose_operands(payload)
     fold_unit_dimensions(payload.module)
+    reshape_fills(payload)
     begin_with_zeros(payload)
     merge_batches(payload)
     take_shapes_of_producers(payload)
@@ -84,6 +88,5 @@ def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, .
     for op in (*payload.ops, payload.end):
         if op in by_root:
             groups.append(outlined(by_root[op], plan.views, weights))
-        for copy in plan.copies.get(op, ()):
-            groups.append(copying_group(copy, plan.views, weights))
+        groups += [copying_group(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(groups), plan

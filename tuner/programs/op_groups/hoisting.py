@@ -6,8 +6,8 @@
                                                      %t = linalg.transpose ins(%w) ...
                                                      return %t
 
-A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, which a group reads faster as it
-was. Masks, positions and the like are larger than what they are computed from too, and are hoisted up to a limit.
+A broadcast is not: torch-mlir repeats a bias to the whole result of a matmul, which a group reads faster as
+it was. Masks and positions, too, are larger than what they are computed from; they are hoisted up to a limit.
 """
 
 from math import prod

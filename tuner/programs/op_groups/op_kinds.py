@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS
-from tuner.mlir.bindings import Op, ir
+from tuner.mlir.bindings import Op
 from tuner.programs.op_groups.op_names import (
     CONVOLUTIONS,
     GENERIC,
     MATMULS,
     body_of,
     dimensions,
-    inits_of,
     is_identity,
     is_parallel,
     is_tensor,
@@ -69,7 +68,7 @@ def _wrong_loops(op: Op) -> str:
         return "reduces other than the last dimension"
     if any(dimensions(each) != tuple(range(len(parallel) - 1)) for each in outputs):
         return "a reduction's result is not one number for each row"
-    if any(list(dimensions(each)) != sorted(dimensions(each)) for each in maps):
+    if any(list(loops) != sorted(loops) for each in maps if (loops := dimensions(each)) is not None):
         return "a reduction reads a transposed operand"
     return ""
 
@@ -77,8 +76,3 @@ def _wrong_loops(op: Op) -> str:
 def is_reduction(op: Op) -> bool:
     """Returns whether an operation reduces over a loop."""
     return op.name == GENERIC and not all(is_parallel(op))
-
-
-def has_own_inits(op: Op) -> bool:
-    """Returns whether the initial values of an operation's results are numbers that it reads."""
-    return any(isinstance(each.owner, ir.Block) for each in inits_of(op))

@@ -1,7 +1,5 @@
 """Which operations of a payload are computed, which cost nothing, which are types of the same memory."""
 
-from collections.abc import Iterator
-
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.walking import walk_where
 
@@ -13,8 +11,6 @@ FREE = (CONSTANT, EMPTY, FILL)  # each user gets its own
 EXPAND, COLLAPSE, SLICE = "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"
 VIEWS = (EXPAND, COLLAPSE, SLICE)  # types of the same memory
 PAD, CONCAT, INSERT = "tensor.pad", "tensor.concat", "tensor.insert_slice"
-STORES = (PAD, CONCAT, INSERT)  # a value becomes a part of a larger one
-RETURN = "func.return"
 PARALLEL = "#linalg.iterator_type<parallel>"
 
 
@@ -29,7 +25,7 @@ def defining(value: Value) -> Op | None:
 
 
 def is_free(value: Value) -> bool:
-    """Returns whether a value is a constant, empty or filled with one number, or a number computed of these."""
+    """Returns whether a value is a constant, empty or filled tensor, or a number computed of these."""
     op = defining(value)
     if op is None:
         return False
@@ -42,7 +38,7 @@ def is_scalar_op(op: Op) -> bool:
 
 
 def read_by(op: Op) -> list[Value]:
-    """Returns the distinct values that an operation uses, those that its regions capture included, in order."""
+    """Returns the distinct values that an operation and its regions use, in order."""
     found = dict.fromkeys(op.operands)
     if len(op.regions) and op.name != FILL:
         inner = walk_where(op, lambda each: each != op)
@@ -68,7 +64,7 @@ def _is_inside(block: ir.Block, op: Op) -> bool:
 
 def users(value: Value) -> list[Op]:
     """Returns the distinct operations of the function's block that use a value, directly or in a region."""
-    found = {}
+    found: dict[Op, None] = {}
     for use in value.uses:
         op = use.owner.operation
         while op.parent is not None and op.parent.operation.name != "func.func":
@@ -83,7 +79,7 @@ def maps_of(op: Op) -> list[ir.AffineMap]:
 
 
 def dimensions(mapping: ir.AffineMap) -> tuple[int, ...] | None:
-    """Returns which loops the results of a map are; None if a result is no single loop, or one comes twice."""
+    """Returns which loops a map's results are; None if one is no single loop, or comes twice."""
     found = []
     for result in mapping.results:
         if not isinstance(result, ir.AffineDimExpr):
@@ -125,9 +121,3 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
             if isinstance(result, ir.AffineDimExpr):
                 sizes[ir.AffineDimExpr(result).position] = size
     return tuple(sizes)
-
-
-def operations(block: ir.Block) -> Iterator[Op]:
-    """Yields the operations of a block, in order."""
-    for op in block.operations:
-        yield op.operation

@@ -153,14 +153,13 @@ def _row_values(members: Members) -> list[Value]:
 
     A second use keeps them from being fused, and then computed again for each element of a row.
     """
-    found = []
-    for op in members.ops[:-1]:
-        if op.name == GENERIC and any(
-            user in members.ops and user.name == GENERIC and len(loop_sizes(user)) > len(loop_sizes(op))
-            for user in users(op.results[0])
-        ):
-            found.append(op.results[0])
-    return found
+    producers = [op for op in members.ops[:-1] if op.name == GENERIC]
+    return [op.results[0] for op in producers if any(_is_row_of(op, user) for user in users(op.results[0]))]
+
+
+def _is_row_of(op: Op, user: Op) -> bool:
+    """Returns whether a generic reads a value in more loops than those that computed the value."""
+    return bool(user.name == GENERIC and len(loop_sizes(user)) > len(loop_sizes(op)))
 
 
 def _fused(function: _TensorFunction, members: Members, results: int) -> _TensorFunction:
@@ -187,7 +186,7 @@ def _fused(function: _TensorFunction, members: Members, results: int) -> _Tensor
 def _memref_text(
     function: _TensorFunction, ins: Sequence[View], outs: Sequence[View], weights: frozenset[int]
 ) -> str:
-    """Returns the text of the function with memrefs in place of tensors, as SCHEDULES take it."""
+    """Returns the text of the function with memrefs in place of tensors, as transform scripts take it."""
     types = [memref_type(each) for each in (*ins, *outs)]
     marks = [f" {{{WEIGHT_ATTRIBUTE}}}" if each.buffer in weights else "" for each in (*ins, *outs)]
     arguments = ", ".join(f"%{number}: {kind}{marks[number]}" for number, kind in enumerate(types))
@@ -269,7 +268,7 @@ def _mark(roots: Iterable[Op]) -> None:
 
 def _named(ops: Iterable[Op]) -> list[str]:
     """Returns the names of operations; of a generic those in its body, or what it moves."""
-    found = []
+    found: list[str] = []
     for op in ops:
         found += [op.name] if op.name != GENERIC else _names_in(op)
     return found

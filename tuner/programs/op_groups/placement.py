@@ -1,8 +1,8 @@
 """Decides where each tensor of a program lies: in which buffer, from which element on, with which strides.
 
-Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is padded,
-concatenated, inserted or returned is computed where it must lie in the end, if its producer can write there;
-otherwise a group copies it. Padding is in its buffer before the first call, and no group writes it.
+Reshapes, static slices and transposes that keep the last dimension are views of the same memory. What is
+padded, concatenated, inserted or returned is computed where it must lie in the end, if its producer can write
+there; otherwise a group copies it. Padding is in its buffer before the first call, and no group writes it.
 
 The program is walked backwards for places that consumers ask for, then forwards for all others.
 """
@@ -16,13 +16,12 @@ from tuner.programs.op_groups import views
 from tuner.programs.op_groups.op_names import (
     COLLAPSE,
     CONCAT,
-    EMPTY,
     EXPAND,
-    FILL,
     FREE,
     INSERT,
     PAD,
     SLICE,
+    VIEWS,
     defining,
     is_free,
     is_scalar_op,
@@ -84,9 +83,8 @@ def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value])
             for value in op.results:
                 if value in outputs and value not in plan.views:
                     plan.views[value] = temporary(plan, tensor_type(value.type))
-        elif (op.name in (EXPAND, COLLAPSE, SLICE) or op in plan.moved) and not is_free(op.results[0]):
-            if op.results[0] not in plan.views:
-                _place_view(plan, op)
+        elif (op.name in VIEWS or op in plan.moved) and op.results[0] not in plan.views:
+            _place_view(plan, op)
 
 
 def temporary(plan: BufferPlan, kind: TensorType, padding: float | None = None) -> View:
@@ -116,7 +114,7 @@ def _send(plan: BufferPlan, value: Value, target: View, at: Op) -> None:
 
 
 def _place(plan: BufferPlan, value: Value, target: View, reader: Op) -> bool:
-    """Places a value, and those that it is a view of, if its producer can write there; says whether it can."""
+    """Places a value, and what it is a view of, if its producer can write there; says whether it can."""
     op = defining(value)
     if op is None or value in plan.views or is_free(value) or not _has_rows(target):
         return False
@@ -210,26 +208,35 @@ def _place_parts(plan: BufferPlan, op: Op) -> None:
 
 
 def _place_insertion(plan: BufferPlan, op: Op) -> None:
-    """Places the tensor that is inserted into, then the part: in its place if nothing else is written there."""
+    """Places the tensor that is inserted into, then the part, where nothing else is written there."""
     source, into = op.operands
-    result, chain = op.results[0], insertions(op)
-    base = defining(into)
-    if result not in plan.views:
-        number = number_of(into) if base is not None and base.name == FILL else None
-        plan.views[result] = temporary(plan, tensor_type(result.type), number)
-        is_begun = number is not None
-    else:
-        is_begun = False
-    home = plan.views[result]
-    if not (is_begun or (base is not None and base.name == EMPTY)):
-        _send(plan, into, home, op)
-    place = slice_of(op)
+    result, place = op.results[0], slice_of(op)
     assert place is not None
+    padding = None if result in plan.views else number_of(into)
+    if result not in plan.views:
+        plan.views[result] = temporary(plan, tensor_type(result.type), padding)
+    home = plan.views[result]
     part = views.without(views.sliced(home, place.offsets, place.sizes, place.steps), place.dropped)
-    if is_begun or chain is not None:
+    if padding is not None or insertions(op) is not None:  # nothing else writes the part's place
+        base = defining(into)
+        if base is not None and base.name == INSERT:
+            _send(plan, into, home, op)
         _send(plan, source, part, op)
-    else:
-        plan.copies.setdefault(op, []).append(NeededCopy(source, part))
+        return
+    copies = plan.copies.setdefault(op, [])
+    if not (_is_read_once(plan, into, op) and _place(plan, into, home, op)):
+        copies.append(NeededCopy(into, home))
+    copies.append(NeededCopy(source, part))
+
+
+def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
+    """Returns whether a group computes a value that nothing else reads: its memory can be written again."""
+    op = defining(value)
+    if op is None or users(value) != [reader]:
+        return False
+    if op.name in (EXPAND, COLLAPSE):
+        return _is_read_once(plan, op.operands[0], op)
+    return _is_computed(op, plan.moved) and _moved_rows(op) is None
 
 
 def _place_view(plan: BufferPlan, op: Op) -> None:

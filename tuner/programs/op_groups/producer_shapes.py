@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from tuner.core.grouped_program import View
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.programs.op_groups import views
+from tuner.programs.op_groups.broadcasts import is_broadcast
 from tuner.programs.op_groups.generics import collapse, expand, maps_attribute, parallel_loops, selecting
 from tuner.programs.op_groups.op_names import (
     COLLAPSE,
@@ -43,8 +44,22 @@ INDEX = "linalg.index"
 def take_shapes_of_producers(payload: TensorPayload) -> None:
     """Reshapes generics as the producers of their operands are shaped, in place."""
     for op in payload.ops:
+        if op.name in (EXPAND, COLLAPSE):
+            _reshape_broadcast(op)
+    for op in payload.ops:
         if _is_reshaped(op) and not _follow(op) and not all(is_parallel(op)):
             _merge_reduced(op)
+
+
+def _reshape_broadcast(op: Op) -> None:
+    """Lets a broadcast have the shape that a reshape gives it: it can then join the group of its reader."""
+    source = defining(op.operands[0])
+    if source is None or not is_broadcast(source):
+        return
+    if op.name == EXPAND:
+        _expanded(source, groups_of(op), tuple(op.results[0].type.shape))
+    else:
+        _collapsed(source, groups_of(op))
 
 
 def _merge_reduced(op: Op) -> None:
@@ -67,24 +82,73 @@ def _is_reshaped(op: Op) -> bool:
 def _follow(op: Op) -> bool:
     """Reshapes an operation as the first of its operands' producers that allows it; says whether one does.
 
-    Contractions come first.
+    Epilogues of contractions come first. An operation that has its producer's shape already stays as it is.
     """
-    found = []
-    for value, mapping in zip(inputs_of(op), maps_of(op), strict=False):
-        reshape = defining(value)
-        if reshape is None or reshape.name not in (EXPAND, COLLAPSE) or not is_identity(mapping):
-            continue
-        producer = defining(reshape.operands[0])
-        if producer is not None and producer.name in (GENERIC, *CONTRACTIONS) and not is_free(value):
-            found.append((producer.name == GENERIC, len(found), reshape))
-    for is_generic, _, reshape in sorted(found, key=lambda each: each[:2]):
-        if reshape.name == EXPAND and _collapsed(op, groups_of(reshape)):
-            return True
-        is_expanded = reshape.name == COLLAPSE and all(is_parallel(op)) and is_identity(maps_of(op)[-1])
-        if is_expanded and (not is_generic or all(is_parallel(defining(reshape.operands[0])))):
-            _expanded(op, groups_of(reshape), tuple(reshape.operands[0].type.shape))
+    pairs = zip(inputs_of(op), maps_of(op), strict=False)
+    read = [value for value, mapping in pairs if is_identity(mapping) and _is_computed(_unshaped(value))]
+    for value in sorted(read, key=lambda each: (not _ends_contraction(_unshaped(each)), _is_reshape(each))):
+        if not _is_reshape(value):
+            return False
+        if _takes_shape(op, value.owner.operation):
             return True
     return False
+
+
+def _takes_shape(op: Op, reshape: Op) -> bool:
+    """Gives an operation the shape of what a reshape reads, if it can have it; says whether it can."""
+    source = reshape.operands[0]
+    if reshape.name == EXPAND:
+        return _collapsed(op, groups_of(reshape))
+    if not _can_expand(op, groups_of(reshape), tuple(source.type.shape)):
+        return False
+    _expanded(op, groups_of(reshape), tuple(source.type.shape))
+    return True
+
+
+def _can_expand(op: Op, groups: Reassociation, shape: Sequence[int]) -> bool:
+    """Returns whether an operation is elementwise, or reduces its last loop, which stays one loop."""
+    result = maps_of(op)[-1]
+    if all(is_parallel(op)):
+        return is_identity(result)
+    is_of_rows = is_parallel(op).index(False) == len(groups) - 1
+    return is_of_rows and _is_row(result) and all(shape[loop] == 1 for loop in groups[-1][:-1])
+
+
+def _is_row(mapping: ir.AffineMap) -> bool:
+    """Returns whether an operand has one element for all iterations of the last loop."""
+    return dimensions(mapping) == tuple(range(mapping.n_dims - 1))
+
+
+def _is_reshape(value: Value) -> bool:
+    op = defining(value)
+    return op is not None and op.name in (EXPAND, COLLAPSE)
+
+
+def _unshaped(value: Value) -> Value:
+    """Returns what a reshape reshapes; other values as they are."""
+    return value.owner.operation.operands[0] if _is_reshape(value) else value
+
+
+def _ends_contraction(value: Value) -> bool:
+    """Returns whether a value is a contraction's, or comes of elementwise operations on one."""
+    while True:
+        op = defining(value)
+        if op is None or op.name != GENERIC or _reduces(op):
+            return op is not None and op.name in CONTRACTIONS
+        inputs = zip(inputs_of(op), maps_of(op), strict=False)
+        made = [each for each, mapping in inputs if is_identity(mapping) and _is_computed(each)]
+        if not made:
+            return False
+        value = made[0]
+
+
+def _is_computed(value: Value) -> bool:
+    op = defining(value)
+    return op is not None and op.name in (GENERIC, *CONTRACTIONS)
+
+
+def _reduces(op: Op | None) -> bool:
+    return op is not None and op.name == GENERIC and not all(is_parallel(op))
 
 
 def _collapsed(op: Op, groups: Reassociation) -> bool:
@@ -123,7 +187,7 @@ def _number(numbers: dict[tuple[int, ...], int], loop: int) -> int:
 
 
 def _cut(loops: Sequence[int], groups: Reassociation) -> list[list[int]] | None:
-    """Returns which dimensions of an operand become one, by the loops that they are; None if it has a part."""
+    """Returns which dimensions of an operand become one; None if it has a part of a group of loops alone."""
     found: list[list[int]] = []
     at = 0
     while at < len(loops):
@@ -151,23 +215,40 @@ def _lies(value: Value) -> View:
 
 def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
     """Splits each loop into a group of loops of ``shape``, in place."""
-    operands, maps = [], []
+    operands, maps, cuts = [], [], []
     with ir.InsertionPoint(op), op.location:
         for value, mapping in zip(op.operands, maps_of(op), strict=True):
-            parts = [list(groups[loop]) for loop in dimensions(mapping) or ()]
-            if not is_identity(mapping):
-                parts = [_without_ones(part, shape) for part in parts]
+            parts = _split(mapping, groups, shape)
             loops = [loop for part in parts for loop in part]
             places = iter(range(len(loops)))
-            cut = [[next(places) for _ in part] for part in parts]
-            is_same = all(len(part) == 1 for part in parts)
-            operands.append(value if is_same else expand(value, cut, [shape[loop] for loop in loops]))
+            cuts.append([[next(places) for _ in part] for part in parts][: value.type.rank])
+            is_same = len(loops) == value.type.rank
+            sizes = [shape[loop] for loop in loops]
+            operands.append(value if is_same else expand(value, cuts[-1], sizes))
             maps.append(selecting(len(shape), loops))
-        new = _changed(op, operands, maps, parallel_loops(len(shape)))
+        kinds = list(ir.ArrayAttr(op.attributes["iterator_types"]))
+        last = kinds[-1:]  # an operation on one number has none
+        before = list(ir.ArrayAttr(parallel_loops(len(shape) - len(last))))
+        new = _changed(op, operands, maps, ir.ArrayAttr.get([*before, *last]))
     with ir.InsertionPoint.after(new), op.location:
-        result = collapse(new.results[0], groups)
+        is_same = new.results[0].type == op.results[0].type
+        result = new.results[0] if is_same else collapse(new.results[0], cuts[-1])
     op.results[0].replace_all_uses_with(result)
     op.erase()
+
+
+def _split(mapping: ir.AffineMap, groups: Reassociation, shape: Sequence[int]) -> list[list[int]]:
+    """Returns, per dimension of an operand, the loops that it is split into."""
+    if not groups:  # one number becomes a tensor of one element
+        return [list(range(len(shape)))]
+    loops = dimensions(mapping) or ()
+    parts = [list(groups[loop]) for loop in loops]
+    before = list(groups[-1])[:-1]
+    if is_identity(mapping):
+        return parts
+    if not _is_row(mapping) or any(shape[loop] != 1 for loop in before):
+        return [_without_ones(part, shape) for part in parts]
+    return [*parts[:-1], [*parts[-1], *before]] if parts else [before]
 
 
 def _without_ones(loops: Sequence[int], shape: Sequence[int]) -> list[int]:

@@ -61,7 +61,7 @@ def groups_of(op: Op) -> list[list[int]]:
 
 
 def slice_of(op: Op) -> Slice | None:
-    """Returns the places of ``tensor.extract_slice`` or ``tensor.insert_slice``; None if they are not static."""
+    """Returns the places of a slice that is extracted or inserted; None if they are not static."""
     is_extracted = op.name == SLICE
     if len(op.operands) > (1 if is_extracted else 2):
         return None
@@ -84,7 +84,7 @@ def _dropped(sizes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def transposition_of(op: Op) -> tuple[int, ...] | None:
-    """Returns, per dimension of the result, the dimension of the source that it is; None for other operations.
+    """Returns, per dimension of the result, which one of the source it is; None for other operations.
 
     Only ``linalg.generic`` that yields its single input and permutes its dimensions is a transposition.
     """

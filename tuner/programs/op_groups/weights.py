@@ -110,7 +110,7 @@ def _bits(constant: Attribute, width: int) -> Attribute:
     module = ir.Module.parse("func.func @bits() { return }")
     function = module.body.operations[0].operation
     block = function.regions[0].blocks[0]
-    list(block.operations)[0].operation.erase()
+    next(iter(block.operations)).operation.erase()
     with ir.InsertionPoint(block):
         floats = value("arith.constant", constant.type, value=constant)
         create("func.return", [], [value("arith.bitcast", integers, floats)])

@@ -1,0 +1,214 @@
+"""Writes small payloads as torch-mlir writes them: constants as resources, elementwise ops as generics."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+ALIGNMENT_BYTES = (4).to_bytes(4, "little")  # with which the data of a resource begin
+BODIES = {
+    "relu": ("%p = arith.cmpf ugt, %x, %zero : f32", "%q = arith.select %p, %x, %zero : f32"),
+    "tanh": ("%q = math.tanh %x : f32",),
+    "square": ("%q = arith.mulf %x, %x : f32",),
+    "exp": ("%q = math.exp %x : f32",),
+}
+BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf"}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A value of a payload: its name, and its shape."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def type(self) -> str:
+        return "tensor<" + "".join(f"{size}x" for size in self.shape) + "f32>"
+
+
+class PayloadText:
+    """Collects the operations of a function on f32 tensors."""
+
+    def __init__(self) -> None:
+        self.arguments: list[Tensor] = []
+        self.weights: list[np.ndarray] = []
+        self.lines: list[str] = []
+        self.count = 0
+
+    def argument(self, *shape: int) -> Tensor:
+        self.arguments.append(Tensor(f"%arg{len(self.arguments)}", shape))
+        return self.arguments[-1]
+
+    def weight(self, array: np.ndarray) -> Tensor:
+        tensor = self._new(array.shape)
+        name = f"weight_{len(self.weights)}"
+        self.weights.append(array.astype(np.float32))
+        self.lines.append(f"{tensor.name} = arith.constant dense_resource<{name}> : {tensor.type}")
+        return tensor
+
+    def matmul(self, left: Tensor, right: Tensor) -> Tensor:
+        *batch, rows, _ = left.shape
+        result = self._new((*batch, rows, right.shape[-1]))
+        name = "linalg.batch_matmul" if batch else "linalg.matmul"
+        zeros = self.filled(result.shape, "%zero")
+        return self._line(
+            result,
+            f"{name} ins({left.name}, {right.name} : {left.type}, {right.type}) "
+            f"outs({zeros.name} : {result.type}) -> {result.type}",
+        )
+
+    def filled(self, shape: Sequence[int], number: str) -> Tensor:
+        empty, result = self._new(shape), self._new(shape)
+        self._line(empty, f"tensor.empty() : {empty.type}")
+        outs = f"outs({empty.name} : {result.type}) -> {result.type}"
+        return self._line(result, f"linalg.fill ins({number} : f32) {outs}")
+
+    def unary(self, name: str, operand: Tensor) -> Tensor:
+        return self._generic(operand.shape, [(operand, range(len(operand.shape)))], BODIES[name])
+
+    def binary(self, name: str, left: Tensor, right: Tensor) -> Tensor:
+        """The second operand may have fewer dimensions, which are the last ones of the first operand."""
+        rank = len(left.shape)
+        operands = [(left, range(rank)), (right, range(rank - len(right.shape), rank))]
+        return self._generic(left.shape, operands, (f"%q = {BINARY[name]} %x, %y : f32",))
+
+    def by_row(self, name: str, left: Tensor, row: Tensor) -> Tensor:
+        """The second operand has one number for each row of the first operand."""
+        operands = [(left, range(len(left.shape))), (row, range(len(row.shape)))]
+        return self._generic(left.shape, operands, (f"%q = {BINARY[name]} %x, %y : f32",))
+
+    def transpose(self, operand: Tensor, order: Sequence[int]) -> Tensor:
+        result = self._new([operand.shape[each] for each in order])
+        empty = self._new(result.shape)
+        self._line(empty, f"tensor.empty() : {empty.type}")
+        return self._line(
+            result,
+            f"linalg.transpose ins({operand.name} : {operand.type}) outs({empty.name} : {result.type}) "
+            f"permutation = {list(order)}",
+        )
+
+    def reduced(self, name: str, operand: Tensor) -> Tensor:
+        """The sum, or the largest, of each row."""
+        rank = len(operand.shape)
+        number, op = {"sum": ("%zero", "arith.addf"), "max": ("%least", "arith.maximumf")}[name]
+        init = self.filled(operand.shape[:-1], number)
+        return self._generic(
+            operand.shape,
+            [(operand, range(rank))],
+            (f"%q = {op} %x, %out : f32",),
+            (init, range(rank - 1)),
+        )
+
+    def softmax(self, operand: Tensor) -> Tensor:
+        largest = self.reduced("max", operand)
+        powers = self.unary("exp", self.by_row("sub", operand, largest))
+        return self.by_row("div", powers, self.reduced("sum", powers))
+
+    def reshape(self, operand: Tensor, shape: Sequence[int]) -> Tensor:
+        """To one dimension, then to a shape of as many elements."""
+        size = int(np.prod(operand.shape))
+        flat = Tensor(operand.name, operand.shape)
+        if len(operand.shape) > 1:
+            flat = self._new((size,))
+            groups = [list(range(len(operand.shape)))]
+            self._line(
+                flat, f"tensor.collapse_shape {operand.name} {groups} : {operand.type} into {flat.type}"
+            )
+        if len(shape) == 1:
+            return flat
+        result = self._new(shape)
+        return self._line(
+            result,
+            f"tensor.expand_shape {flat.name} {[list(range(len(shape)))]} output_shape {list(shape)} "
+            f": {flat.type} into {result.type}",
+        )
+
+    def sliced(self, operand: Tensor, offsets: Sequence[int], shape: Sequence[int]) -> Tensor:
+        result = self._new(shape)
+        steps = [1] * len(shape)
+        places = f"{list(offsets)} {list(shape)} {steps}"
+        return self._line(
+            result, f"tensor.extract_slice {operand.name}{places} : {operand.type} to {result.type}"
+        )
+
+    def padded(self, operand: Tensor, low: Sequence[int], high: Sequence[int]) -> Tensor:
+        sizes = zip(low, operand.shape, high, strict=True)
+        result = self._new([before + size + after for before, size, after in sizes])
+        arguments = ", ".join(f"%i{number}: index" for number in range(len(low)))
+        return self._line(
+            result,
+            f"tensor.pad {operand.name} low{list(low)} high{list(high)} {{\n"
+            f"^bb0({arguments}):\ntensor.yield %zero : f32\n}} : {operand.type} to {result.type}",
+        )
+
+    def concatenated(self, operands: Sequence[Tensor], dimension: int) -> Tensor:
+        shape = list(operands[0].shape)
+        shape[dimension] = sum(each.shape[dimension] for each in operands)
+        result = self._new(shape)
+        names, types = ", ".join(e.name for e in operands), ", ".join(e.type for e in operands)
+        return self._line(result, f"tensor.concat dim({dimension}) {names} : ({types}) -> {result.type}")
+
+    def inserted(self, part: Tensor, into: Tensor, offsets: Sequence[int]) -> Tensor:
+        result = self._new(into.shape)
+        places = f"{list(offsets)} {list(part.shape)} {[1] * len(offsets)}"
+        return self._line(
+            result,
+            f"tensor.insert_slice {part.name} into {into.name}{places} : {part.type} into {result.type}",
+        )
+
+    def line(self, shape: Sequence[int], text: str) -> Tensor:
+        """An operation of one result, as MLIR text without the result."""
+        return self._line(self._new(shape), text)
+
+    def text(self, *results: Tensor) -> str:
+        arguments = ", ".join(f"{each.name}: {each.type}" for each in self.arguments)
+        types = ", ".join(each.type for each in results)
+        body = "\n".join(self.lines)
+        names = ", ".join(each.name for each in results)
+        function = (
+            f"func.func @main({arguments}) -> ({types}) {{\n%zero = arith.constant 0.0 : f32\n"
+            f"%least = arith.constant 0xFF800000 : f32\n{body}\nreturn {names} : {types}\n}}"
+        )
+        data = [(ALIGNMENT_BYTES + each.tobytes()).hex().upper() for each in self.weights]
+        entries = ",\n".join(f'      weight_{number}: "0x{digits}"' for number, digits in enumerate(data))
+        resources = "{-#\n  dialect_resources: {\n    builtin: {\n" + entries + "\n    }\n  }\n#-}\n"
+        return f"module {{\n{function}\n}}\n\n" + (resources if data else "")
+
+    def _generic(
+        self,
+        loops: Sequence[int],
+        operands: Sequence[tuple[Tensor, Sequence[int]]],
+        body: Sequence[str],
+        init: tuple[Tensor, Sequence[int]] | None = None,
+    ) -> Tensor:
+        if init is None:
+            empty = self._new(loops)
+            self._line(empty, f"tensor.empty() : {empty.type}")
+            init = empty, range(len(loops))
+        result = self._new(init[0].shape)
+        dims = ", ".join(f"d{number}" for number in range(len(loops)))
+        maps = ", ".join(
+            f"affine_map<({dims}) -> ({', '.join(f'd{each}' for each in places)})>"
+            for _, places in (*operands, init)
+        )
+        kinds = ", ".join(
+            '"parallel"' if number in init[1] else '"reduction"' for number in range(len(loops))
+        )
+        names, types = (", ".join(getattr(t, each) for t, _ in operands) for each in ("name", "type"))
+        inputs = ", ".join(f"%{name}: f32" for name in "xy"[: len(operands)])
+        lines = "\n".join(body)
+        return self._line(
+            result,
+            f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} "
+            f"ins({names} : {types}) outs({init[0].name} : {init[0].type}) {{\n"
+            f"^bb0({inputs}, %out: f32):\n{lines}\nlinalg.yield %q : f32\n}} -> {result.type}",
+        )
+
+    def _new(self, shape: Sequence[int]) -> Tensor:
+        self.count += 1
+        return Tensor(f"%v{self.count}", tuple(shape))
+
+    def _line(self, tensor: Tensor, text: str) -> Tensor:
+        self.lines.append(f"{tensor.name} = {text}")
+        return tensor
