@@ -6,6 +6,7 @@ from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.programs.options import PROGRAM_DEFAULTS, ProgramOptions
+from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.times import ProgramTimes
 
 
@@ -106,6 +107,7 @@ class ProgramReport:
     is_interpreted: bool = False  # some kernels are interpreted on the host: results, but no times
 
     samples: tuple[KernelSample, ...] = ()  # per kernel, where launches were sampled
+    work: DeviceWork | None = None  # None: no device ran it
 
     @property
     def is_right(self) -> bool:

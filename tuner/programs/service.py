@@ -177,6 +177,7 @@ def _run(request: ProgramRequest) -> ProgramReport:
         printed=ran.printed,
         is_simulated=support.is_simulated,
         samples=ran.samples,
+        work=ran.work,
     )
 
 
