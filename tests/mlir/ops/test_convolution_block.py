@@ -143,6 +143,14 @@ def test_without_a_fill_of_zero_the_buffer_is_added_to(apply: Apply) -> None:
         np.testing.assert_allclose(found, expected + 2, rtol=1e-4, atol=1e-5)
 
 
+def test_the_next_tile_of_a_row_is_fetched_ahead(apply: Apply) -> None:
+    plain, ahead = line(), line().replace("unroll", "prefetch = 1 : i64, unroll")
+    assert "memref.prefetch" not in apply(plain, payload())
+    assert apply(ahead, payload()).count("memref.prefetch") == 2  # the first and the last pixel
+    found, expected = run(apply, ahead, payload(8), 8)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_integers_are_multiplied_as_such(apply: Apply) -> None:
     integers = payload(element="i32").replace("mulf", "muli").replace("addf", "addi").replace("0.0 :", "0 :")
     text = apply(line(), integers)

@@ -45,7 +45,7 @@ from tuner.mlir.ops.blocks.lane_vectors import load_lanes, multiply_add, store_l
 from tuner.mlir.ops.blocks.weight_panels import panels_of
 from tuner.mlir.ops.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ops.reorder_weights import CONTRACTION
-from tuner.mlir.rewrite.building import index, loop, plus, reinterpreted, times, total, zero
+from tuner.mlir.rewrite.building import create, index, loop, plus, reinterpreted, times, total, zero
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.walking import walk
 
@@ -59,9 +59,10 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     Attributes: ``along``, the dimension of a register's lanes: "filters" (default), or "last" for the last
     dimension of the output; i64: ``lanes``, elements of a register (default 16); ``channels``, channels of a
     block that the whole window is walked for (default 0: all); ``unroll``, channels in one iteration of the
-    innermost loop (default 1). ``channels`` and ``unroll`` have no effect where they do not divide. The
-    handle (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of static
-    sizes, and an unknown ``along``.
+    innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row reads (default 0).
+    ``channels`` and ``unroll`` have no effect where they do not divide, ``prefetch`` where pixels are not the
+    last dimension of the input. The handle (a func.func) stays valid. Silenceable failure: a convolution that
+    is not of memrefs of static sizes, and an unknown ``along``.
     """
 
     def change(self, function: Op) -> str | None:
@@ -81,6 +82,7 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
                     attribute(self, "lanes", LANES),
                     attribute(self, "channels", 0),
                     attribute(self, "unroll", 1),
+                    bool(attribute(self, "prefetch", 0)),
                 ).build()
         return None
 
@@ -96,11 +98,14 @@ class _Block:
     lanes: int
     channels: int
     unroll: int
+    prefetches: bool
 
     @classmethod
-    def of(cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int) -> "_Block":
+    def of(
+        cls, tile: ConvolutionTile, function: Op, lanes: int, channels: int, unroll: int, prefetches: bool
+    ) -> "_Block":
         weights, panel = panels_of(tile, function)
-        return cls(tile, tuple(tile.points()), weights, panel, lanes, channels, unroll)
+        return cls(tile, tuple(tile.points()), weights, panel, lanes, channels, unroll, prefetches)
 
     @property
     def _vector(self) -> Type:
@@ -151,6 +156,8 @@ class _Block:
     def _step(self, at: At, sums: Sequence[Value]) -> list[Value]:
         """Creates the products of one element of the window and one channel, added to the sums."""
         known: dict[tuple[object, ...], Value] = {}
+        if self.prefetches:
+            self._prefetch(at, known)
         after = []
         for number, point in enumerate(self.points):
             for part, count in enumerate(self._counts):
@@ -178,6 +185,20 @@ class _Block:
             indices = indices if is_input else [*self.panel, *indices]
             known[key] = load_lanes(buffer, indices, self._vector, count, self.tile.steps(number))
         return known[key]
+
+    def _prefetch(self, at: At, known: dict[tuple[object, ...], Value]) -> None:
+        """Creates prefetches of the first and last element that the next tile of a row reads at this step."""
+        last = self.tile.maps[INPUT][-1]
+        pixel = next((dimension for dimension in last if dimension not in self.tile.reduced), None)
+        if pixel is None or pixel not in {each for terms in self.tile.maps[SUMS] for each in terms}:
+            return
+        width, rank = self.tile.sizes[pixel], len(self.tile.maps[INPUT])
+        for place in dict.fromkeys((width, 2 * width - 1)):
+            indices = [self._base(INPUT, side, at, known) for side in range(rank)]
+            indices[-1] = plus(indices[-1], place * last[pixel])
+            flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
+            locality = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 3)
+            create("memref.prefetch", [], [self.tile.buffer(INPUT), *indices], localityHint=locality, **flags)
 
     def _base(self, number: int, side: int, at: At, known: dict[tuple[object, ...], Value]) -> Value:
         """Returns the part of an index that the loops give; creates it where it is not ``known`` yet."""

@@ -41,12 +41,12 @@ def _merge(op: Op, shared: Value) -> None:
     batch, rows, columns = result.type.shape
     kind = ir.RankedTensorType.get([batch * rows, columns], result.type.element_type)
     with ir.InsertionPoint(op), op.location:
-        product = _matmul(collapse(op.operands[0], ROWS), shared, zeros(kind))
+        product = matmul(collapse(op.operands[0], ROWS), shared, zeros(kind))
         result.replace_all_uses_with(expand(product, ROWS, [batch, rows, columns]))
     op.erase()
 
 
-def _matmul(left: Value, right: Value, init: Value) -> Value:
+def matmul(left: Value, right: Value, init: Value) -> Value:
     """Creates ``linalg.matmul`` at the current insertion point; returns its result."""
     element = init.type.element_type
     kinds = [left.type.element_type, right.type.element_type, element]

@@ -18,6 +18,7 @@ from tuner.programs.op_groups.normal_form import clean_up, fold_unit_dimensions,
 from tuner.programs.op_groups.outlining import outlined
 from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_payload, tensor_type
 from tuner.programs.op_groups.placement import BufferPlan, placed, settle
+from tuner.programs.op_groups.pointwise_convolutions import pointwise_as_matmuls
 from tuner.programs.op_groups.producer_shapes import take_shapes_of_producers
 from tuner.programs.op_groups.resources import split_payload
 from tuner.programs.op_groups.transposed_matmuls import transpose_operands
@@ -68,6 +69,7 @@ def _normalize(payload: TensorPayload) -> None:
     generalize(payload.module)
     drop_unused_results(payload)
     transpose_operands(payload)
+    pointwise_as_matmuls(payload)
     fold_unit_dimensions(payload.module)
     reshape_fills(payload)
     begin_with_zeros(payload)
