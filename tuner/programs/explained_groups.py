@@ -52,7 +52,8 @@ def timed_groups(
         for number in range(len(groups))
     ]
     rooflines = {
-        dtype: measure_roofline(dtype, THREADS, machine) for dtype in sorted({_dtype(each) for each in groups})
+        dtype: measure_roofline(dtype, THREADS, machine)
+        for dtype in sorted({_dtype(each) for each in groups})
     }
     whole_s = sum(times_s)
     return tuple(
