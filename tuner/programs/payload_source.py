@@ -7,7 +7,7 @@ from tuner.programs.torch_models.model_file import is_model, model_text_in_child
 
 
 def read_payload_text(payload: Path) -> str:
-    """Returns MLIR text of a file or of stdin ("-"), or that of a model: ``model.py:function``, ``model.pt2``.
+    """Returns MLIR text of a file, of stdin ("-"), or of a model: ``model.py:function``, ``model.pt2``.
 
     Raises UsageError for what cannot be read, and for a model that torch-mlir refuses.
     """

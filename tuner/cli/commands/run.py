@@ -51,7 +51,9 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
     """Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin.
 
     A PyTorch model is a program, too: MODEL.py:FUNCTION, where the function returns (module, inputs), or a
-    MODEL.pt2 of torch.export. Exits with 1 when results differ, or the simulator finds a defect: work that nothing orders, a leak or the
+    MODEL.pt2 of torch.export.
+
+    Exits with 1 when results differ, or the simulator finds a defect: work that nothing orders, a leak or the
     like. Contents of arrays are random, range, zeros, ones, nan, a number or @FILE.npy.
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare

@@ -7,6 +7,7 @@ own code, which runs in a child process.
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tuner.core.errors import Stage, UsageError, failing_at
 from tuner.tuning.parts.child_call import call_in_child
@@ -29,7 +30,7 @@ class _Reader:
 
 
 def is_model(name: str) -> bool:
-    """Returns whether the name of a payload is that of a PyTorch model: ``model.py:function``, ``model.pt2``."""
+    """Returns whether a payload's name is that of a model: ``model.py:function`` or ``model.pt2``."""
     return FUNCTION.fullmatch(name) is not None or name.endswith(EXPORTED)
 
 
@@ -64,7 +65,7 @@ def model_text(name: str) -> str:
     return export_module(module, inputs).text
 
 
-def _called(path: Path, function: str) -> tuple[object, tuple[object, ...]]:
+def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:
     """Returns the module and the example inputs that a function of a file of Python returns."""
     import runpy
     import sys

@@ -32,7 +32,8 @@ func.func @main({arguments}) -> {c} {{
 {bias}  return %{result} : {c}
 }}
 """
-BIAS = """  %sum = linalg.generic {{indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]}}
+BIAS = """  %sum = linalg.generic
+    {{indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]}}
     ins(%product, %bias : {c}, {row}) outs(%empty : {c}) {{
   ^bb0(%x: {element}, %y: {element}, %z: {element}):
     %r = arith.addf %x, %y : {element}
@@ -148,7 +149,7 @@ def _(x: torch.Tensor, weight: torch.Tensor, _bias: torch.Tensor | None = None) 
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
-def _refuse_gradients(_context: object, inputs: object, output: object) -> None:
+def _refuse_gradients(ctx: object, inputs: object, output: object) -> None:  # noqa: ARG001 - torch's names
     """Called by torch where an input requires gradients and autograd is enabled."""
     raise UsageError(NO_GRADIENTS)
 
@@ -193,7 +194,7 @@ def _run(
 
 
 def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> GroupedFunction:
-    state = (weight.data_ptr(), 0 if weight.is_inference() else weight._version)
+    state = (weight.data_ptr(), 0 if weight.is_inference() else weight._version)  # noqa: SLF001 - torch's only API
     packed = _PACKED.get(weight)
     if packed is None or packed.state != state:
         packed = _PACKED[weight] = _PackedWeight(state, {})
