@@ -1,4 +1,4 @@
-"""What each group of a program takes: its time alone, its share of all groups, its share of the roofline."""
+"""What each group of a program takes: its time alone, its share, how near the roofline it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
