@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-
 pytestmark = pytest.mark.mlir
 
 pytest.importorskip("tuner.mlir.cpu.group_code")
