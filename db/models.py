@@ -59,6 +59,7 @@ class ProblemRow(Base):
     output: Mapped[str] = mapped_column(server_default=sa.text("''"))  # "": the natural type of C
     align: Mapped[str] = mapped_column(server_default=sa.text("'16'"))  # bytes, or "any"
     cache: Mapped[str] = mapped_column(server_default=sa.text("'warm'"))  # Problem.cache
+    group: Mapped[str] = mapped_column("group_text", server_default=sa.text("''"))  # Problem.group
 
 
 class MachineRow(Base):

@@ -5,6 +5,7 @@ from typing import Any
 
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.output.json_documents import problem_document, trial_document, tune_document
+from tuner.programs.explained_groups import ExplainedGroup
 from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
 from tuner.programs.times import ProgramTimes
 from tuner.programs.tuning import TunedProblem, TunedProgram
@@ -26,8 +27,27 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "times": None if report.times is None else times_document(report.times),
         "interpreted": report.is_interpreted,
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
+        "groups": [_group(each) for each in report.groups] or None,
+        "why_no_groups": report.why_no_groups or None,
         "printed": report.printed,
         "right": report.is_right,
+    }
+
+
+def _group(each: ExplainedGroup) -> dict[str, Any]:
+    group = each.group
+    return {
+        "kind": group.kind,
+        "ops": list(group.ops),
+        "strategy": group.strategy or None,
+        "knobs": dict(group.knobs),
+        "origin": group.origin,
+        "reason": group.reason or None,
+        "flop": group.flop,
+        "bytes": group.moved_bytes,
+        "time_s": each.time_s,
+        "share": each.share,
+        "roofline": each.roofline,
     }
 
 

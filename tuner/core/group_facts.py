@@ -4,8 +4,8 @@
 without MLIR, so that constraints of the search space and templates can use them:
 
     func.func @group(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
-                                      tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>, tuner.transposed = 0 : i64,
-                                      tuner.weights = 1 : i64}
+                                      tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>,
+                                      tuner.transposed = 0 : i64, tuner.weights = 1 : i64}
 """
 
 import hashlib

@@ -74,7 +74,9 @@ def annotate_facts(module: ir.Module) -> None:
     found: dict[str, Attribute] = {
         LOOPS: ir.DenseI64ArrayAttr.get(list(extents)),
         CONTRACTIONS: ir.IntegerAttr.get(wide, len(contractions(function))),
-        TRANSPOSED: ir.IntegerAttr.get(wide, transposed_loop(root) if root is not None and not is_product else 0),
+        TRANSPOSED: ir.IntegerAttr.get(
+            wide, transposed_loop(root) if root is not None and not is_product else 0
+        ),
         WEIGHTS: ir.IntegerAttr.get(wide, sum(map(_reads_weight, contractions(function)))),
         COPY: ir.IntegerAttr.get(wide, int(_is_copy(function))),
         BYTES: ir.IntegerAttr.get(wide, sum(map(_bytes, function.regions[0].blocks[0].arguments))),

@@ -18,6 +18,7 @@ from tuner.tuning.target_kind import ProgramSupport
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
     from tuner.programs.compiler import CompiledProgram
+    from tuner.programs.explained_groups import ExplainedGroup
     from tuner.programs.run.grouped_function import GroupedFunction
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import Write
@@ -34,6 +35,7 @@ class ProgramRun:
     reports: tuple[str, ...] = ()
     times: ProgramTimes | None = None
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
+    groups: "tuple[ExplainedGroup, ...]" = ()  # of a program of groups
     samples: tuple[KernelSample, ...] = ()
 
 
@@ -59,7 +61,8 @@ def run_on_device(
         found = outputs(code, program(*own), own)
     times = _device_times(request, support, code, arguments)
     trace = tuple(recorder.trace)
-    return ProgramRun(found, trace, reports_of(device), times, "".join(printed), samples_of(launches))
+    samples = samples_of(launches)
+    return ProgramRun(found, trace, reports_of(device), times, "".join(printed), samples=samples)
 
 
 def host_function(
@@ -95,7 +98,23 @@ def run_on_host(
     reports = (f"leak: {leaks} allocations on the host are never freed",) if leaks else ()
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
     times = host_times(compiled, arguments, request.options.seed) if is_timed else None
-    return ProgramRun(found, (), reports, times, "".join(printed))
+    groups = _groups(request, compiled, function, arguments)
+    return ProgramRun(found, (), reports, times, "".join(printed), groups)
+
+
+def _groups(
+    request: ProgramRequest, compiled: "CompiledProgram", function: Any, arguments: tuple[Any, ...]
+) -> "tuple[ExplainedGroup, ...]":
+    """Returns the groups of a program, timed where the request asks for it; () without groups."""
+    from tuner.programs.explained_groups import timed_groups, untimed
+
+    if compiled.image is None:
+        return ()
+    if not request.is_explained:
+        return untimed(compiled.image.code.groups)
+    from tuner.runtime.cpu.describe_host import describe_machine
+
+    return timed_groups(function, arguments, describe_machine(), request.options.seed)
 
 
 def host_times(compiled: "CompiledProgram", arguments: tuple[Any, ...], seed: int) -> ProgramTimes:

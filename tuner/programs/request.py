@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
+from tuner.programs.explained_groups import ExplainedGroup
 from tuner.programs.options import PROGRAM_DEFAULTS, ProgramOptions
 from tuner.programs.times import ProgramTimes
 
@@ -22,6 +23,7 @@ class ProgramRequest:
     arguments: tuple[str, ...] = ()  # "2=7", "0=[8,4]zeros"; an argument that is not listed is random
     is_compared: bool = False  # with the same payload on the host
     is_timed: bool = True  # on hardware
+    is_explained: bool = False  # on the host: each group of operations is timed alone
 
     @property
     def bound(self) -> dict[Problem, Script] | None:
@@ -106,6 +108,8 @@ class ProgramReport:
     is_interpreted: bool = False  # some kernels are interpreted on the host: results, but no times
 
     samples: tuple[KernelSample, ...] = ()  # per kernel, where launches were sampled
+    groups: tuple[ExplainedGroup, ...] = ()  # of a program on the host that is computed as groups
+    why_no_groups: str = ""  # why a program on the host is computed as a whole
 
     @property
     def is_right(self) -> bool:

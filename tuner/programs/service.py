@@ -177,6 +177,8 @@ def _run(request: ProgramRequest) -> ProgramReport:
         printed=ran.printed,
         is_simulated=support.is_simulated,
         samples=ran.samples,
+        groups=ran.groups,
+        why_no_groups=compiled.why_no_groups,
     )
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.mlir
 SIZES = st.sampled_from([1, 2, 3, 4, 6])
 STEPS = (
     *("matmul", "bias", "relu", "tanh", "softmax", "transpose", "rows", "flat", "expand"),
-    *("slice", "pad", "residual", "concat", "insert", "batch"),
+    *("slice", "pad", "residual", "concat", "insert", "overwrite", "batch"),
 )
 
 
@@ -66,6 +66,16 @@ def _inserted(draw: Any, payload: PayloadText, value: Tensor, _: list[Tensor]) -
     return payload.inserted(value, into, [draw(st.integers(0, 1)) for _ in value.shape])
 
 
+def _overwritten(draw: Any, payload: PayloadText, value: Tensor, values: list[Tensor]) -> Tensor:
+    """Another value with a part of this one in it; later steps may read the other value as it was."""
+    rank = len(value.shape)
+    larger = [each for each in values if len(each.shape) == rank]
+    larger = [each for each in larger if all(a >= b for a, b in zip(each.shape, value.shape, strict=True))]
+    into = draw(st.sampled_from(larger))
+    room = zip(into.shape, value.shape, strict=True)
+    return payload.inserted(value, into, [draw(st.integers(0, size - part)) for size, part in room])
+
+
 def _linear(draw: Any, payload: PayloadText, value: Tensor, _: list[Tensor]) -> Tensor:
     return payload.matmul(
         value, payload.transpose(_weight(draw, payload, draw(SIZES), value.shape[1]), (1, 0))
@@ -88,6 +98,7 @@ OF_ROWS: dict[str, Apply] = {
     "pad": _padded,
     "concat": _concatenated,
     "insert": _inserted,
+    "overwrite": _overwritten,
 }
 RANKS: dict[str, Callable[[Tensor], bool]] = {
     "matmul": lambda value: len(value.shape) == 2,

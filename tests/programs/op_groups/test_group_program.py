@@ -112,6 +112,48 @@ def one_b_for_a_batch() -> str:
     return payload.text(payload.matmul(x, batch))
 
 
+def transposed_b() -> str:
+    """Products whose B lies as n x k, as torch has its weights, and one of a B without a batch."""
+    payload = PayloadText()
+    x, w = payload.argument(4, 6), weight(payload, 8, 6)
+    zeros = payload.filled((4, 8), "%zero")
+    maps = ", ".join(f"affine_map<(m, n, k) -> ({each})>" for each in ("m, k", "n, k", "m, n"))
+    types = f"{x.type}, {w.type}"
+    result = payload.line(
+        (4, 8),
+        f"linalg.matmul indexing_maps = [{maps}] ins({x.name}, {w.name} : {types}) "
+        f"outs({zeros.name} : {zeros.type}) -> {zeros.type}",
+    )
+    return payload.text(payload.unary("relu", result))
+
+
+def broadcast_b() -> str:
+    payload = PayloadText()
+    x, w = payload.argument(2, 4, 6), weight(payload, 6, 8)
+    zeros = payload.filled((2, 4, 8), "%zero")
+    maps = ", ".join(f"affine_map<(b, m, n, k) -> ({each})>" for each in ("b, m, k", "k, n", "b, m, n"))
+    return payload.text(
+        payload.line(
+            (2, 4, 8),
+            f"linalg.batch_matmul indexing_maps = [{maps}] ins({x.name}, {w.name} : {x.type}, {w.type}) "
+            f"outs({zeros.name} : {zeros.type}) -> {zeros.type}",
+        )
+    )
+
+
+def overwritten() -> str:
+    """A part is inserted into a value that is read again afterwards, and whose parts are, too."""
+    payload = PayloadText()
+    x = payload.argument(4, 6)
+    first = payload.unary("relu", x)
+    part = payload.sliced(payload.unary("tanh", x), [0, 0], [2, 3])
+    inserted = payload.inserted(part, first, [1, 1])
+    rows = payload.unary("square", x)
+    both = payload.concatenated([rows, x], 0)
+    other = payload.inserted(part, both, [2, 2])
+    return payload.text(inserted, payload.unary("exp", first), other, payload.unary("exp", rows))
+
+
 def layer_norm() -> str:
     payload = PayloadText()
     x = payload.argument(5, 8)
@@ -136,6 +178,9 @@ CASES: dict[str, tuple[Callable[[], str], str]] = {
     "convolution": (convolution, "elementwise convolution convolution"),
     "reshaped_after_a_matmul": (reshaped_after_a_matmul, "contraction"),
     "one_b_for_a_batch": (one_b_for_a_batch, "contraction"),
+    "transposed_b": (transposed_b, "contraction"),
+    "broadcast_b": (broadcast_b, "loops"),
+    "overwritten": (overwritten, " ".join(["elementwise"] * 10)),
     "layer_norm": (layer_norm, "rows"),
     "moved": (moved, "elementwise elementwise elementwise elementwise elementwise"),
 }

@@ -1,5 +1,6 @@
 """``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ RUN_TIMEOUT_S = 600.0
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random arguments and order.")
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("--trace", is_flag=True, help="Print what the program asks of the device, one line per call.")
+@click.option("--explain", "is_explained", is_flag=True, help="On the CPU: list the groups, time each.")
 @click.option("--compare", is_flag=True, help="Compare with the same payload on the host.")
 @click.option(
     "--sample",
@@ -70,7 +72,10 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
     else:
         matmuls = [f"matmul  {problem.key}" for problem in report.problems]
         print(report.printed, end="")
-        print("\n".join(wrapped([*matmuls, *report_lines(request.target, report)], screen_columns())))
+        lines = [*matmuls, *report_lines(request.target, report)]
+        if request.is_explained:
+            lines += group_lines(report)
+        print("\n".join(wrapped(lines, screen_columns())))
     context.exit(DONE if report.is_right else FAILED)
 
 
@@ -100,6 +105,33 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
             f"checked {count_text(len(report.reports), 'defect')}; no times: the simulator has no clock"
         )
     return lines
+
+
+def group_lines(report: "ProgramReport") -> list[str]:
+    """Returns the groups of a program on the host as lines: time, share, roofline, operations, schedule.
+
+    For a program that is computed as a whole, the line says why.
+    """
+    from tuner.output.formatting import seconds_text
+
+    if not report.groups:
+        return [f"whole   no groups: {report.why_no_groups or 'none were asked for'}"]
+    lines = []
+    for number, each in enumerate(report.groups):
+        group = each.group
+        knobs = " ".join(f"{name}={value}" for name, value in group.knobs)
+        schedule = f"{group.strategy} {knobs} ({group.origin})" if group.strategy else f"loops: {group.reason}"
+        times = ""
+        if each.time_s is not None and each.share is not None and each.roofline is not None:
+            times = f"{seconds_text(each.time_s)}, {each.share:.0%}, roofline {each.roofline:.0%}; "
+        lines.append(f"group   {number} {group.kind}: {times}{_ops_text(group.ops)}; {schedule}")
+    return lines
+
+
+def _ops_text(ops: tuple[str, ...]) -> str:
+    """Returns the names of operations, each once, with the number of times: "arith.addf x2"."""
+    counts = Counter(ops)
+    return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
@@ -158,11 +190,13 @@ def _request(
     form: "Form",
     pinned: bool,
     compare: bool,
+    is_explained: bool,
     **texts: Any,
 ) -> "ProgramRequest":
     from tuner.programs.lower.device_options import DeviceOptions
     from tuner.programs.options import ProgramOptions
     from tuner.programs.request import ProgramRequest
+    from tuner.programs.support import program_support
     from tuner.tuning.target_choice import resolve_target
 
     options = ProgramOptions(DeviceOptions(form, pinned=pinned), **texts)
@@ -170,4 +204,14 @@ def _request(
     options.require_suiting(resolved, composition_of(context))
     if compare and options.sample:
         raise UsageError("--compare cannot be combined with --sample: sampled blocks are compared already")
-    return ProgramRequest(text, resolved, entry, options, arguments=arguments, is_compared=compare)
+    if is_explained and program_support(resolved, composition_of(context)).has_device:
+        raise UsageError(f"--explain cannot be combined with target {resolved}, only with cpu")
+    return ProgramRequest(
+        text,
+        resolved,
+        entry,
+        options,
+        arguments=arguments,
+        is_compared=compare,
+        is_explained=is_explained,
+    )

@@ -5,17 +5,15 @@ to ``(ceil(n / columns), k, columns)``, whose last panel is padded with zeros. T
 once; nothing is packed when the function runs. A weight stays as it is where something other than B of a
 ``linalg.matmul`` reads it, and where a slice crosses panels.
 
-    %w: memref<64x100xf32> {tuner.weight}
+    func.func @f(%a: tensor<8x64xf32>, %w: memref<64x100xf32> {tuner.weight}, ...
     %b = tensor.extract_slice %weight[0, %j] [64, 48] [1, 1] : tensor<64x100xf32> to tensor<64x48xf32>
     %rest = tensor.extract_slice %weight[0, 96] [64, 4] [1, 1] : tensor<64x100xf32> to tensor<64x4xf32>
-    %last = tensor.pad %rest low[0, 0] high[0, 12] {...} : tensor<64x4xf32> to tensor<64x16xf32>
+    %last = tensor.pad %rest low[0, 0] high[0, 12] {
   becomes
-    %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}
+    func.func @f(%a: tensor<8x64xf32>, %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}, ...
     %panel = arith.divui %j, %c48 : index
-    %b = tensor.extract_slice %weight[%panel, 0, 0] [1, 64, 48] [1, 1, 1]
-      : tensor<3x64x48xf32> to tensor<64x48xf32>
-    %last = tensor.extract_slice %weight[2, 0, 0] [1, 64, 16] [1, 1, 1]
-      : tensor<3x64x48xf32> to tensor<64x16xf32>
+    %b = tensor.extract_slice %weight[%panel, 0, 0] [1, 64, 48] [1, 1, 1] : ...
+    %last = tensor.extract_slice %weight[2, 0, 0] [1, 64, 16] [1, 1, 1] : ...
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,9 @@ indexing map; a reduction is numpy's along the reduced dimensions. Not handled, 
 integers beyond conversions, reductions other than sums, products, maxima and minima.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -268,7 +270,7 @@ def _kinds(op: Op) -> list[str]:
     return [str(each) for each in ir.ArrayAttr(op.attributes["iterator_types"])]
 
 
-def _position(expression: ir.AffineExpr, grids: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _position(expression: ir.AffineExpr, grids: Sequence[Any]) -> Any:
     """Returns the indices along one dimension of an operand, for all iterations of the loops."""
     match expression:
         case ir.AffineDimExpr():

@@ -124,10 +124,7 @@ def extreme(choose: Callable[[Float64, Float64], Float64]) -> Callable[[Bounded,
 def function(
     of: Callable[[Float64], Float64], slope: Callable[[Float64, Float64], Float64], ulps: float = FORMULA_ULPS
 ) -> Callable[[Bounded], Bounded]:
-    """Returns an elementary function of an array; ``slope(x, y)`` is its largest derivative near x.
-
-    The error of the argument is limited to half of it, so that the first order is enough.
-    """
+    """Returns an elementary function of an array with its error; ``slope(x, y)`` is its derivative."""
 
     def apply(x: Bounded) -> Bounded:
         with np.errstate(all="ignore"):
@@ -140,7 +137,7 @@ def function(
 
 
 def step(of: Callable[[Float64], Float64]) -> Callable[[Bounded], Bounded]:
-    """Returns a function with jumps of 1, such as floor; where an error may cross a jump, 1 more is allowed."""
+    """Returns a function with jumps of 1, such as floor; where an error may cross one, 1 more is allowed."""
 
     def apply(x: Bounded) -> Bounded:
         with np.errstate(all="ignore"):

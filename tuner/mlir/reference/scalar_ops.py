@@ -81,7 +81,11 @@ CONVERSIONS = (
     *("arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp"),
     *("arith.index_cast", "arith.extsi", "arith.extui"),
 )
-LOGIC: dict[str, Any] = {"arith.andi": np.logical_and, "arith.ori": np.logical_or, "arith.xori": np.logical_xor}
+LOGIC: dict[str, Any] = {
+    "arith.andi": np.logical_and,
+    "arith.ori": np.logical_or,
+    "arith.xori": np.logical_xor,
+}
 TESTS: dict[str, Any] = {"math.isnan": np.isnan, "math.isinf": np.isinf, "math.isfinite": np.isfinite}
 POWERS = ("math.powf", "math.fpowi")
 OTHERS = ("math.fma", "arith.cmpf", "arith.select")

@@ -20,6 +20,7 @@ from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_pay
 from tuner.programs.op_groups.placement import BufferPlan, placed, settle
 from tuner.programs.op_groups.producer_shapes import take_shapes_of_producers
 from tuner.programs.op_groups.resources import split_payload
+from tuner.programs.op_groups.transposed_matmuls import transpose_operands
 from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights
 
@@ -66,6 +67,7 @@ def _normalize(payload: TensorPayload) -> None:
     """Brings a program's operations into the forms that groups are formed of, in place."""
     generalize(payload.module)
     drop_unused_results(payload)
+    transpose_operands(payload)
     fold_unit_dimensions(payload.module)
     reshape_fills(payload)
     begin_with_zeros(payload)

@@ -9,9 +9,18 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.walking import walk_where
-from tuner.programs.op_groups.op_names import FILL, GENERIC
+from tuner.programs.op_groups.op_names import FILL, GENERIC, MATMULS
+from tuner.programs.op_groups.transposed_matmuls import is_plain, is_transposed
 
 OP = "!transform.any_op"
+MARK = "generalized"  # attribute of operations, while they are made generic
+GENERALIZE = f"""module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: {OP}) {{
+    %named = transform.structured.match attributes{{{MARK}}} in %root : ({OP}) -> {OP}
+    %generic = transform.structured.generalize %named : ({OP}) -> {OP}
+    transform.yield
+  }}
+}}"""
 CLEAN = "canonicalize,cse"
 PREPARE = f"builtin.module(func.func(convert-elementwise-to-linalg),{CLEAN})"
 FOLD_UNIT_DIMENSIONS = f"builtin.module(func.func(linalg-fold-unit-extent-dims,{CLEAN}))"
@@ -39,21 +48,19 @@ def prepare(module: ir.Module) -> None:
 
 def generalize(module: ir.Module) -> None:
     """Makes ``linalg.generic`` of named operations other than contractions and windows, in place."""
-    names = sorted({op.name for op in walk_where(module, _is_generalized)})
-    if not names:
+    ops = walk_where(module, _is_generalized)
+    if not ops:
         return
-    listed = ", ".join(f'"{name}"' for name in names)
-    script = f"""module attributes {{transform.with_named_sequence}} {{
-      transform.named_sequence @__transform_main(%root: {OP}) {{
-        %named = transform.structured.match ops{{[{listed}]}} in %root : ({OP}) -> {OP}
-        %generic = transform.structured.generalize %named : ({OP}) -> {OP}
-        transform.yield
-      }}
-    }}"""
-    apply_script(module, parse(script, "generalize"))
+    for op in ops:
+        op.attributes[MARK] = ir.UnitAttr.get()
+    apply_script(module, parse(GENERALIZE, "generalize"))
+    for op in walk_where(module, lambda op: MARK in op.attributes):
+        del op.attributes[MARK]
 
 
 def _is_generalized(op: Op) -> bool:
+    if op.name in MATMULS:
+        return not is_plain(op) and not is_transposed(op)  # of broadcast operands
     if not op.name.startswith("linalg.") or op.name in (GENERIC, FILL):
         return False
     name = op.name.removeprefix("linalg.")

@@ -1,7 +1,5 @@
 """Which operations of a payload are computed, which cost nothing, which are types of the same memory."""
 
-from collections.abc import Iterator
-
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.walking import walk_where
 
@@ -13,8 +11,6 @@ FREE = (CONSTANT, EMPTY, FILL)  # each user gets its own
 EXPAND, COLLAPSE, SLICE = "tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice"
 VIEWS = (EXPAND, COLLAPSE, SLICE)  # types of the same memory
 PAD, CONCAT, INSERT = "tensor.pad", "tensor.concat", "tensor.insert_slice"
-STORES = (PAD, CONCAT, INSERT)  # a value becomes a part of a larger one
-RETURN = "func.return"
 PARALLEL = "#linalg.iterator_type<parallel>"
 
 
@@ -125,9 +121,3 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
             if isinstance(result, ir.AffineDimExpr):
                 sizes[ir.AffineDimExpr(result).position] = size
     return tuple(sizes)
-
-
-def operations(block: ir.Block) -> Iterator[Op]:
-    """Yields the operations of a block, in order."""
-    for op in block.operations:
-        yield op.operation

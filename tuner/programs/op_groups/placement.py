@@ -16,9 +16,7 @@ from tuner.programs.op_groups import views
 from tuner.programs.op_groups.op_names import (
     COLLAPSE,
     CONCAT,
-    EMPTY,
     EXPAND,
-    FILL,
     FREE,
     INSERT,
     PAD,
@@ -212,24 +210,33 @@ def _place_parts(plan: BufferPlan, op: Op) -> None:
 def _place_insertion(plan: BufferPlan, op: Op) -> None:
     """Places the tensor that is inserted into, then the part, where nothing else is written there."""
     source, into = op.operands
-    result, chain = op.results[0], insertions(op)
-    base = defining(into)
-    if result not in plan.views:
-        number = number_of(into) if base is not None and base.name == FILL else None
-        plan.views[result] = temporary(plan, tensor_type(result.type), number)
-        is_begun = number is not None
-    else:
-        is_begun = False
-    home = plan.views[result]
-    if not (is_begun or (base is not None and base.name == EMPTY)):
-        _send(plan, into, home, op)
-    place = slice_of(op)
+    result, place = op.results[0], slice_of(op)
     assert place is not None
+    padding = None if result in plan.views else number_of(into)
+    if result not in plan.views:
+        plan.views[result] = temporary(plan, tensor_type(result.type), padding)
+    home = plan.views[result]
     part = views.without(views.sliced(home, place.offsets, place.sizes, place.steps), place.dropped)
-    if is_begun or chain is not None:
+    if padding is not None or insertions(op) is not None:  # nothing else writes the part's place
+        base = defining(into)
+        if base is not None and base.name == INSERT:
+            _send(plan, into, home, op)
         _send(plan, source, part, op)
-    else:
-        plan.copies.setdefault(op, []).append(NeededCopy(source, part))
+        return
+    copies = plan.copies.setdefault(op, [])
+    if not (_is_read_once(plan, into, op) and _place(plan, into, home, op)):
+        copies.append(NeededCopy(into, home))
+    copies.append(NeededCopy(source, part))
+
+
+def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
+    """Returns whether a group computes a value that nothing else reads: its memory can be written again."""
+    op = defining(value)
+    if op is None or users(value) != [reader]:
+        return False
+    if op.name in (EXPAND, COLLAPSE):
+        return _is_read_once(plan, op.operands[0], op)
+    return _is_computed(op, plan.moved) and _moved_rows(op) is None
 
 
 def _place_view(plan: BufferPlan, op: Op) -> None:

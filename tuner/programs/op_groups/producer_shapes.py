@@ -227,8 +227,9 @@ def _expanded(op: Op, groups: Reassociation, shape: Sequence[int]) -> None:
             operands.append(value if is_same else expand(value, cuts[-1], sizes))
             maps.append(selecting(len(shape), loops))
         kinds = list(ir.ArrayAttr(op.attributes["iterator_types"]))
-        before = list(ir.ArrayAttr(parallel_loops(len(shape))))[len(kinds[-1:]) :]
-        new = _changed(op, operands, maps, ir.ArrayAttr.get([*before, *kinds[-1:]]))
+        last = kinds[-1:]  # an operation on one number has none
+        before = list(ir.ArrayAttr(parallel_loops(len(shape) - len(last))))
+        new = _changed(op, operands, maps, ir.ArrayAttr.get([*before, *last]))
     with ir.InsertionPoint.after(new), op.location:
         is_same = new.results[0].type == op.results[0].type
         result = new.results[0] if is_same else collapse(new.results[0], cuts[-1])

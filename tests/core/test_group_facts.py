@@ -1,0 +1,30 @@
+"""Facts of a group of operations are read from the attributes of its function."""
+
+from tuner.core.group_facts import GroupFacts, facts_of, text_hash
+
+TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : i64,
+  tuner.contractions = 2 : i64, tuner.copy = 1 : i64, tuner.loops = array<i64: 4, 16, 8>,
+  tuner.transposed = 2 : i64, tuner.weights = 1 : i64} {"""
+
+
+def test_attributes_are_read() -> None:
+    assert facts_of(TEXT) == GroupFacts((4, 16, 8), 2, 1, 2, 1, 128)
+    assert dict(facts_of(TEXT).variables()) == {
+        "loops": 3,
+        "inner_rows": 16,
+        "contractions": 2,
+        "weights": 1,
+        "transposed": 2,
+        "copy": 1,
+    }
+
+
+def test_a_text_without_attributes_has_no_loops() -> None:
+    assert facts_of("func.func @group() {") == GroupFacts((), 0, 0, 0, 0, 0)
+    assert facts_of("attributes {tuner.loops = array<i64>}").loops == ()
+    assert dict(facts_of("").variables())["inner_rows"] == 1
+
+
+def test_a_hash_is_short_and_of_the_whole_text() -> None:
+    assert len(text_hash(TEXT)) == 12
+    assert text_hash(TEXT) != text_hash(TEXT + " ")

@@ -1,0 +1,80 @@
+"""Compiles groups of operations, runs them on arrays between guards, and compares them with the reference."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tuner.core.grouped_program import GroupCode, OpGroup, WeightPacking
+from tuner.core.numpy_types import DTYPES
+from tuner.core.problem import Problem
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.group_code import compile_group
+from tuner.mlir.group_problem import group_problem
+from tuner.mlir.interpreter import new_context
+from tuner.mlir.jit import JittedModule
+from tuner.mlir.reference.group_reference import Expected, draw_inputs, evaluate, worst_error
+
+Array = Any
+GUARD = 64  # elements before and after each array: NaN, which shows in a result where it is read
+
+
+def as_problem(kind: str, text: str) -> Problem:
+    """Returns the problem of a group's text."""
+    return group_problem(OpGroup(kind, text, (), (), ()))
+
+
+def compiled(text: str, script: str | None) -> GroupCode:
+    """Returns a group compiled in a context of its own."""
+    with new_context(), ir.Location.unknown():
+        return compile_group(text, script)
+
+
+def packed(weight: Array, packing: WeightPacking) -> Array:
+    """Returns a weight as panels of columns, the last one padded with zeros."""
+    k, n = weight.shape
+    panels = -(-n // packing.columns)
+    wide = np.zeros((k, panels * packing.columns), weight.dtype)
+    wide[:, :n] = weight
+    return np.ascontiguousarray(wide.reshape(k, panels, packing.columns).transpose(1, 0, 2))
+
+
+def run(code: GroupCode, inputs: Sequence[Array], outputs: Sequence[Expected], element: str) -> list[Array]:
+    """Returns what a group's code computes. Fails where it writes outside of its outputs."""
+    given = [
+        each if packing is None else packed(each, packing)
+        for each, packing in zip(inputs, code.packings, strict=True)
+    ]
+    made = [np.full(each.value.shape, np.nan, DTYPES[element]) for each in outputs]
+    arrays = [_guarded(each) for each in (*given, *made)]
+    before = [whole.copy() for whole, _ in arrays]
+    addresses = (ctypes.c_void_p * len(arrays))(*[part.ctypes.data for _, part in arrays])
+    slots = (ctypes.c_void_p * len(arrays))(
+        *[ctypes.addressof(addresses) + 8 * number for number in range(len(arrays))]
+    )
+    jitted = JittedModule(code.llvm_text, ("group",))
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(jitted.addresses["group"])(ctypes.addressof(slots))
+    for number, ((whole, part), old) in enumerate(zip(arrays, before, strict=True)):
+        if number >= len(given):
+            old[GUARD : GUARD + part.size] = part.reshape(-1)
+        np.testing.assert_array_equal(whole, old)
+    return [part for _, part in arrays[len(given) :]]
+
+
+def error_of(text: str, script: str | None, rng: np.random.Generator, inputs: Sequence[Array] = ()) -> float:
+    """Returns the largest error of a compiled group on random inputs, in units of the tolerance."""
+    given = tuple(inputs) or draw_inputs(text, rng)
+    expected = evaluate(text, given)
+    element = "f64" if all(each.dtype == np.float64 for each in given) else "f32"
+    found = run(compiled(text, script), given, expected, element)
+    return max(worst_error(each, array) for each, array in zip(expected, found, strict=True))
+
+
+def _guarded(array: Array) -> tuple[Array, Array]:
+    """Returns a buffer with guards, and the part of it that holds a copy of the array."""
+    guard = np.nan if array.dtype.kind == "f" else 1
+    whole = np.full(array.size + 2 * GUARD, guard, array.dtype)
+    part = whole[GUARD : GUARD + array.size].reshape(array.shape)
+    part[...] = array
+    return whole, part

@@ -1,0 +1,94 @@
+"""``tuner.pack_weights``: which weights are read from panels, which stay as they lie."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.core.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.pack_weights"(%func) {columns = 48 : i64} : (!transform.any_op) -> ()'
+# C = A W in panels of 48 columns of 100; the last four are padded to 16.
+PAYLOAD = """
+func.func @f(%a: tensor<8x64xf32>, %w: memref<64x100xf32> {tuner.weight}, %c: tensor<8x48xf32>,
+             %d: tensor<8x16xf32>) -> (tensor<8x48xf32>, tensor<8x16xf32>) {
+  %c0 = arith.constant 0 : index
+  %c48 = arith.constant 48 : index
+  %c96 = arith.constant 96 : index
+  %zero = arith.constant 0.0 : f32
+  %weight = bufferization.to_tensor %w restrict : memref<64x100xf32> to tensor<64x100xf32>
+  %sums = scf.for %j = %c0 to %c96 step %c48 iter_args(%s = %c) -> (tensor<8x48xf32>) {
+    %b = tensor.extract_slice %weight[0, %j] [64, 48] [1, 1] : tensor<64x100xf32> to tensor<64x48xf32>
+    %p = linalg.matmul ins(%a, %b : tensor<8x64xf32>, tensor<64x48xf32>) outs(%s : tensor<8x48xf32>)
+      -> tensor<8x48xf32>
+    scf.yield %p : tensor<8x48xf32>
+  }
+  %rest = tensor.extract_slice %weight[0, 96] [64, 4] [1, 1] : tensor<64x100xf32> to tensor<64x4xf32>
+  %last = tensor.pad %rest low[0, 0] high[0, 12] {
+  ^bb0(%i: index, %k: index):
+    tensor.yield %zero : f32
+  } : tensor<64x4xf32> to tensor<64x16xf32>
+  %q = linalg.matmul ins(%a, %last : tensor<8x64xf32>, tensor<64x16xf32>) outs(%d : tensor<8x16xf32>)
+    -> tensor<8x16xf32>
+  return %sums, %q : tensor<8x48xf32>, tensor<8x16xf32>
+}
+"""
+PACKED = "memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}"
+
+
+def test_slices_of_a_weight_become_slices_of_its_panels(
+    apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    text = apply(LINE, PAYLOAD)
+    assert PACKED in text
+    golden("pack_weights.mlir", text)
+
+
+def test_a_whole_weight_of_one_panel_is_packed(apply: Apply) -> None:
+    payload = """
+func.func @f(%a: tensor<8x64xf32>, %w: memref<64x40xf32> {tuner.weight}, %c: tensor<8x40xf32>)
+    -> tensor<8x40xf32> {
+  %weight = bufferization.to_tensor %w restrict : memref<64x40xf32> to tensor<64x40xf32>
+  %p = linalg.matmul ins(%a, %weight : tensor<8x64xf32>, tensor<64x40xf32>) outs(%c : tensor<8x40xf32>)
+    -> tensor<8x40xf32>
+  return %p : tensor<8x40xf32>
+}"""
+    assert "memref<1x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}" in apply(LINE, payload)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (" {tuner.weight}", ""),  # is computed anew at each call
+        ("%c48 = arith.constant 48", "%c48 = arith.constant 32"),  # slices that no panel holds
+        ("weight[0, 96] [64, 4]", "weight[0, 90] [64, 4]"),
+        ("columns = 48", "columns = 32"),
+        ("[64, 48] [1, 1]", "[64, 48] [1, 2]"),
+        ("%zero = arith.constant 0.0", "%zero = arith.constant 1.0"),  # padded with other numbers
+        ("return %sums", "%x = tensor.extract %weight[%c0, %c0] : tensor<64x100xf32>\n  return %sums"),
+        ("low[0, 0] high[0, 12]", "low[0, 12] high[0, 0]"),
+    ],
+)
+def test_other_weights_stay_as_they_lie(old: str, new: str, apply: Apply) -> None:
+    line, payload = LINE.replace(old, new), PAYLOAD.replace(old, new)
+    assert (line, payload) != (LINE, PAYLOAD)
+    assert "tuner.packing" not in apply(line, payload)
+
+
+def test_a_weight_is_packed_once(apply: Apply) -> None:
+    assert apply(f"{LINE}\n    {LINE}", PAYLOAD) == apply(LINE, PAYLOAD)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (LINE.replace("48", "0"), "columns: found 0, allowed 1 and more"),
+        (LINE.replace("%func", "%root"), "target: found builtin.module, allowed func.func with a body"),
+    ],
+)
+def test_what_is_no_function_or_no_width_is_refused(line: str, reason: str, apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=reason) as caught:
+        apply(line, PAYLOAD)
+    assert caught.value.stage is Stage.COMPILE

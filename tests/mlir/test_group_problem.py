@@ -1,0 +1,65 @@
+"""A group as a problem: sizes, key, and which groups are refused."""
+
+import pytest
+
+from tests import group_texts as texts
+from tests.group_runs import as_problem
+from tuner.core.errors import UsageError
+from tuner.core.grouped_program import LOOPS, OpGroup
+from tuner.core.problem import Problem
+from tuner.mlir.group_problem import group_problem
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.default import default_script
+from tuner.targets.cpu.compiler import CpuCompiler
+
+pytestmark = pytest.mark.mlir
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "shape", "flop"),
+    [
+        ("contraction", texts.product(8, 16, 4, "bias"), "8x16x4", 2 * 8 * 16 * 4),
+        ("contraction", texts.product(8, 16, 4, pairs=True), "8x16x4", 4 * 8 * 16 * 4),
+        ("contraction", texts.product(8, 16, 4, batch=3), "3x8x16x4", 2 * 3 * 8 * 16 * 4),
+        ("rows", texts.softmax(5, 7), "5x7x1", 70),
+        ("rows", texts.row_sums(5, 7), "5x7x1", 70),
+        ("elementwise", texts.transpose((3, 4, 5), (2, 0, 1)), "15x4x1", 120),
+        ("elementwise", texts.elementwise((7,)), "1x7x1", 14),
+    ],
+)
+def test_sizes_of_a_group(kind: str, text: str, shape: str, flop: int) -> None:
+    problem = as_problem(kind, text)
+    assert (problem.operation, problem.shape, problem.flop) == (kind, shape, flop)
+    assert problem.key.startswith(f"{kind} {shape} f32 ")
+
+
+def test_groups_that_differ_have_different_keys() -> None:
+    keys = {as_problem("contraction", texts.product(8, 16, 4, each)).key for each in texts.EPILOGUES}
+    assert len(keys) == len(texts.EPILOGUES)
+
+
+def test_the_first_configuration_compiles_and_says_how_weights_are_packed() -> None:
+    problem = as_problem("contraction", texts.product(24, 100, 64, "bias_relu"))
+    script = default_script(problem, describe_machine())
+    assert script is not None
+    artifact = CpuCompiler().compile(problem, script)
+    assert artifact.code.startswith("// packings: - ")
+    assert "llvm.func @group(" in artifact.code
+    assert CpuCompiler().compile(problem, script).sha256 == artifact.sha256
+
+
+def test_a_group_that_no_schedule_is_for_is_refused_with_its_reason() -> None:
+    group = OpGroup(LOOPS, texts.elementwise((4,)), (), (), (), reason="a gather")
+    with pytest.raises(UsageError, match=r"found kind loops, allowed contraction, .*: a gather"):
+        group_problem(group)
+
+
+def test_a_text_that_is_no_group_is_refused() -> None:
+    with pytest.raises(UsageError, match="group: found no function @group"):
+        as_problem("rows", "func.func @f() { return }")
+
+
+@pytest.mark.parametrize(("operation", "group"), [("rows", ""), ("matmul", "func.func @group() {}")])
+def test_a_problem_has_a_text_if_it_is_a_group(operation: str, group: str) -> None:
+    with pytest.raises(UsageError, match="operation: found"):
+        Problem(operation, (4, 4, 1), "f32", group=group)

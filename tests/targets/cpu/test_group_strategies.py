@@ -1,0 +1,159 @@
+"""Strategies of groups on random sizes and configurations: compiled, run, right; NaN and infinities kept."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import group_texts as texts
+from tests.group_runs import as_problem, error_of
+from tuner.core.machine import Machine, variables_of
+from tuner.core.problem import Problem
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.chosen import choose, spaces
+from tuner.scripts.default import default_script
+from tuner.scripts.strategy import Binder, load_strategy
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
+
+pytestmark = pytest.mark.mlir
+SIZES = st.integers(1, 90)
+FEW = settings(max_examples=12, deadline=None)  # each is compiled
+
+
+@functools.cache
+def machine() -> Machine:
+    return describe_machine()
+
+
+def drawn_script(problem: Problem, strategy: str, number: int) -> str | None:
+    """Returns the script of one feasible configuration of a strategy; None where it has none."""
+    file = load_space_file(default_space_file())
+    variables = variables_of(problem, machine(), threads=1)
+    able = [
+        space
+        for space in spaces(choose((), file), file, problem, machine().isa, variables)
+        if space.strategy == strategy
+    ]
+    if not able:
+        return None
+    feasible = FeasibleSet.of(tuple(able))
+    candidate = feasible.candidate(number % feasible.rows)
+    return Binder((load_strategy(strategy),), problem, variables, threads=1).bind(candidate).text
+
+
+def require_right(kind: str, text: str, strategy: str, number: int) -> None:
+    problem = as_problem(kind, text)
+    script = drawn_script(problem, strategy, number)
+    assert script is not None
+    rng = np.random.default_rng(number)
+    assert error_of(problem.group, script, rng) <= 1, (problem.key, script)
+
+
+@FEW
+@given(SIZES, SIZES, SIZES, st.sampled_from(texts.EPILOGUES), st.booleans(), st.integers(0, 10**6))
+def test_contractions_of_packed_weights_are_right(
+    m: int, n: int, k: int, epilogue: str, pairs: bool, number: int
+) -> None:
+    text = texts.product(m, n, k, epilogue, pairs=pairs)
+    require_right("contraction", text, "contraction_cpu_packed", number)
+
+
+@FEW
+@given(SIZES, SIZES, SIZES, st.sampled_from(texts.EPILOGUES), st.integers(1, 4), st.integers(0, 10**6))
+def test_batches_of_contractions_are_right(
+    m: int, n: int, k: int, epilogue: str, batch: int, number: int
+) -> None:
+    text = texts.product(m, n, k, epilogue, batch=batch)
+    require_right("contraction", text, "contraction_cpu_direct", number)
+
+
+@pytest.mark.parametrize("strategy", ["contraction_cpu_packed", "contraction_cpu_direct"])
+def test_a_contraction_of_f64_is_right(strategy: str) -> None:
+    batch = 3 * (strategy == "contraction_cpu_direct")
+    text = texts.product(13, 37, 29, "bias_relu", batch=batch, element="f64")
+    require_right("contraction", text, strategy, 5)
+
+
+@FEW
+@given(
+    SIZES, st.integers(1, 300), st.sampled_from(["softmax", "f64", "f32", "rms", "sums"]), st.integers(0, 9)
+)
+def test_rows_are_right(rows: int, columns: int, kind: str, number: int) -> None:
+    text = {
+        "softmax": lambda: texts.softmax(rows, columns),
+        "sums": lambda: texts.row_sums(rows, columns),
+        "rms": lambda: texts.layer_norm(rows, columns, "f32", has_mean=False),
+    }.get(kind, lambda: texts.layer_norm(rows, columns, kind))()
+    require_right("rows", text, "rows_cpu", number)
+
+
+@FEW
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_transposes_are_right(shape: list[int], random: object) -> None:
+    order = list(range(len(shape)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    text = texts.transpose(tuple(shape), tuple(order))
+    require_right("elementwise", text, "elementwise_cpu", 0)
+
+
+@FEW
+@given(st.lists(st.integers(1, 70), min_size=1, max_size=3), st.integers(0, 9))
+def test_elementwise_operations_are_right(shape: list[int], number: int) -> None:
+    require_right("elementwise", texts.elementwise(tuple(shape)), "elementwise_cpu", number)
+
+
+@pytest.mark.parametrize("script_of", ["schedule", "loops"])
+def test_softmax_keeps_infinities_and_nan_as_numpy_does(script_of: str) -> None:
+    problem = as_problem("rows", texts.softmax(5, 77))
+    found = default_script(problem, machine())
+    assert found is not None
+    rows = np.random.default_rng(1).standard_normal((5, 77)).astype(np.float32)
+    rows[0, 3] = -np.inf  # a mask
+    rows[1] = -np.inf  # nothing is left: NaN
+    rows[2, 70] = np.nan
+    rows[3, 76] = np.inf
+    script = found.text if script_of == "schedule" else None
+    assert error_of(problem.group, script, np.random.default_rng(0), [rows]) <= 1
+
+
+@pytest.mark.parametrize("epilogue", ["bias_relu", "gelu", "silu"])
+def test_nan_and_infinities_pass_through_epilogues(epilogue: str) -> None:
+    problem = as_problem("contraction", texts.product(6, 33, 8, epilogue))
+    found = default_script(problem, machine())
+    assert found is not None
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((6, 8), (8, 33)))
+    a[1, 2], a[3, 4] = np.nan, np.inf
+    bias = [] if epilogue == "silu" else [rng.standard_normal(33).astype(np.float32)]
+    assert error_of(problem.group, found.text, rng, [a, b, *bias]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("contraction", texts.product(7, 9, 5, "gelu", pairs=True)),
+        ("contraction", texts.product(3, 9, 5, batch=2)),
+        ("rows", texts.layer_norm(4, 30)),
+        ("elementwise", texts.transpose((3, 4, 5), (2, 0, 1))),
+        ("elementwise", texts.elementwise((3, 5), "math.exp2 %x0")),
+    ],
+)
+def test_without_a_script_a_group_is_loops(kind: str, text: str) -> None:
+    assert error_of(as_problem(kind, text).group, None, np.random.default_rng(3)) <= 1
+
+
+def test_the_reference_notices_a_wrong_element() -> None:
+    text = texts.product(8, 40, 64, "bias")
+    wrong = text.replace("arith.addf %x0, %x1", "arith.subf %x0, %x1")
+    rng = np.random.default_rng(4)
+    from tests.group_runs import compiled, run
+    from tuner.mlir.reference.group_reference import draw_inputs, evaluate, worst_error
+
+    inputs = draw_inputs(text, rng)
+    expected = evaluate(text, inputs)
+    (found,) = run(compiled(wrong, None), inputs, expected, "f32")
+    assert worst_error(expected[0], found) > 100
