@@ -11,12 +11,13 @@ ROUNDS ?= 20
 # A folder of wheels to install from, where there is no network: docs/guides/gpu-check.md
 WHEELS ?=
 
-.PHONY: help demo test check docs lint bench stress gpu-check wheel clean
+.PHONY: help demo test torch check docs lint bench stress gpu-check wheel clean
 
 help:
 	@echo "make demo       tunes a matmul ($(SHAPE) f32, $(BUDGET)), writes $(BEST),"
 	@echo "                shows the history"
 	@echo "make test       runs every test, in $(JOBS) processes"
+	@echo "make torch      installs a CPU build of PyTorch for the tests of modules"
 	@echo "make check      formatting, lint, types, tests, documentation"
 	@echo "make docs       builds the documentation: build/docs/README.html"
 	@echo "make bench      measures against the baseline, writes $(RESULTS)"
@@ -35,6 +36,10 @@ demo: $(VENV)/.installed
 # the tests start read byte code, also where the environment says that none is written.
 test: $(VENV)/.installed-dev
 	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(PYTEST_OPTIONS)
+
+# A CPU build of PyTorch for the tests of modules, which skip without it; nothing where only a build for CUDA can be had.
+torch: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.install_torch
 
 check: lint test docs
 

@@ -20,7 +20,7 @@ class Model:
     name: str
     make: Callable[[], nn.Module]
     inputs: Callable[[], Inputs]
-    is_large: bool  # eager takes more than half a millisecond with one thread of a processor with AVX-512
+    is_large: bool  # 50 MFLOP or more; small ones have less than 3
 
 
 def normal(*shape: int) -> Callable[[], Inputs]:

@@ -95,3 +95,13 @@ def torch_importer() -> Any:
     from torch_mlir import fx
 
     return fx
+
+
+def torch_decompositions() -> dict[Any, Any]:
+    """Returns the decompositions that ``torch_importer`` uses by default: a function for each operation.
+
+    Imports PyTorch.
+    """
+    from torch_mlir.extras.fx_decomp_util import get_decomposition_table
+
+    return dict(get_decomposition_table())

@@ -4,15 +4,19 @@ import pytest
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Gives a test its exports: ``export_name`` for the host, ``simulated_name`` for the simulated GPU."""
-    wanted = {"export_name", "simulated_name"} & set(metafunc.fixturenames)
+    """Gives a test its exports.
+
+    ``export_name`` for the host, ``whole_name`` for the host without groups, ``simulated_name`` for the
+    simulated GPU.
+    """
+    wanted = {"export_name", "whole_name", "simulated_name"} & set(metafunc.fixturenames)
     if not wanted:
         return
     from tests.programs.exports import corpus
 
-    takes_all = metafunc.config.getoption("--all-exports")
-    if "export_name" in wanted:
-        metafunc.parametrize("export_name", corpus.EXPORTS if takes_all else corpus.USUAL)
-    else:
-        names = [name for name in corpus.EXPORTS if name not in corpus.NOT_SIMULATED]
-        metafunc.parametrize("simulated_name", names if takes_all else corpus.SIMULATED)
+    usual = {"export_name": corpus.USUAL, "whole_name": corpus.WHOLE, "simulated_name": corpus.SIMULATED}
+    every = {name: tuple(corpus.EXPORTS) for name in usual}
+    every["simulated_name"] = tuple(name for name in corpus.EXPORTS if name not in corpus.NOT_SIMULATED)
+    chosen = every if metafunc.config.getoption("--all-exports") else usual
+    for name in wanted:
+        metafunc.parametrize(name, chosen[name])

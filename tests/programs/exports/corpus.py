@@ -42,6 +42,7 @@ USUAL = (
     *("conv_1d", "conv_transposed", "conv_batch_norm_relu", "max_pool", "average_pool_padded"),
     *("bilinear_upsampling",),
     *("embedding", "index_select", "gather", "masked_fill", "concatenated", "split", "padded", "cropped"),
+    *("cumulative_sum",),
     *("sliced_in_steps", "permuted", "repeat_interleaved"),
     *("relu_family", "gelu", "silu_and_mish", "hard_activations", "exponentials", "sine_and_cosine"),
     *("powers", "comparisons", "casts", "integer_arithmetic"),
@@ -58,25 +59,15 @@ USUAL = (
     *("lstm_cell", "gru_cell", "encoder", "gpt2_step", "dlrm"),
     *("vit", "bert_layer", "llama", "mobilenet"),
 )
+# What is compiled as a whole by default, next to groups
+WHOLE = ("mlp_relu", "attention_causal", "conv_stride_2", "embedding", "layer_norm_bf16", "argmax")
 # What is simulated by default: half a second to three seconds each
 SIMULATED = (
     *("linear_of_primes", "bmm_transposed", "attention_causal", "layer_norm", "conv_stride_2", "max_pool"),
     *("concatenated", "gelu", "argmax", "result_is_an_input", "linear_bf16", "matmul_i8", "lstm_cell"),
 )
 # Not right on the simulated GPU so far
-NOT_SIMULATED = frozenset(
-    {
-        # math.fpowi with an exponent of 64 bits is refused
-        *("mlp_gelu_tanh", "rms_norm", "mean_squared_error", "smooth_l1_loss", "gelu_tanh", "powers"),
-        *("square_of_negative", "gpt2_step", "gpt2", "llama", "t5"),
-        # cf.assert in a kernel
-        *("tied_embedding", "batch_norm_1d", "batch_norm_2d", "cross_entropy", "nll_of_argument"),
-        *("conv_batch_norm_relu", "embedding", "embedding_mean", "gather", "take_along_dim", "roots"),
-        *("dlrm", "resnet", "mobilenet", "bert_layer", "lstm_classifier"),
-        # sin, cos, atan2
-        *("attention_rotary", "rotary_embedding", "sine_and_cosine", "arc_tangent"),
-    }
-)
+NOT_SIMULATED: frozenset[str] = frozenset()
 
 
 @cache

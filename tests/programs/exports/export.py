@@ -10,8 +10,6 @@ import torch
 from torch import nn
 
 Shape = tuple[int, ...]
-# torch-mlir exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885
-TANH_GELU = 1e-4
 
 
 @dataclass(frozen=True)
@@ -69,13 +67,8 @@ def build(wanted: Export) -> Built:
     return Built(module, inputs, tuple(expected) if isinstance(expected, tuple | list) else (expected,))
 
 
-def exported_text(module: nn.Module, inputs: tuple[torch.Tensor, ...], **options: Any) -> str:
+def exported_text(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> str:
     """Returns a module as MLIR text, linalg on tensors, with all its weights; its function is ``main``."""
-    from torch_mlir import fx
+    from tuner.programs.torch_models.exported_module import export_module
 
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of torch's tracing about torch's own calls
-        made = fx.export_and_import(
-            module, *inputs, output_type="linalg-on-tensors", func_name="main", **options
-        )
-    return str(made.operation.get_asm())
+    return export_module(module, inputs).text

@@ -46,6 +46,8 @@ EXPORTS = (
     of("squeezed", lambda x: x.squeeze(1).unsqueeze(-1), (3, 1, 5)),
     of("lower_triangle", lambda x: x.tril(), (6, 6)),
     of("diagonal", lambda x: torch.diagonal(x), (6, 6)),
+    of("cumulative_sum", lambda x: x.cumsum(-1), (4, 9)),
+    of("cumulative_sum_of_integers", lambda x: x.cumsum(0), TOKENS),
     of("one_hot", lambda i: F.one_hot(i, 20).float(), TOKENS),
     of("ramp_added", lambda x: x + torch.arange(5), (3, 5)),
     of("grid", lambda x, y: torch.meshgrid(x, y, indexing="ij"), (3,), (5,)),

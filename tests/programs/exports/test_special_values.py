@@ -20,8 +20,7 @@ LEAST = 1e-45  # the least denormal of f32
 VALUES = (0.0, -0.0, 1.0, -1.5, LEAST, -LEAST, 1e-39, 1e-38, 3e38, -3e38, 100.0, -100.0, INF, -INF, NAN)
 F = torch.nn.functional
 
-# Not here, as torch-mlir exports another function: reciprocal asserts that no element is zero; clamp and
-# maximum lose NaN. Nor gelu, which is NaN for infinity in torch, infinity here.
+# Without gelu, which is NaN for infinity in torch, infinity here
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "relu": F.relu,
     "leaky_relu": lambda x: F.leaky_relu(x, 0.1),
@@ -33,6 +32,10 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "log": torch.log,
     "sqrt": torch.sqrt,
     "rsqrt": torch.rsqrt,
+    "reciprocal": torch.reciprocal,
+    "clamp": lambda x: x.clamp(-1, 1),
+    "relu6": F.relu6,
+    "maximum": lambda x: torch.maximum(x, x.flip(0)),
     "half": lambda x: x * 0.5,
     "negative": torch.neg,
     "square": lambda x: x * x,
@@ -49,10 +52,10 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 def results_of(function: Callable[..., Any], *inputs: Any) -> tuple[Any, Any]:
     """Returns what the compiled program and what torch makes of the inputs."""
-    from tuner.programs.run.host_function import HostFunction
+    from tuner.programs.execution import host_function
 
     text = export.exported_text(export.Function(function), inputs)
-    program = HostFunction(compiler_of(TargetName("cpu")).compile(text).code)
+    program = host_function(compiler_of(TargetName("cpu")).compile(text, as_groups=True))
     wanted = function(*inputs)
     return program(*(each.numpy() for each in inputs)), (
         tuple(each.numpy() for each in wanted) if isinstance(wanted, tuple) else wanted.numpy()

@@ -1,15 +1,14 @@
-"""Fills masked lanes of reductions to a maximum or minimum with infinities.
+"""Reduces masked vectors to their greatest or least element from infinities on, before LLVM dialect.
 
-Upstream's ``convert-vector-to-llvm`` fills them with the number of least magnitude, -1.4e-45 for a maximum of
-f32: a row of negative numbers that is shorter than a vector then has a wrong maximum. Sums and products are
-left unchanged.
+Upstream's ``convert-vector-to-llvm`` puts a number of the least magnitude, -1.4e-45 for a maximum of f32,
+where the mask is false: a row of negative numbers that is shorter than a vector has a wrong maximum then.
+Sums and products are left unchanged.
 
-    %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : vector<16xf32> into f32 }
-      : vector<16xi1> -> f32
+    %r = vector.mask %m { vector.reduction <maximumf>, %v, %a : vector<4xf32> into f32 } : vector<4xi1> -> f32
   becomes
-    %neutral = arith.constant dense<0xFF800000> : vector<16xf32>
-    %s = arith.select %m, %v, %neutral : vector<16xi1>, vector<16xf32>
-    %r = vector.reduction <maximumf>, %s, %a : vector<16xf32> into f32
+    %neutral = arith.constant dense<0xFF800000> : vector<4xf32>
+    %s = arith.select %m, %v, %neutral : vector<4xi1>, vector<4xf32>
+    %r = vector.reduction <maximumf>, %s, %a : vector<4xf32> into f32
 """
 
 import math

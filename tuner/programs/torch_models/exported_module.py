@@ -13,6 +13,7 @@ from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import torch_importer
+from tuner.programs.torch_models.decompositions import decompositions
 
 TENSOR = "TensorArgument"  # the class of a value in torch.export's signatures; others are constants
 LINE_LIMIT = 300  # characters of an error of torch
@@ -95,7 +96,10 @@ def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
     importer = torch_importer()
     try:
         module = importer.export_and_import(
-            program, output_type="linalg-on-tensors", func_name="main", decomposition_table={}
+            program,
+            output_type="linalg-on-tensors",
+            func_name="main",
+            decomposition_table=decompositions(),
         )
         return str(module.operation.get_asm())
     except Exception as error:  # torch-mlir, too

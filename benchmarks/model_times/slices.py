@@ -1,0 +1,52 @@
+"""Interleaved slices: each way runs for about two milliseconds, then the next one, round after round.
+
+So all ways find the caches as the others have left them. A loop of one way alone keeps its weights in the
+cache, which flatters a large model by 10 to 15 percent.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+SLICE_S = 2e-3
+LEAST_ROUNDS = 7
+Call = Callable[[], object]
+Clock = Callable[[], float]
+
+
+def interleaved_times(
+    calls: Mapping[str, Call], seconds: float, clock: Clock = time.perf_counter
+) -> dict[str, tuple[float, ...]]:
+    """Returns seconds per call for each name: a number for each round.
+
+    Runs rounds until ``seconds`` are over, at least ``LEAST_ROUNDS``. Each round begins with another name
+    than the last one, so that nobody always comes after the same neighbour's start of the round.
+    """
+    counts = {name: _calls_of_a_slice(call, clock) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    order = list(calls)
+    end = clock() + seconds
+    rounds = 0
+    while rounds < LEAST_ROUNDS or clock() < end:
+        for name in _rotated(order, rounds):
+            times[name].append(_slice(calls[name], counts[name], clock))
+        rounds += 1
+    return {name: tuple(found) for name, found in times.items()}
+
+
+def _calls_of_a_slice(call: Call, clock: Clock) -> int:
+    """Returns how many calls take about ``SLICE_S``, by the faster of two after a first one."""
+    call()
+    once = min(_slice(call, 1, clock) for _ in range(2))
+    return max(1, round(SLICE_S / once)) if once > 0 else 1
+
+
+def _slice(call: Call, count: int, clock: Clock) -> float:
+    start = clock()
+    for _ in range(count):
+        call()
+    return (clock() - start) / count
+
+
+def _rotated(names: Sequence[str], by: int) -> list[str]:
+    first = by % len(names)
+    return [*names[first:], *names[:first]]

@@ -1,0 +1,13 @@
+"""A program compiled as a whole: scripts of single matmuls, scalar loops for all else; no groups."""
+
+from benchmarks.program_compiler import compiler_of
+from tuner.core.target_name import TargetName
+from tuner.programs.run.host_function import HostFunction
+
+
+def whole_program(text: str) -> HostFunction:
+    """Compiles payload text for this processor without groups; each matmul has its default script.
+
+    Raises CandidateError for a payload that cannot be lowered.
+    """
+    return HostFunction(compiler_of(TargetName("cpu")).compile(text).code)

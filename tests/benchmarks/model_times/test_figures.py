@@ -1,0 +1,75 @@
+"""Ratios of models: intervals from order statistics, means by size, what is demanded."""
+
+import itertools
+import statistics
+
+import pytest
+
+from benchmarks.model_times.figures import MedianInterval, ModelRatios, interval, missed, ratio, summary
+
+
+def certain(value: float) -> MedianInterval:
+    return MedianInterval(value, value - 0.01, value + 0.01)
+
+
+def model(name: str, is_large: bool, eager: float, compiled: float | None) -> ModelRatios:
+    return ModelRatios(name, is_large, certain(eager), None if compiled is None else certain(compiled))
+
+
+def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:
+    rounds = 15
+    enclosed = 0
+    for signs in itertools.product((-1.0, 1.0), repeat=rounds):
+        found = interval(signs)
+        enclosed += found.low < 0 < found.high
+    assert 0.95 < enclosed / 2**rounds < 0.99
+
+
+def test_few_values_have_all_of_them_as_their_interval() -> None:
+    assert interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0)
+    assert interval([5.0]) == MedianInterval(5.0, 5.0, 5.0)
+
+
+def test_a_ratio_compares_the_same_rounds() -> None:
+    busy = [1.0, 10.0, 100.0]  # the machine slows down: the ratio does not change
+    assert ratio([2 * each for each in busy], busy) == MedianInterval(2.0, 2.0, 2.0)
+
+
+def test_means_are_geometric_and_keep_large_and_small_models_apart() -> None:
+    found = summary([model("a", True, 1.0, 2.0), model("b", True, 4.0, 8.0), model("c", False, 3.0, 5.0)])
+    assert found.large_over_eager == pytest.approx(2.0)
+    assert found.large_over_compile == pytest.approx(4.0)
+    assert (found.small_over_eager, found.small_over_compile) == pytest.approx((3.0, 5.0))
+    assert (found.worst, found.worst_of) == (1.0, "a / eager")
+
+
+def test_without_models_there_is_no_figure_and_nothing_is_missed() -> None:
+    found = summary([])
+    assert (found.large_over_eager, found.worst, found.worst_of, found.slower) == (None, None, "", ())
+    assert missed(found, "f32") == ()
+
+
+def test_a_rival_that_does_not_run_is_left_out() -> None:
+    found = summary([model("a", True, 2.0, None), model("b", True, 2.0, 1.5)])
+    assert found.large_over_compile == pytest.approx(statistics.geometric_mean([1.5]))
+
+
+def test_each_missed_figure_is_named() -> None:
+    found = summary([model("a", True, 1.2, 1.1), model("b", False, 1.9, 3.0)])
+    assert missed(found, "f32") == (
+        "large models, geometric mean over eager: 1.20, demanded 1.25",
+        "large models, geometric mean over torch.compile: 1.10, demanded 1.15",
+        "small models, geometric mean over eager: 1.90, demanded 2.0",
+    )
+
+
+@pytest.mark.parametrize(("high", "is_slower"), [(0.99, True), (1.0, False), (1.2, False)])
+def test_a_model_is_slower_if_its_whole_interval_lies_below_1(high: float, is_slower: bool) -> None:
+    rows = [ModelRatios("a", True, certain(5.0), MedianInterval(0.95, 0.9, high)), model("b", True, 5.0, 5.0)]
+    found = summary(rows)
+    assert found.slower == (("a / compile",) if is_slower else ())
+    assert any(line.startswith("a / compile: slower") for line in missed(found, "bf16")) == is_slower
+
+
+def test_means_are_demanded_of_f32_only() -> None:
+    assert missed(summary([model("a", True, 1.1, 1.05)]), "bf16") == ()

@@ -1,0 +1,72 @@
+"""Each way to run a model gives what eager gives, or says in one line why not."""
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.mlir
+
+NO_TORCH = "needs PyTorch: pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
+torch = pytest.importorskip("torch", reason=NO_TORCH)
+ways = pytest.importorskip("benchmarks.model_times.ways")
+models = pytest.importorskip("benchmarks.model_zoo.models")
+correctness = pytest.importorskip("benchmarks.model_times.correctness")
+
+SETTING = ways.Setting(torch.float32, 1, 0.0)
+MODELS = {model.name: model for model in models.MODELS}
+
+
+@pytest.fixture
+def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inductor runs a C++ compiler for half a minute: the benchmark's own runs do."""
+    monkeypatch.setattr(ways, "COMPILE", {})
+
+
+@pytest.mark.parametrize("name", ["mlp", "gpt2_step"])
+@pytest.mark.usefixtures("without_inductor")
+def test_what_runs_gives_what_eager_gives(name: str) -> None:
+    with torch.no_grad():
+        made = ways.ways(MODELS[name], SETTING)
+        expected = made[ways.EAGER]()
+        for way in (ways.TODAY, ways.TUNER):
+            assert correctness.relative_error(made[way](), expected) < 1e-5
+        for call in made.values():
+            if isinstance(call, ways.NotRun):
+                assert "\n" not in call.reason
+            else:
+                assert correctness.relative_error(call(), expected) < 1e-5
+
+
+def test_a_runtime_that_is_missing_or_fails_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_model: Any, _setting: Any) -> Any:
+        raise RuntimeError("no\n compiler")
+
+    def misses(_model: Any, _setting: Any) -> Any:
+        ways.require("no_such_runtime")
+
+    monkeypatch.setattr(ways, "COMPILE", {})
+    monkeypatch.setattr(ways, "_as_a_whole", fails)
+    monkeypatch.setattr(ways, "_by_tuner", misses)
+    with torch.no_grad():
+        made = ways.ways(MODELS["mlp"], SETTING)
+    assert made[ways.TODAY] == ways.NotRun("RuntimeError: no compiler")
+    assert made[ways.TUNER] == ways.NotRun("not installed: no_such_runtime")
+
+
+def test_there_are_twelve_models_of_two_sizes_with_names_of_their_own() -> None:
+    assert len(MODELS) == len(models.MODELS) == 12
+    assert {model.is_large for model in models.MODELS} == {True, False}
+
+
+def test_a_model_is_made_with_the_same_numbers_each_time() -> None:
+    (first, x), (second, y) = (models.build(MODELS["dlrm"]) for _ in range(2))
+    assert all(map(torch.equal, x, y))
+    assert all(map(torch.equal, first.parameters(), second.parameters()))
+
+
+def test_errors_are_relative_to_the_largest_number_and_infinite_for_what_is_not_finite() -> None:
+    wanted = torch.tensor([100.0, 1.0])
+    assert correctness.relative_error(torch.tensor([100.0, 2.0]), wanted) == pytest.approx(0.01)
+    assert correctness.relative_error(torch.tensor([100.0, float("nan")]), wanted) == float("inf")
+    assert correctness.relative_error(torch.zeros(3), wanted) == float("inf")
+    assert correctness.relative_error((wanted, torch.zeros(2)), (wanted, torch.ones(2))) == 1
