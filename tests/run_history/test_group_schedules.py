@@ -15,7 +15,7 @@ from tuner.run_history.group_schedules import group_schedules
 
 pytestmark = pytest.mark.mlir
 
-KNOBS = {
+KNOBS: dict[str, int | str] = {
     "panel": 16, "tile_m": 4, "block_m": 0, "block_k": 0, "unroll_k": 1,
     "loop_order": "ji", "epilogue_on": "tile", "ahead": 0,
 }  # fmt: skip
@@ -81,7 +81,14 @@ def test_the_same_contraction_with_another_epilogue_lends_its_configuration(stor
 
 def test_the_matmul_of_the_same_sizes_lends_its_register_tile(store: Store) -> None:
     plain = problems()[2]
-    knobs = {"tile_m": 4, "tile_n": 16, "block_m": 0, "block_n": 0, "block_k": 0, "unroll_k": 2}
+    knobs: dict[str, int | str] = {
+        "tile_m": 4,
+        "tile_n": 16,
+        "block_m": 0,
+        "block_n": 0,
+        "block_k": 0,
+        "unroll_k": 2,
+    }
     trial = store_trial(store, Matmul(8, 24, 32), Candidate.of("matmul_cpu_packed", knobs), 1e-6)
     (only,) = found(store, plain)
     assert (only.origin, only.trial, only.candidate.strategy) == (SAME_CONTRACTION, trial, SMALL.strategy)
@@ -96,7 +103,7 @@ def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
     (only,) = found(store, group_problems(program_text(2, 24, 16))[0])
     assert (only.origin, only.trial) == (NEAREST, near)
     chosen = dict(only.candidate.choices)
-    assert chosen["panel"] <= 16  # 32 columns would be too many for 16
+    assert chosen["panel"] in (8, 16)  # 32 columns would be too many for 16
     assert chosen["tile_m"] == 2  # of two rows
 
 

@@ -279,7 +279,8 @@ def _copied(array: Array) -> Array:
 
 
 def _positive(memory: Array) -> Array:
-    return (np.abs(memory) + np.asarray(LEAST_POSITIVE, memory.dtype)).astype(memory.dtype)
+    positive: Array = (np.abs(memory) + np.asarray(LEAST_POSITIVE, memory.dtype)).astype(memory.dtype)
+    return positive
 
 
 def _extreme(memory: Array, rng: np.random.Generator) -> Array:
