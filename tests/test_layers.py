@@ -74,7 +74,7 @@ INSIDE: Mapping[str, Table] = {
         "effects": ("bindings", "rewrite"),
         "math": ("bindings", "rewrite"),
         "group_form": ("bindings", "interpreter", "pipeline", "rewrite"),
-        "group_problem": ("bindings", "group_form"),
+        "group_problem": ("bindings", "group_form", "rewrite"),
         "group_arguments": ("bindings", "group_form", "rewrite"),
         "reference": ("bindings", "group_form", "rewrite"),
         "cpu": (
@@ -241,7 +241,7 @@ NARROWER: Table = {
     ),
     "programs/interpret": ("core", "mlir"),
     "programs/lower": ("core", "mlir", "payload"),
-    "programs/op_groups": ("core", "mlir"),
+    "programs/op_groups": ("core", "mlir", "payload/packed_weights"),
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_names"),

@@ -6,6 +6,9 @@ without MLIR, so that constraints of the search space and templates can use them
     func.func @group(...) attributes {tuner.bytes = 790528 : i64, tuner.contractions = 1 : i64,
                                       tuner.copy = 0 : i64, tuner.loops = array<i64: 128, 1024>,
                                       tuner.transposed = 0 : i64, tuner.weights = 1 : i64}
+
+A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
+``tuner.channels = 64 : i64``, over which it sums.
 """
 
 import hashlib
@@ -13,6 +16,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+CHANNELS, DIMENSIONS = OF_CONVOLUTIONS = ("tuner.channels", "tuner.dimensions")
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
 BYTES, CONTRACTIONS, COPY, LOOPS, TRANSPOSED, WEIGHTS = ATTRIBUTES = (
     *("tuner.bytes", "tuner.contractions", "tuner.copy"),
@@ -32,12 +36,16 @@ class GroupFacts:
     )
     copy: int  # 1 where nothing is computed, elements are only copied; else 0
     bytes: int  # of all arguments
+    # Of a convolution: a letter for each loop: n images, g groups, f filters (c channels of a depthwise one),
+    # H W rows and columns of pixels.
+    dimensions: str = ""
+    channels: int = 0  # of a convolution: that are summed up; 1 of a depthwise one
 
-    def variables(self) -> tuple[tuple[str, int], ...]:
+    def variables(self) -> tuple[tuple[str, int | str], ...]:
         """Returns the (name, value) pairs that constraints and templates may use.
 
         ``loops``: the number of loops of the root; ``inner_rows``: the extent of the loop before the last, 1
-        for a single loop.
+        for a single loop. ``dimensions`` and ``channels``: of a convolution, else "" and 0.
         """
         return (
             ("loops", len(self.loops)),
@@ -46,6 +54,8 @@ class GroupFacts:
             ("weights", self.weights),
             ("transposed", self.transposed),
             ("copy", self.copy),
+            ("dimensions", self.dimensions),
+            ("channels", self.channels),
         )
 
 
@@ -54,8 +64,17 @@ def facts_of(text: str) -> GroupFacts:
     """Returns what the attributes of a group's function say; without attributes, no loops and zeros."""
     found = re.search(rf"{re.escape(LOOPS)} = array<i64(?:: ([0-9, ]+))?>", text)
     loops = tuple(int(each) for each in (found[1] or "").split(",") if each) if found else ()
-    names = (CONTRACTIONS, WEIGHTS, TRANSPOSED, COPY, BYTES)
-    return GroupFacts(loops, *(_number(text, name) for name in names))
+    letters = re.search(rf'{re.escape(DIMENSIONS)} = "(\w*)"', text)
+    return GroupFacts(
+        loops=loops,
+        contractions=_number(text, CONTRACTIONS),
+        weights=_number(text, WEIGHTS),
+        transposed=_number(text, TRANSPOSED),
+        copy=_number(text, COPY),
+        bytes=_number(text, BYTES),
+        dimensions=letters[1] if letters else "",
+        channels=_number(text, CHANNELS),
+    )
 
 
 @lru_cache(maxsize=256)

@@ -101,10 +101,21 @@ class WeightPacking:
 
     A panel has k x columns elements, row by row; the last one is padded with zeros. With ``interleave`` 2,
     two rows of k lie next to each other for each column, as the dot products of bf16 take them.
+
+    A weight of other than two dimensions, or a transposed one, is a matrix by ``order``: its dimensions in
+    the order in which rows go through all but the last, and columns through the last. ``(2, 3, 1, 0)`` of
+    filters x channels x height x width: a row for each element of the window and channel, a column for each
+    filter.
     """
 
     columns: int
     interleave: int = 1
+    order: tuple[int, ...] = ()  # (): rows and columns of a matrix as they are
+
+    def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
+        """Returns k and n of a weight of this shape."""
+        *rows, columns = [shape[each] for each in self.order or range(len(shape))]
+        return prod(rows), columns
 
 
 @dataclass(frozen=True)
@@ -129,8 +140,15 @@ def packings_in(code: str) -> tuple[WeightPacking | None, ...]:
 
 
 def _packing_text(packing: WeightPacking | None) -> str:
-    return "-" if packing is None else f"{packing.columns}x{packing.interleave}"
+    if packing is None:
+        return "-"
+    order = "".join(f":{dimension}" for dimension in packing.order)
+    return f"{packing.columns}x{packing.interleave}{order}"
 
 
 def _packing(text: str) -> WeightPacking | None:
-    return None if text == "-" else WeightPacking(*(int(number) for number in text.split("x")))
+    if text == "-":
+        return None
+    sizes, *order = text.split(":")
+    columns, interleave = (int(number) for number in sizes.split("x"))
+    return WeightPacking(columns, interleave, tuple(int(each) for each in order))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tuner.core.element_types import FLOAT8S, STORED, number_type
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.group_facts import facts_of, text_hash
-from tuner.core.grouped_program import CONTRACTION, KINDS, LOOPS
+from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, KINDS, LOOPS
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 GROUP_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a group of a program computes
@@ -71,7 +71,7 @@ class Problem:
         for name, size in zip("mnk", self.sizes, strict=True):
             if type(size) is not int or not 1 <= size <= SIZE_LIMIT:  # True is no size
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
-        allowed_batch = BATCH_LIMIT if self.operation in (BATCH_MATMUL, CONTRACTION) else 1
+        allowed_batch = BATCH_LIMIT if self.operation in (BATCH_MATMUL, CONTRACTION, CONVOLUTION) else 1
         if type(self.batch) is not int or not 1 <= self.batch <= allowed_batch:
             allowed = "1" if allowed_batch == 1 else f"1..{allowed_batch}"
             raise UsageError(f"batch: found {self.batch!r}, allowed {allowed} for {self.operation}")
@@ -212,7 +212,7 @@ class Problem:
         Returns:
             Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
             group also what ``tuner.core.group_facts`` reads from its text: loops, inner_rows, contractions,
-            transposed.
+            transposed, dimensions, channels.
 
         Raises:
             Nothing: a problem is checked when it is built.

@@ -24,7 +24,16 @@ from math import prod
 
 from tuner.core.element_types import number_type
 from tuner.core.errors import CandidateError, Stage
-from tuner.core.group_facts import BYTES, CONTRACTIONS, COPY, LOOPS, TRANSPOSED, WEIGHTS
+from tuner.core.group_facts import (
+    BYTES,
+    CHANNELS,
+    CONTRACTIONS,
+    COPY,
+    DIMENSIONS,
+    LOOPS,
+    TRANSPOSED,
+    WEIGHTS,
+)
 from tuner.core.grouped_program import (
     CONTRACTION_ATTRIBUTE,
     GROUP_ENTRY,
@@ -35,6 +44,7 @@ from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.interpreter import parse
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS, convolution_form
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.walking import walk, walk_where
@@ -74,13 +84,16 @@ def annotate_facts(module: ir.Module) -> None:
     found: dict[str, Attribute] = {
         LOOPS: ir.DenseI64ArrayAttr.get(list(extents)),
         CONTRACTIONS: ir.IntegerAttr.get(wide, len(contractions(function))),
-        TRANSPOSED: ir.IntegerAttr.get(
-            wide, transposed_loop(root) if root is not None and not is_product else 0
-        ),
+        TRANSPOSED: ir.IntegerAttr.get(wide, 0 if root is None or is_product else transposed_loop(root)),
         WEIGHTS: ir.IntegerAttr.get(wide, sum(map(_reads_weight, contractions(function)))),
         COPY: ir.IntegerAttr.get(wide, int(_is_copy(function))),
         BYTES: ir.IntegerAttr.get(wide, sum(map(_bytes, function.regions[0].blocks[0].arguments))),
     }
+    named = [op for op in contractions(function) if op.name in LAYOUTS]
+    if named:
+        form = convolution_form(named[0])
+        summed = 1 if form.is_depthwise else named[0].operands[1].type.shape[form.weights.index("c")]
+        found |= {DIMENSIONS: ir.StringAttr.get(form.output), CHANNELS: ir.IntegerAttr.get(wide, summed)}
     for name, attribute in found.items():
         function.attributes[name] = attribute
 
@@ -156,7 +169,7 @@ def prepare(module: ir.Module) -> None:
 def _is_copy(function: Op) -> bool:
     """Returns whether a group only copies: its one linalg op yields an input element."""
     ops = walk_where(function, _is_structured)
-    if len(ops) != 1 or ops[0].name in MATMULS:
+    if len(ops) != 1 or CONTRACTION_ATTRIBUTE in ops[0].attributes:
         return False
     if ops[0].name != "linalg.generic":
         return True

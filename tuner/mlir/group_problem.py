@@ -5,19 +5,21 @@ from math import prod
 from tuner.core.element_types import NUMBER_TYPES
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.group_facts import facts_of
-from tuner.core.grouped_program import CONTRACTION, ELEMENTWISE, LOOPS, ROWS, OpGroup
+from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS, OpGroup
 from tuner.core.problem import Problem
-from tuner.mlir.bindings import ir
+from tuner.mlir.bindings import Op, ir
 from tuner.mlir.group_form import annotate_facts, contractions, group_function, loop_extents, parse_group
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS, convolution_form
 
-KINDS = (CONTRACTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
+KINDS = (CONTRACTION, CONVOLUTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
 
 
 def group_problem(group: OpGroup) -> Problem:
     """Returns the problem that a group is: what is tuned, and the key of what was tuned.
 
-    Sizes: of a contraction (m, n, k) and its batch; of rows (all rows, columns, 1); of an elementwise
-    operation (elements but for the last dimension, last dimension, 1).
+    Sizes: of a contraction (m, n, k) and its batch; of a convolution (filters of a group, pixels of an image
+    of the output, elements that are summed up for each), and images times groups; of rows (all rows, columns,
+    1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
 
     Raises:
         UsageError: a group of a kind that no schedule is for, of dynamic sizes, or whose text is not a group.
@@ -33,13 +35,35 @@ def group_problem(group: OpGroup) -> Problem:
             raise UsageError(str(error)) from None
         found = contractions(group_function(module))
         sizes = loop_extents(found[0]) if group.kind == CONTRACTION and found else ()
+        convolution = _convolution_sizes(found[0]) if group.kind == CONVOLUTION and found else (1, (1, 1, 1))
         dtype = _element_type(module)
         text = str(module)
     if group.kind == CONTRACTION:
         batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
         return Problem(CONTRACTION, (m, n, k), dtype, batch=batch, group=text)
+    if group.kind == CONVOLUTION:
+        batch, (m, n, k) = convolution
+        return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, group=text)
     loops = facts_of(text).loops or (1,)
     return Problem(group.kind, (prod(loops[:-1]), loops[-1], 1), dtype, group=text)
+
+
+def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:
+    """Returns the batch and (m, n, k) of a named convolution; a depthwise one has its channels as filters."""
+    if op.name not in LAYOUTS:
+        raise UsageError(f"group: found {op.name}, allowed {', '.join(LAYOUTS)}")
+    form = convolution_form(op)
+    sizes = dict(zip(form.weights, op.operands[1].type.shape, strict=True))
+    sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
+    batch, pixels, summed = (
+        prod(sizes[each] for each in letters)
+        for letters in (*(_only(form.output, some) for some in ("ng", "HW")), form.reduced)
+    )
+    return batch, (sizes[form.filters], pixels, summed)
+
+
+def _only(letters: str, some: str) -> str:
+    return "".join(each for each in letters if each in some)
 
 
 def _element_type(module: ir.Module) -> str:

@@ -19,20 +19,22 @@ Array = npt.NDArray[Any]
 
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
     """Returns (panels, steps of k, columns, rows of a step) of a weight. Raises ValueError for no matrix."""
-    if len(shape) != 2:
+    if len(packing.order or (0, 1)) != len(shape):
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
-    rows, columns = shape
+    rows, columns = packing.matrix_shape(shape)
     panels, steps = -(-columns // packing.columns), -(-rows // packing.interleave)
     return panels, steps, packing.columns, packing.interleave
 
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
     """Writes a weight, packed, into ``target``, a contiguous array of as many elements as it has packed."""
+    matrix = weight.transpose(packing.order) if packing.order else weight
+    matrix = matrix.reshape(packing.matrix_shape(weight.shape))
     shape = packed_shape(weight.shape, packing)
     packed = target.reshape(shape)
     packed[...] = 0
     for panel in range(shape[0]):
-        part = weight[:, panel * packing.columns : (panel + 1) * packing.columns]
+        part = matrix[:, panel * packing.columns : (panel + 1) * packing.columns]
         for row in range(packing.interleave):
             lines = part[row :: packing.interleave]
             packed[panel, : lines.shape[0], : lines.shape[1], row] = lines

@@ -63,6 +63,15 @@ def test_a_transposed_part_of_a_weight_is_packed_as_the_group_sees_it() -> None:
     assert found.reshape(6, 2).tolist() == weight[1:3].T.tolist()
 
 
+def test_filters_are_the_columns_of_a_convolution_s_weights() -> None:
+    weight = np.arange(6 * 2 * 3, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
+    view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
+    plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
+    found = block_of(plan, weight).view(np.float32)[:36].reshape(2, 3, 2, 3)  # panel, window, channel, filter
+    assert np.array_equal(found[0], weight[:3].transpose(2, 1, 0))
+    assert np.array_equal(found[1], weight[3:].transpose(2, 1, 0))
+
+
 def test_what_two_groups_read_alike_is_stored_once() -> None:
     view = matrix(0, 2, 6)
     plan = plan_of(

@@ -60,8 +60,7 @@ def compile_group(text: str, script: str | None) -> GroupCode:
 
 def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:
     """Returns how each input is packed; the outputs are the arguments after the inputs."""
-    columns = [packing_of(function, number) for number in range(inputs)]
-    return tuple(None if each is None else WeightPacking(each) for each in columns)
+    return tuple(packing_of(function, number) for number in range(inputs))
 
 
 def _drop_attributes(module: ir.Module) -> None:

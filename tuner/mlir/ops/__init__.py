@@ -7,6 +7,7 @@ from tuner.mlir.ops.amx_block import AmxBlockOp
 from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp
 from tuner.mlir.ops.bypass_l1 import BypassL1Op
+from tuner.mlir.ops.convolution_block import ConvolutionBlockOp
 from tuner.mlir.ops.count_stages import CountStagesOp
 from tuner.mlir.ops.dialect import (
     DIALECT,
@@ -24,10 +25,12 @@ from tuner.mlir.ops.flat_copies import FlatCopiesOp
 from tuner.mlir.ops.forward_stores import ForwardStoresOp
 from tuner.mlir.ops.insert_barriers import InsertBarriersOp
 from tuner.mlir.ops.merge_ldmatrix import MergeLdmatrixOp
+from tuner.mlir.ops.overlap_tiles import OverlapTilesOp
 from tuner.mlir.ops.pack_by_rows import PackByRowsOp
 from tuner.mlir.ops.pack_weights import PackWeightsOp
 from tuner.mlir.ops.prefetch_fragments import PrefetchFragmentsOp
 from tuner.mlir.ops.prefetch_reads import PrefetchReadsOp
+from tuner.mlir.ops.reorder_weights import ReorderWeightsOp
 from tuner.mlir.ops.set_aside_epilogue import SetAsideEpilogueOp
 from tuner.mlir.ops.shared_layout import SharedLayoutOp
 from tuner.mlir.ops.split_k import SplitKOp
@@ -44,11 +47,13 @@ OPS = (
     Bf16DotOp,
     PrefetchFragmentsOp,
     PrefetchReadsOp,
+    OverlapTilesOp,
     PackByRowsOp,
     PackWeightsOp,
     UnrollInnerLoopsOp,
     BoundLoadsOp,
     BypassL1Op,
+    ConvolutionBlockOp,
     CountStagesOp,
     DropUnitBatchOp,
     ElementTypesOp,
@@ -58,6 +63,7 @@ OPS = (
     ForwardStoresOp,
     InsertBarriersOp,
     MergeLdmatrixOp,
+    ReorderWeightsOp,
     SetAsideEpilogueOp,
     SharedLayoutOp,
     SplitKOp,

@@ -17,8 +17,10 @@ from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.group_form import STORE, group_function, indexing_maps, loop_extents, parse_group
+from tuner.mlir.reference.convolutions import convolution
 from tuner.mlir.reference.running_error import Bounded, Float64, extreme, product_of_matrices, total
 from tuner.mlir.reference.scalar_ops import BINARY, LOGIC, Number, apply
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS
 from tuner.mlir.rewrite.walking import walk
 
 Array = npt.NDArray[np.generic]
@@ -134,6 +136,9 @@ class _Evaluation:
             self.values[op.results[0]] = self.values[op.operands[0]]
         elif op.name in MATMULS:
             self.values[op.results[0]] = self._contraction(op)
+        elif op.name in LAYOUTS:
+            given, weights = (self.array(operand) for operand in op.operands[:2])
+            self.values[op.results[0]] = self._started(op, convolution(op, given, weights))
         elif op.name in COPIES:
             self.values[op.results[0]] = self.read(op, 0, indexing_maps(op)[0])
         elif op.name == "linalg.generic":
@@ -146,7 +151,10 @@ class _Evaluation:
             raise UsageError(f"group: found {op.name} with equal indexing maps, allowed A B")
         a, b = (self.array(operand) for operand in op.operands[:2])
         element = str(op.results[0].type.element_type)
-        made = product_of_matrices(a, b, element)
+        return self._started(op, product_of_matrices(a, b, element))
+
+    def _started(self, op: Op, made: Bounded) -> Bounded:
+        """Returns what a contraction computes, plus what it starts from."""
         start = self.array(op.operands[2])
         return made if not np.any(start.value) else BINARY["arith.addf"](made, start)
 

@@ -23,6 +23,13 @@ def constant_of(value: Value) -> int | None:
     return int(number.value) if isinstance(number, ir.IntegerAttr) else None
 
 
+def is_zero(value: Value) -> bool:
+    """Returns whether a value is an ``arith.constant`` that is the number 0, of a float or integer type."""
+    op = op_of(value, "arith.constant")
+    number = None if op is None else op.attributes["value"]
+    return isinstance(number, ir.FloatAttr | ir.IntegerAttr) and number.value == 0
+
+
 def source_of(value: Value, names: Container[str]) -> Value:
     """Returns the value that a chain of ops starts from, such as the buffer of a chain of subviews.
 

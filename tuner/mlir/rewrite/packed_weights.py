@@ -4,13 +4,23 @@ An argument of k x n elements that a script wants packed has the type of the pan
 columns of a panel, of which the last one is padded with zeros::
 
     %w: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}     of a weight of 64 x 100 elements
+
+A weight of more dimensions is taken as a matrix of its last dimension's columns; ``tuner.order`` has the
+dimensions of the weight in the order in which the rows and the columns of that matrix go through them::
+
+    %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, tuner.weight}
+                                                                    of 64 filters of 64 x 3 x 3 elements
 """
 
+from collections.abc import Sequence
+
+from tuner.core.grouped_program import WeightPacking
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.symbols import function_type
 
 PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
+ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
 WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call
 
 
@@ -32,19 +42,35 @@ def packed_type(kind: ir.MemRefType, columns: int) -> ir.MemRefType:
 def set_packed(function: Op, number: int, columns: int) -> None:
     """Gives argument ``number`` of a func.func the type of its panels and the attribute, in place."""
     argument = function.regions[0].blocks[0].arguments[number]
-    argument.set_type(packed_type(ir.MemRefType(argument.type), columns))
-    kinds: list[Type] = [each.type for each in function.regions[0].blocks[0].arguments]
+    set_packed_as(function, number, packed_type(ir.MemRefType(argument.type), columns), columns)
+
+
+def set_packed_as(
+    function: Op, number: int, kind: ir.MemRefType, columns: int, order: Sequence[int] = ()
+) -> None:
+    """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
+
+    ``order``: as of ``WeightPacking``; an order that the argument has already stays where this is ().
+    """
+    arguments = function.regions[0].blocks[0].arguments
+    arguments[number].set_type(kind)
+    kinds: list[Type] = [each.type for each in arguments]
     results = function_type(function).results
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
     every = [argument_attributes(function, each) for each in range(len(kinds))]
     every[number] |= {PACKING: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), columns)}
+    if order:
+        every[number] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
 
 
-def packing_of(function: Op, number: int) -> int | None:
-    """Returns the columns of a panel of argument ``number`` of a func.func; None where it is not packed."""
-    found = argument_attributes(function, number).get(PACKING)
-    return None if found is None else int(ir.IntegerAttr(found).value)
+def packing_of(function: Op, number: int) -> WeightPacking | None:
+    """Returns how argument ``number`` of a func.func is packed; None where it is not."""
+    attributes = argument_attributes(function, number)
+    if PACKING not in attributes:
+        return None
+    order = tuple(ir.DenseI64ArrayAttr(attributes[ORDER])) if ORDER in attributes else ()
+    return WeightPacking(int(ir.IntegerAttr(attributes[PACKING]).value), order=order)
 
 
 def _is_plain_weight(function: Op, number: int, argument: Value) -> bool:

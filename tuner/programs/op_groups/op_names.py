@@ -1,10 +1,11 @@
 """Which operations of a payload are computed, which cost nothing, which are types of the same memory."""
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS
 from tuner.mlir.rewrite.walking import walk_where
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
-CONVOLUTIONS = ("linalg.conv_2d_nchw_fchw", "linalg.conv_2d_nhwc_hwcf", "linalg.conv_2d_nhwc_fhwc")
+CONVOLUTIONS = tuple(LAYOUTS)
 CONTRACTIONS = (*MATMULS, *CONVOLUTIONS)
 FILL, EMPTY, CONSTANT, GENERIC = "linalg.fill", "tensor.empty", "arith.constant", "linalg.generic"
 FREE = (CONSTANT, EMPTY, FILL)  # each user gets its own

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.blocks.block_extent import BlockExtent
 from tuner.mlir.rewrite.building import size_of
-from tuner.mlir.rewrite.definitions import op_of
+from tuner.mlir.rewrite.definitions import is_zero
 from tuner.mlir.rewrite.walking import walk
 
 MATMUL, FILL = "linalg.matmul", "linalg.fill"
@@ -93,7 +93,7 @@ def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[Buff
         m, n = kinds[2].shape
         k = kinds[0].shape[0 if layout == "tn" else 1]
         whole, last = columns if kinds[2].is_dynamic_dim(1) else (n, n)
-        found.append(BufferMatmul(op, m, whole, last, k, layout, _fill_before(op)))
+        found.append(BufferMatmul(op, m, whole, last, k, layout, fill_before(op)))
     return found
 
 
@@ -125,7 +125,7 @@ def _layout_of(op: Op) -> str:
     return pairs[0] if pairs and texts[2] == "(d0, d1)" else ""
 
 
-def _fill_before(matmul: Op) -> Op | None:
+def fill_before(matmul: Op) -> Op | None:
     """Returns the fill of C before a matmul in its block, with no other op between them that uses C."""
     total = matmul.operands[2]
     users = [use.owner.operation for use in total.uses]
@@ -138,13 +138,7 @@ def _fill_before(matmul: Op) -> Op | None:
             last = each
     if last is None or last.name != FILL or last.operands[1] != total:
         return None
-    return last if _is_zero(last.operands[0]) else None
-
-
-def _is_zero(number: Value) -> bool:
-    constant = op_of(number, "arith.constant")
-    attribute = None if constant is None else constant.attributes["value"]
-    return isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) and attribute.value == 0
+    return last if is_zero(last.operands[0]) else None
 
 
 def _is_inside(op: Op, outer: Op) -> bool:

@@ -1,0 +1,114 @@
+"""Groups of kind convolution as text, for tests."""
+
+from dataclasses import dataclass
+
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS
+
+LOOPS = "abcde"
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A named convolution of small sizes with an epilogue: none, bias and relu, or those and a residual."""
+
+    name: str = "linalg.conv_2d_nchw_fchw"
+    images: int = 1
+    groups: int = 1
+    channels: int = 3
+    filters: int = 8
+    height: int = 4  # of the output; 1 of a convolution along one dimension
+    width: int = 4
+    window: tuple[int, int] = (3, 3)
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    epilogue: str = "none"  # or bias_relu, or residual
+    is_weight: bool = True
+    element: str = "f32"
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Returns the shapes of the arguments: input, weights, what the epilogue reads, output."""
+        x, w, y = LAYOUTS[self.name]
+        bias = tuple(self._sizes(y)[each] for each in self._of_bias)
+        more = {"none": (), "bias_relu": (bias,), "residual": (bias, self._shape(y))}[self.epilogue]
+        return (self._shape(x, is_input=True), self._shape(w), *more, self._shape(y))
+
+    @property
+    def _of_bias(self) -> str:
+        output = LAYOUTS[self.name][2]
+        return "".join(each for each in output if each in ("gf" if "f" in output else "c"))
+
+    def _sizes(self, letters: str, *, is_input: bool = False) -> dict[str, int]:
+        sizes = {"n": self.images, "g": self.groups, "c": self.channels, "f": self.filters}
+        sizes |= {"H": self.height, "W": self.width}
+        sizes |= dict(zip("hw", self.window, strict=True))
+        if is_input:
+            for place, name in enumerate("HW"):
+                seen = (self.window[place] - 1) * self.dilations[place] + 1
+                sizes[name] = (sizes[name] - 1) * self.strides[place] + seen
+        return {each: sizes[each] for each in letters}
+
+    def _shape(self, letters: str, *, is_input: bool = False) -> tuple[int, ...]:
+        return tuple(self._sizes(letters, is_input=is_input).values())
+
+    def text(self) -> str:
+        """Returns the text of the group."""
+        shapes, last = self.shapes, len(self.shapes) - 1
+        marks = ["" if place in (0, 3, last) else " {tuner.weight}" for place in range(len(shapes))]
+        marks[1] = " {tuner.weight}" if self.is_weight else ""
+        arguments = ", ".join(
+            f"%m{place}: {self._type('memref', shape)}{mark}"
+            for place, (shape, mark) in enumerate(zip(shapes, marks, strict=True))
+        )
+        reads = "\n".join(
+            f"%t{place} = bufferization.to_tensor %m{place} restrict : {self._type('memref', shape)}"
+            f" to {self._type('tensor', shape)}"
+            for place, shape in enumerate(shapes[:-1])
+        )
+        of_y = self._type("tensor", shapes[-1])
+        return f"""func.func @group({arguments}) {{
+          {reads}
+          %z = arith.constant 0.0 : {self.element}
+          %e = tensor.empty() : {of_y}
+          %zeros = linalg.fill ins(%z : {self.element}) outs(%e : {of_y}) -> {of_y}
+          %p = {self.name} {{contraction, {self._steps()}{", root" if self.epilogue == "none" else ""}}}
+            ins(%t0, %t1 : {self._type("tensor", shapes[0])}, {self._type("tensor", shapes[1])})
+            outs(%zeros : {of_y}) -> {of_y}
+          {self._epilogue()}
+          bufferization.materialize_in_destination %{"p" if self.epilogue == "none" else "r"}
+            in restrict writable %m{last} : ({of_y}, {self._type("memref", shapes[-1])}) -> ()
+          return
+        }}"""
+
+    def _steps(self) -> str:
+        count = LAYOUTS[self.name][1].count("h") + 1
+        parts = (("strides", self.strides), ("dilations", self.dilations))
+        return ", ".join(
+            f"{name} = dense<{list(steps[-count:])}> : tensor<{count}xi64>" for name, steps in parts
+        )
+
+    def _type(self, kind: str, shape: tuple[int, ...]) -> str:
+        return f"{kind}<{''.join(f'{size}x' for size in shape)}{self.element}>"
+
+    def _epilogue(self) -> str:
+        if self.epilogue == "none":
+            return ""
+        output = LAYOUTS[self.name][2]
+        loops = LOOPS[: len(output)]
+        bias = ", ".join(loops[output.index(each)] for each in self._of_bias)
+        whole = f"affine_map<({', '.join(loops)}) -> ({', '.join(loops)})>"
+        maps = [whole, f"affine_map<({', '.join(loops)}) -> ({bias})>", whole][: len(self.shapes) - 2]
+        operands = ["%p", "%t2", "%t3"][: len(maps)]
+        kinds = [self._type("tensor", shape) for shape in (self.shapes[-1], *self.shapes[2:-1])]
+        element, of_y = self.element, self._type("tensor", self.shapes[-1])
+        residual = f"%s = arith.addf %b, %x2 : {element}" if self.epilogue == "residual" else ""
+        return f"""%r = linalg.generic {{
+            indexing_maps = [{", ".join([*maps, whole])}],
+            iterator_types = [{", ".join(['"parallel"'] * len(output))}]
+          }} ins({", ".join(operands)} : {", ".join(kinds)}) outs(%e : {of_y}) attrs = {{root}} {{
+            ^bb0({", ".join(f"%x{place}: {element}" for place in range(len(maps)))}, %o: {element}):
+              %b = arith.addf %x0, %x1 : {element}
+              {residual}
+              %q = arith.maximumf {"%s" if residual else "%b"}, %z : {element}
+              linalg.yield %q : {element}
+          }} -> {of_y}"""

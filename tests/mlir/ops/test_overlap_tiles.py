@@ -1,0 +1,98 @@
+"""``tuner.overlap_tiles``: which loops it changes, and that what they compute stays."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu import lowering
+from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+
+pytestmark = pytest.mark.mlir
+
+ANY = "!transform.any_op"
+OVERLAP = f'"tuner.overlap_tiles"(%func) : ({ANY}) -> ()'
+CANONICALIZE = f"""transform.apply_patterns to %func {{
+      transform.apply_patterns.canonicalization
+      transform.apply_patterns.linalg.tiling_canonicalization
+    }} : {ANY}
+    transform.apply_cse to %func : {ANY}"""
+TO_BUFFERS = f"%buffers = transform.bufferization.one_shot_bufferize %func : ({ANY}) -> {ANY}"
+
+
+def tiled(size: int) -> str:
+    return f"""%generic = transform.structured.match ops{{["linalg.generic"]}} in %func : ({ANY}) -> {ANY}
+    %tile, %loop = transform.structured.tile_using_for %generic tile_sizes [{size}]
+      : ({ANY}) -> ({ANY}, {ANY})"""
+
+
+def payload(extent: int) -> str:
+    """Returns f(x, y): y = 2 x of ``extent`` elements."""
+    buffer, tensor = f"memref<{extent}xf32>", f"tensor<{extent}xf32>"
+    return f"""
+module {{
+  func.func @f(%x: {buffer}, %y: {buffer}) {{
+    %input = bufferization.to_tensor %x restrict : {buffer} to {tensor}
+    %start = bufferization.to_tensor %y restrict writable : {buffer} to {tensor}
+    %two = linalg.generic {{
+      indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
+    }} ins(%input : {tensor}) outs(%start : {tensor}) {{
+      ^bb0(%one: f32, %before: f32):
+        %sum = arith.addf %one, %one : f32
+        linalg.yield %sum : f32
+    }} -> {tensor}
+    bufferization.materialize_in_destination %two in restrict writable %y : ({tensor}, {buffer}) -> ()
+    return
+  }}
+}}
+"""
+
+
+# What the docstring shows: before and after.
+SHOWN = f"{OVERLAP}\n    {CANONICALIZE}"
+SHOWN_PAYLOAD = """
+func.func @f(%x: tensor<55xf32>, %y: tensor<55xf32>) -> tensor<55xf32> {
+  %c0 = arith.constant 0 : index
+  %c14 = arith.constant 14 : index
+  %c55 = arith.constant 55 : index
+  %all = scf.for %i = %c0 to %c55 step %c14 iter_args(%z = %y) -> (tensor<55xf32>) {
+    %size = affine.min affine_map<(d0) -> (-d0 + 55, 14)>(%i)
+    %tile = tensor.extract_slice %x[%i] [%size] [1] : tensor<55xf32> to tensor<?xf32>
+    %more = tensor.insert_slice %tile into %z[%i] [%size] [1] : tensor<?xf32> into tensor<55xf32>
+    scf.yield %more : tensor<55xf32>
+  }
+  return %all : tensor<55xf32>
+}
+"""
+
+
+def test_the_last_tile_begins_earlier(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(f"{tiled(14)}\n    {OVERLAP}\n    {CANONICALIZE}", payload(55))
+    assert "affine_map<(d0) -> (41, d0)>" in text
+    assert "tensor<14xf32>" in text
+    assert "tensor<?xf32>" not in text
+    golden("overlap_tiles.mlir", text)
+
+
+@pytest.mark.parametrize("size", [1, 5, 11, 14, 54, 55])
+def test_what_the_tiles_compute_stays(size: int, apply: Apply) -> None:
+    text = apply(f"{tiled(size)}\n    {OVERLAP}\n    {CANONICALIZE}\n    {TO_BUFFERS}", payload(55))
+    with interpreter.new_context(), ir.Location.unknown():
+        code = lowering.lower_to_llvm(interpreter.parse(text, "payload"))
+    x, y = np.arange(55, dtype=np.float32), np.zeros(55, np.float32)
+    jitted = JittedModule(code, ("f",))
+    CompiledFunction(jitted.addresses["f"])(PackedArguments(x.ctypes.data, y.ctypes.data))
+    assert np.array_equal(y, 2 * x)
+
+
+@pytest.mark.parametrize(("extent", "size"), [(56, 14), (10, 14)])
+def test_loops_without_a_smaller_last_tile_and_short_loops_stay(extent: int, size: int, apply: Apply) -> None:
+    assert apply(f"{tiled(size)}\n    {OVERLAP}", payload(extent)) == apply(tiled(size), payload(extent))
+
+
+def test_a_loop_that_is_not_tiled_stays(apply: Apply) -> None:
+    text = SHOWN_PAYLOAD.replace("(-d0 + 55, 14)", "(-d0 + 55, 13)")
+    assert apply(OVERLAP, text) == apply("", text)

@@ -1,0 +1,106 @@
+"""``tuner.reorder_weights``: what a convolution becomes, how weights are taken, and what it refuses."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.core.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.reorder_weights"(%func) : (!transform.any_op) -> ()'
+SHAPES = {  # name of a convolution -> input, weights, output; windows of 3, 8 filters
+    "conv_1d_ncw_fcw": ("1x3x6", "8x3x3", "1x8x4"),
+    "conv_2d_nchw_fchw": ("1x3x6x6", "8x3x3x3", "1x8x4x4"),
+    "conv_2d_nhwc_hwcf": ("1x6x6x3", "3x3x3x8", "1x4x4x8"),
+    "conv_2d_nhwc_fhwc": ("1x6x6x3", "8x3x3x3", "1x4x4x8"),
+    "conv_2d_ngchw_gfchw": ("1x2x3x6x6", "2x8x3x3x3", "1x2x8x4x4"),
+    "depthwise_conv_2d_nchw_chw": ("1x3x6x6", "3x3x3", "1x3x4x4"),
+}
+
+
+def payload(
+    name: str = "conv_2d_nchw_fchw",
+    weight: str = " {tuner.weight}",
+    mark: str = "contraction, ",
+    more: str = "",
+) -> str:
+    """Returns f(input, weights, output) with one convolution, of strides and dilations of 1."""
+    x, w, y = SHAPES[name]
+    ones = f"dense<1> : tensor<{1 if '1d' in name else 2}xi64>"
+    return f"""
+module {{
+  func.func @f(%x: memref<{x}xf32>, %w: memref<{w}xf32>{weight}, %y: memref<{y}xf32>) {{
+    %input = bufferization.to_tensor %x restrict : memref<{x}xf32> to tensor<{x}xf32>
+    %weights = bufferization.to_tensor %w restrict : memref<{w}xf32> to tensor<{w}xf32>
+    %start = bufferization.to_tensor %y restrict writable : memref<{y}xf32> to tensor<{y}xf32>
+    {more}
+    %sums = linalg.{name} {{{mark}dilations = {ones}, strides = {ones}}}
+      ins(%input, %weights : tensor<{x}xf32>, tensor<{w}xf32>) outs(%start : tensor<{y}xf32>)
+      -> tensor<{y}xf32>
+    bufferization.materialize_in_destination %sums in restrict writable %y
+      : (tensor<{y}xf32>, memref<{y}xf32>) -> ()
+    return
+  }}
+}}
+"""
+
+
+def test_weights_come_by_window_channel_and_filter(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(LINE, payload())
+    assert "{tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 : i64, tuner.weight}" in text
+    golden("reorder_weights.mlir", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [
+        ("conv_1d_ncw_fcw", "2, 1, 0"),
+        ("conv_2d_nhwc_fhwc", "1, 2, 3, 0"),
+        ("conv_2d_ngchw_gfchw", "0, 3, 4, 2, 1"),
+        ("conv_2d_nhwc_hwcf", ""),  # has this order
+        ("depthwise_conv_2d_nchw_chw", ""),
+    ],
+)
+def test_the_order_depends_on_the_layout(name: str, order: str, apply: Apply) -> None:
+    text = apply(LINE, payload(name))
+    assert "linalg.generic" in text
+    assert f"linalg.{name}" not in text
+    assert (f"tuner.order = array<i64: {order}>" in text) if order else ("tuner.order" not in text)
+
+
+def test_strides_and_dilations_are_part_of_the_index(apply: Apply) -> None:
+    text = payload().replace("strides = dense<1>", "strides = dense<[2, 3]>")
+    text = text.replace("1x3x6x6", "1x3x9x14").replace("dilations = dense<1>", "dilations = dense<[1, 2]>")
+    assert "(d0, d6, d2 * 2 + d4, d3 * 3 + d5 * 2)" in apply(LINE, text)
+
+
+def test_weights_that_are_computed_are_transposed_in_the_function(apply: Apply) -> None:
+    text = apply(LINE, payload(weight=""))
+    assert "memref<8x3x3x3xf32>" in text
+    assert "tuner.order" not in text
+    assert text.count("linalg.generic") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (payload(mark=""), "found no convolution marked contraction, allowed conv_1d_ncw_fcw, "),
+        (
+            payload(
+                more="%again = tensor.extract_slice %weights[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
+                " : tensor<8x3x3x3xf32> to tensor<1x1x1x1xf32>"
+            ),
+            "found weights with a second use, allowed one",
+        ),
+        (
+            payload().replace("1x8x4x4", "?x8x4x4").replace("1x3x6x6", "?x3x6x6"),
+            "found linalg.conv_2d_nchw_fchw of dynamic sizes, allowed static sizes",
+        ),
+    ],
+)
+def test_what_it_refuses_is_named(text: str, reason: str, apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=rf"^tuner\.reorder_weights at script:.*{reason}") as caught:
+        apply(LINE, text)
+    assert caught.value.stage == Stage.COMPILE

@@ -1,0 +1,37 @@
+"""How arguments say that weights come packed."""
+
+import pytest
+
+from tuner.core.grouped_program import WeightPacking
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.rewrite.packed_weights import packing_of, set_packed, set_packed_as
+from tuner.mlir.rewrite.walking import walk
+
+pytestmark = pytest.mark.mlir
+
+TEXT = (
+    "func.func @f(%w: memref<64x100xf32> {tuner.weight}, %x: memref<8x3x3x3xf32> {tuner.weight}) { return }"
+)
+
+
+def test_a_packed_argument_has_the_type_of_its_panels() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(TEXT, "payload")
+        (function,) = walk(module, "func.func")
+        assert packing_of(function, 0) is None
+        set_packed(function, 0, 48)
+        assert packing_of(function, 0) == WeightPacking(48)
+        assert "(%arg0: memref<3x64x48xf32> {tuner.packing = 48 : i64, tuner.weight}" in str(function)
+
+
+def test_an_order_stays_when_panels_are_made() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(TEXT, "payload")
+        (function,) = walk(module, "func.func")
+        element = ir.F32Type.get()
+        set_packed_as(function, 1, ir.MemRefType.get([3, 3, 3, 8], element), 8, (2, 3, 1, 0))
+        assert packing_of(function, 1) == WeightPacking(8, order=(2, 3, 1, 0))
+        set_packed_as(function, 1, ir.MemRefType.get([2, 3, 3, 3, 4], element), 4)
+        assert packing_of(function, 1) == WeightPacking(4, order=(2, 3, 1, 0))
+        assert function.verify()

@@ -1,0 +1,142 @@
+"""``tuner.reorder_weights``: a convolution of a group reads its weights by window, channel and filter.
+
+Takes the function of a group (``tuner/core/grouped_program.py``). Each named convolution that has the
+attribute ``contraction`` becomes a ``linalg.generic`` that computes the same, of weights whose last dimension
+is the filters: ``tuner.convolution_block`` multiplies vectors of filters by single elements of the input, and
+so takes any stride, dilation and layout.
+
+An argument ``tuner.weight`` takes its weights in that order: it gets another type, ``tuner.order``, the
+dimension of the original weights for each of its dimensions, and ``tuner.packing``, the number of filters.
+Weights that are no such argument are transposed in the function, at each call.
+
+    func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: memref<1x8x4x4xf32>) {
+      %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
+      %sums = linalg.conv_2d_nchw_fchw {contraction, ...} ins(%input, %weights : ...) outs(%start : ...) ...
+  becomes
+    func.func @f(%x: ..., %w: memref<3x3x3x8xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 8 ...
+      %weights = bufferization.to_tensor %w restrict : memref<3x3x3x8xf32> to tensor<3x3x3x8xf32>
+      %sums = linalg.generic {...} ins(%input, %weights : ...) outs(%start : ...) attrs = {contraction} {
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.convolution_forms import LAYOUTS, ConvolutionForm, convolution_form
+from tuner.mlir.rewrite.definitions import op_of
+from tuner.mlir.rewrite.linalg_generics import PARALLEL, REDUCTION, dimensions, generic
+from tuner.mlir.rewrite.packed_weights import WEIGHT, set_packed_as
+from tuner.mlir.rewrite.padded_views import argument_attributes
+from tuner.mlir.rewrite.walking import walk
+
+CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a group
+
+
+class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
+    """The transform op ``tuner.reorder_weights``: convolutions read weights by window, channel and filter.
+
+    Changes each convolution of a group that has the attribute ``contraction``: see the module. The handle (a
+    func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
+    static, an argument of weights that has a second use.
+    """
+
+    def change(self, function: Op) -> str | None:
+        """Rewrites the convolutions of one function, in place; returns None, or why one cannot be."""
+        found = [op for op in walk(function, *LAYOUTS) if CONTRACTION in op.attributes]
+        if not found:
+            names = ", ".join(each.removeprefix("linalg.") for each in LAYOUTS)
+            return f"found no convolution marked {CONTRACTION}, allowed {names}"
+        for op in found:
+            if not all(each.type.has_static_shape for each in op.operands):
+                return f"found {op.name} of dynamic sizes, allowed static sizes"
+            with ir.InsertionPoint(op), op.location:
+                reason = _Convolution(op, convolution_form(op)).rewrite(function)
+            if reason is not None:
+                return reason
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Convolution:
+    """A named convolution; its methods create what replaces it at the current insertion point."""
+
+    op: Op
+    form: ConvolutionForm
+
+    @property
+    def order(self) -> str:
+        """Returns the dimensions of the reordered weights: groups, window, channels, filters.
+
+        Those of a depthwise convolution stay in their order.
+        """
+        form = self.form
+        return form.weights if form.is_depthwise else "g" * form.weights.count("g") + form.reduced + "f"
+
+    def rewrite(self, function: Op) -> str | None:
+        """Replaces the named op by a generic; returns None, or why the weights do not allow it."""
+        weights = self._reordered(function)
+        if isinstance(weights, str):
+            return weights
+        parallel, reduced = self.form.output, self.form.reduced
+        dims = dict(zip(parallel + reduced, dimensions(len(parallel + reduced)), strict=True))
+        maps = (
+            [self._read(name, dims) for name in self.form.input],
+            [dims[name] for name in self.order],
+            [dims[name] for name in parallel],
+        )
+        iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
+        given, _, start = self.op.operands
+        sums = generic([given, weights], start, maps, iterators, _multiply_add)
+        for name in (CONTRACTION, ROOT):
+            if name in self.op.attributes:
+                sums.attributes[name] = ir.UnitAttr.get()
+        self.op.results[0].replace_all_uses_with(sums.results[0])
+        self.op.erase()
+        return None
+
+    def _read(self, name: str, dims: dict[str, ir.AffineExpr]) -> ir.AffineExpr:
+        """Returns the index of the input along a dimension; of rows: row * stride + window row * dilation."""
+        if name not in "HW":
+            return dims[name]
+        place = self.form.window.index(name.lower())
+        return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
+
+    def _reordered(self, function: Op) -> Value | str:
+        """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
+        weights = self.op.operands[1]
+        places = [self.form.weights.index(each) for each in self.order]
+        shape, element = [weights.type.shape[place] for place in places], weights.type.element_type
+        if places == sorted(places):
+            return weights
+        source = op_of(weights, "bufferization.to_tensor")
+        argument = None if source is None else source.operands[0]
+        if argument is None or not is_weight(function, argument):
+            return _transposed(weights, ir.RankedTensorType.get(shape, element), places)
+        if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
+            return "found weights with a second use, allowed one"
+        weights.set_type(ir.RankedTensorType.get(shape, element))
+        set_packed_as(function, argument.arg_number, ir.MemRefType.get(shape, element), shape[-1], places)
+        return weights
+
+
+def is_weight(function: Op, buffer: Value) -> bool:
+    """Returns whether a buffer is an argument of a function that has the same numbers at each call."""
+    if not isinstance(buffer.owner, ir.Block) or buffer.owner.owner.operation != function:
+        return False
+    return WEIGHT in argument_attributes(function, ir.BlockArgument(buffer).arg_number)
+
+
+def _transposed(weights: Value, kind: ir.RankedTensorType, places: Sequence[int]) -> Value:
+    """Creates the transpose whose dimension i is dimension ``places[i]`` of the weights."""
+    dims = dimensions(len(places))
+    read = [dims[places.index(number)] for number in range(len(places))]
+    start = value("tensor.empty", kind)
+    turned = generic([weights], start, (read, dims), [PARALLEL] * len(dims), lambda given, _before: given)
+    return turned.results[0]
+
+
+def _multiply_add(left: Value, right: Value, before: Value) -> Value:
+    kind, letter = left.type, "f" if isinstance(left.type, ir.FloatType) else "i"
+    return value(f"arith.add{letter}", kind, before, value(f"arith.mul{letter}", kind, left, right))
