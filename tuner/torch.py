@@ -13,6 +13,7 @@ from tuner.core.errors import UsageError
 try:
     from tuner.programs.torch_models.compile_module import compile, load  # noqa: A004 - as torch.compile
     from tuner.programs.torch_models.dynamo_backend import GraphCounts, backend, graph_counts, register
+    from tuner.programs.torch_models.operations import addmm, bmm, linear, mm
     from tuner.programs.torch_models.tensor_program import TensorProgram
     from tuner.programs.torch_models.tune_module import tune
 except ModuleNotFoundError as error:
@@ -20,6 +21,18 @@ except ModuleNotFoundError as error:
         raise
     raise UsageError("tuner.torch: PyTorch is not installed", "pip install 'mlir-tuner[torch]'") from error
 
-__all__ = ["GraphCounts", "TensorProgram", "backend", "compile", "graph_counts", "load", "tune"]
+__all__ = [
+    "GraphCounts",
+    "TensorProgram",
+    "addmm",
+    "backend",
+    "bmm",
+    "compile",
+    "graph_counts",
+    "linear",
+    "load",
+    "mm",
+    "tune",
+]
 
 register()
