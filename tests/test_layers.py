@@ -249,7 +249,7 @@ NARROWER: Table = {
     "programs/op_groups": ("core", "mlir", "payload/packed_weights"),
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (
-        *("core", "mlir/bindings", "mlir/effects/runner_names"),
+        *("core", "mlir/bindings", "mlir/effects/runner_names", "payload/packed_weights"),
         *("mlir/tile_permission", "runtime/arrays", "runtime/loaded_code"),
         *("runtime/cpu/loaded_object", "runtime/cpu/processor_flags"),
     ),

@@ -100,7 +100,7 @@ class UnrunEvaluator(AbstractEvaluator):
     """Loads as the real evaluator does; runs nothing: a kernel that needs an instruction set is faster."""
 
     def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
-        return CpuEvaluator(1).load_kernel(artifact)
+        return CpuEvaluator(1).load(problem, artifact)
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
         return Verdict(0.1, problem.rows)

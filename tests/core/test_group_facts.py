@@ -16,6 +16,8 @@ def test_attributes_are_read() -> None:
         "weights": 1,
         "transposed": 2,
         "copy": 1,
+        "dimensions": "",
+        "channels": 0,
     }
 
 

@@ -103,7 +103,7 @@ def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
     (only,) = found(store, group_problems(program_text(2, 24, 16))[0])
     assert (only.origin, only.trial) == (NEAREST, near)
     chosen = dict(only.candidate.choices)
-    assert int(chosen["panel"]) <= 16  # 32 columns would be too many for 16
+    assert chosen["panel"] in (8, 16)  # 32 columns would be too many for 16
     assert chosen["tile_m"] == 2  # of two rows
 
 

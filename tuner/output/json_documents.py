@@ -15,6 +15,7 @@ from tuner.core.dataclass_json import encode
 from tuner.core.documents import ProblemDocument, candidate_document
 from tuner.core.errors import Failure
 from tuner.core.gpu_conditions import Conditions
+from tuner.core.group_facts import text_hash
 from tuner.core.moments import utc_text
 from tuner.core.printable import printable
 from tuner.core.problem import Problem
@@ -100,8 +101,12 @@ def first_document(points: tuple[FirstPoint, ...]) -> list[Document]:
 
 
 def problem_document(problem: Problem) -> Document:
-    """Returns the JSON document of a problem, in the terms of the command line; ``output`` is never empty."""
-    return {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
+    """Returns the JSON document of a problem, in the terms of the command line; ``output`` is never empty.
+
+    A group of operations has ``group``, the hash of its text, which its key has too.
+    """
+    document = {**encode(ProblemDocument.of(problem)), "output": problem.result_dtype}
+    return document | ({"group": text_hash(problem.group)} if problem.group else {})
 
 
 def counts_document(counts: Counts) -> Document:

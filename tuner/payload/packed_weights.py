@@ -18,10 +18,7 @@ Array = npt.NDArray[Any]
 
 
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
-    """Returns (panels, steps of k, columns, rows of a step) of a weight.
-
-    Raises ValueError for a shape of another number of dimensions than the packing has.
-    """
+    """Returns (panels, steps of k, columns, rows of a step) of a weight. Raises ValueError for no matrix."""
     if len(packing.order or (0, 1)) != len(shape):
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
     rows, columns = packing.matrix_shape(shape)
@@ -31,9 +28,9 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
     """Writes a weight, packed, into ``target``, a contiguous array of as many elements as it has packed."""
+    matrix = weight.transpose(packing.order) if packing.order else weight
+    matrix = matrix.reshape(packing.matrix_shape(weight.shape))
     shape = packed_shape(weight.shape, packing)
-    ordered = weight.transpose(packing.order) if packing.order else weight
-    matrix = ordered.reshape(packing.matrix_shape(weight.shape))
     packed = target.reshape(shape)
     packed[...] = 0
     for panel in range(shape[0]):

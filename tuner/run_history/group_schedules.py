@@ -14,7 +14,7 @@ from tuner.analysis.task_distance import TuningTask, nearest_first
 from tuner.core.candidate import Candidate
 from tuner.core.group_facts import facts_of
 from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED, GroupSchedule
-from tuner.core.grouped_program import CONTRACTION, CONTRACTION_ATTRIBUTE, ROOT_ATTRIBUTE
+from tuner.core.grouped_program import CONTRACTION, CONTRACTION_ATTRIBUTE, CONVOLUTION, ROOT_ATTRIBUTE
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, Problem
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
@@ -46,7 +46,7 @@ def group_schedules(store: "Store", machine: Machine, problem: Problem) -> Itera
     if tuned is not None:
         candidate = tuned.record.candidate
         yield GroupSchedule(candidate, tuned.script_text, TUNED, tuned.id)
-    if problem.operation == CONTRACTION:
+    if problem.operation in (CONTRACTION, CONVOLUTION):
         yield from _of_same_contraction(store, machine, problem)
     yield from _of_nearest(store, machine, problem)
 
@@ -110,14 +110,10 @@ def _best_of_run(store: "Store", run: Run) -> StoredTrial | None:
 
 
 def _is_same(other: Problem, problem: Problem) -> bool:
-    """Returns whether another group is the same contraction, with another epilogue."""
-    ours, theirs = facts_of(problem.group), facts_of(other.group)
-    are_equal = (ours.loops, ours.contractions, ours.weights) == (
-        theirs.loops,
-        theirs.contractions,
-        theirs.weights,
-    )
-    return other.group != problem.group and are_equal
+    """Returns whether another group is the same contraction or convolution, with another epilogue."""
+    pair = [facts_of(each.group) for each in (problem, other)]
+    ours, theirs = [(each.loops, each.contractions, each.weights, each.dimensions) for each in pair]
+    return other.group != problem.group and ours == theirs
 
 
 def _of_contraction(candidate: Candidate, has_weights: bool) -> Candidate:

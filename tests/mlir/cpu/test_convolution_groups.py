@@ -23,7 +23,7 @@ from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
 from tuner.mlir.reference.group_reference import evaluate, worst_error
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS
 from tuner.payload.packed_weights import pack
-from tuner.programs.op_groups.packed_weights import packed_bytes
+from tuner.programs.run.packed_weights import packed_bytes
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.chosen import choose, spaces
 from tuner.scripts.default import first_configuration

@@ -28,7 +28,7 @@ WITH_OFFSETS = replace(QUICK, has_offsets=True)
 
 
 def loaded(problem: Problem) -> LoadedKernel:
-    return CPU.load_kernel(COMPILER.compile(problem, POINTS.bind(point_of(problem))))
+    return CPU.load(problem, COMPILER.compile(problem, POINTS.bind(point_of(problem))))
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i8"])

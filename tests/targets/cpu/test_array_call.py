@@ -26,7 +26,7 @@ def test_addresses_are_those_of_the_first_element() -> None:
 def test_threads_call_one_kernel_at_once() -> None:
     script = default_script(PROBLEM, describe_machine())
     assert isinstance(script, Script)
-    call = AddressCall(CpuEvaluator(1).load_kernel(CpuCompiler().compile(PROBLEM, script)))
+    call = AddressCall(CpuEvaluator(1).load(PROBLEM, CpuCompiler().compile(PROBLEM, script)))
     rng = np.random.default_rng(0)
     wrong: list[float] = []
 

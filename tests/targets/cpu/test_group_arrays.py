@@ -13,7 +13,7 @@ from tuner.core.problem import COLD, WARM, WEIGHTS_COLD, Problem
 from tuner.core.target import Artifact, Effort
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedGroup
+from tuner.targets.cpu.evaluator import CpuEvaluator
 from tuner.targets.cpu.group_arrays import GroupArrays
 
 pytestmark = pytest.mark.mlir
@@ -134,8 +134,7 @@ def test_calls_read_copies_of_weights_one_after_the_other(cache: str, copies: in
     problem = replace(GROUP, cache=cache)
     arrays, team = arrays_of(problem), ThreadTeam(1)
     loaded = CpuEvaluator(1).load(problem, loops_of(problem))
-    assert isinstance(loaded, LoadedGroup)
-    prepared = loaded.calls(arrays)
+    prepared = loaded.group_calls(arrays)
     assert len(prepared.weights) == copies
     assert len({each.ctypes.data for each in prepared.weights}) == copies
     for each in prepared.weights[1:]:

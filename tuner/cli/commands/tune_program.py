@@ -121,6 +121,7 @@ def _tuned_groups(
         )
         found = tuning.found(request, name, cache)
         if not found.problems:
+            _require_types_of_payload(context, OF_ONE_PROBLEM)
             _print_why_no_groups(found)
             return None
         _require_no_settings(settings_given(context, OF_ONE_RUN))

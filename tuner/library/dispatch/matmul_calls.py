@@ -104,5 +104,5 @@ class KernelLoader:
         """Returns the call of a script. Raises CandidateError where it cannot be compiled or loaded."""
         keep_freed_memory()
         artifact = self._compiler.compile(problem, Script.of(script_text))
-        kernel = CpuEvaluator(self._threads).load_kernel(artifact)
+        kernel = CpuEvaluator(self._threads).load(problem, artifact)
         return KernelCall(problem, kernel, otherwise)

@@ -99,7 +99,7 @@ def load_callable(problem: Problem, script_text: str, threads: int) -> Callable[
     """
     keep_freed_memory()
     artifact = CpuCompiler().compile(problem, Script.of(script_text))
-    return CpuCallable(problem, CpuEvaluator(threads).load_kernel(artifact))
+    return CpuCallable(problem, CpuEvaluator(threads).load(problem, artifact))
 
 
 def _check(expected: Expected, array: Array) -> None:

@@ -12,7 +12,7 @@ from tuner.core.record import Measurement, Verdict
 from tuner.core.target import AbstractEvaluator, Artifact, Effort
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.runtime.cpu.describe_host import describe_machine
-from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedGroup, LoadedKernel
+from tuner.targets.cpu.evaluator import CpuEvaluator, LoadedKernel
 
 VERIFIED = (
     "verified is the code as compiled for this processor, with vectors in place of AMX tiles and VNNI dot "
@@ -38,7 +38,7 @@ class DescribedEvaluator(AbstractEvaluator):
         """Takes the threads that a kernel may use, and the processors to pin the threads to, if any."""
         self._inner = CpuEvaluator(threads, pin_to)
 
-    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | LoadedGroup | CompiledOnly:
+    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | CompiledOnly:
         """Returns the loaded code of an artifact; ``CompiledOnly`` where this processor cannot run it.
 
         Raises CandidateError(LOAD) where loading fails, and for more thread partitions than threads.

@@ -56,6 +56,11 @@ class LoadedKernel:
 
     code: JittedModule
     partitions: tuple[Partition, ...]
+    packings: tuple[WeightPacking | None, ...] = ()  # of a group of operations: how it reads each input
+
+    def group_calls(self, arrays: GroupArrays) -> PartitionCalls:
+        """Returns the call that runs a group of operations on its arrays, in the caller's thread."""
+        return arrays.calls(self.code.addresses[GROUP_ENTRY], self.packings)
 
     def calls(self, problem: Problem, arrays: tuple[Array, ...]) -> PartitionCalls:
         """Returns the calls, one per thread partition, that run the kernel on the arrays A, B[, bias], C."""
@@ -73,21 +78,6 @@ def _arguments(
     """Returns where a partition's parts of the operands begin; ``items`` are the bytes of their elements."""
     parts = zip(operands, element_offsets(problem, partition), items, strict=True)
     return PackedArguments(*(address + offset * item_bytes for address, offset, item_bytes in parts))
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedGroup:
-    """The JIT-compiled machine code of a group of operations, and how it reads each input."""
-
-    code: JittedModule
-    packings: tuple[WeightPacking | None, ...]
-
-    def calls(self, arrays: GroupArrays) -> PartitionCalls:
-        """Returns the call that runs the code on the arrays of its group, in the caller's thread."""
-        return arrays.calls(self.code.addresses[GROUP_ENTRY], self.packings)
-
-
-LOADED = LoadedKernel | LoadedGroup  # what ``CpuEvaluator.load`` returns
 
 
 @final
@@ -111,26 +101,21 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         self._peak: ProcessorPeak | None = None
         self._machine: Machine | None = None  # described once code asks for instructions
 
-    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel | LoadedGroup:
-        """Returns the code of an artifact, JIT-compiled for this processor.
+    def load(self, problem: Problem, artifact: Artifact) -> LoadedKernel:
+        """Returns the kernel of an artifact, JIT-compiled for this processor.
 
         Raises CandidateError(LOAD) where that fails, for more thread partitions than threads, and for code
         with instructions that this processor does not have: to compile them would end the process.
         """
-        if not problem.group:
-            return self.load_kernel(artifact)
-        self._require_instructions(artifact.host_code)
-        code = JittedModule(artifact.host_code, (GROUP_ENTRY,))
-        return LoadedGroup(code, packings_in(artifact.host_code))
-
-    def load_kernel(self, artifact: Artifact) -> LoadedKernel:
-        """Returns the kernel of a matmul's artifact, as ``load`` does; raises what ``load`` raises."""
         partitions = artifact.partitions
         if len(partitions) > self._threads:
             raise CandidateError(
                 Stage.LOAD, f"script wants {len(partitions)} threads, allowed {self._threads}"
             )
         self._require_instructions(artifact.host_code)
+        if problem.group:
+            code = JittedModule(artifact.host_code, (GROUP_ENTRY,))
+            return LoadedKernel(code, partitions, packings_in(artifact.host_code))
         return LoadedKernel(
             JittedModule(artifact.host_code, tuple({partition.called for partition in partitions})),
             partitions,
@@ -144,7 +129,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         element, a write outside of C or a changed input, RUN for threads that the kernel started and that are
         still alive.
         """
-        assert isinstance(loaded, LOADED)
+        assert isinstance(loaded, LoadedKernel)
         arrays, team = self._arrays_of(problem, rng), self._thread_team()
         prepared = _calls(loaded, arrays)
         worst = Verdict(0.0, 0)
@@ -159,8 +144,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             with no_thread_started():
                 team.repeat(prepared.calls, 1)
             worst = max(worst, arrays.evaluate(), key=lambda verdict: (verdict.elements, verdict.max_error))
-        if isinstance(loaded, LoadedGroup):
-            assert isinstance(arrays, GroupArrays)
+        if isinstance(arrays, GroupArrays):
             arrays.require_same_weights(loaded.packings)
         return worst
 
@@ -173,7 +157,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         CandidateError: VERIFY for a wrong result or more flop/s than the processor can reach, RUN for threads
         that the kernel started and that are still alive.
         """
-        assert isinstance(loaded, LOADED)
+        assert isinstance(loaded, LoadedKernel)
         watch = self._host_watch()
         before, reference_kernel = watch.read(), watch.sample_reference()
         measurement = timing.measure_by(self._stopwatch(problem, loaded, rng), effort, rng)
@@ -210,7 +194,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
             before, after, tuple(surrounding_s), product.samples_s, turns_s=reference_kernel.samples_s
         )
         for measurement, one in zip(times, loaded, strict=True):
-            if isinstance(one, LOADED):
+            if isinstance(one, LoadedKernel):
                 self._require_possible(problem, measurement)
         offsets = self._offsets(problem, loaded, tuple(times), rng) if effort.has_offsets else {}
         return tuple(
@@ -248,7 +232,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         for _ in range(EXTREME_DRAWS):
             arrays.fill_with_extremes(rng)
             for kernel in loaded:
-                if isinstance(kernel, LOADED):
+                if isinstance(kernel, LoadedKernel):
                     arrays.overwrite_output(rng)
                     prepared = _calls(kernel, arrays)
                     team.repeat(prepared.calls, 1)
@@ -281,7 +265,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _stopwatch(self, problem: Problem, loaded: object, rng: np.random.Generator) -> timing.Stopwatch:
         if isinstance(loaded, InterleavedBaseline):
             return loaded.take
-        assert isinstance(loaded, LOADED)
+        assert isinstance(loaded, LoadedKernel)
         arrays = self._arrays_of(problem, rng)
         return WatchedSamples(self._thread_team(), _calls(loaded, arrays), arrays, rng)
 
@@ -327,8 +311,7 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         return self._team
 
 
-def _calls(loaded: LoadedKernel | LoadedGroup, arrays: KernelArrays) -> PartitionCalls:
-    if isinstance(loaded, LoadedGroup):
-        assert isinstance(arrays, GroupArrays)
-        return loaded.calls(arrays)
+def _calls(loaded: LoadedKernel, arrays: KernelArrays) -> PartitionCalls:
+    if isinstance(arrays, GroupArrays):
+        return loaded.group_calls(arrays)
     return loaded.calls(arrays.problem, arrays.operands)

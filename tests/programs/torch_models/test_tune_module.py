@@ -1,0 +1,30 @@
+"""A PyTorch module is tuned, and found tuned when it is compiled later."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.real import brief_remeasurement
+from tuner.core.errors import UsageError
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+
+pytestmark = pytest.mark.mlir
+
+
+def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
+    import tuner.torch
+
+    module = torch.nn.Sequential(torch.nn.Linear(24, 32), torch.nn.ReLU(), torch.nn.Linear(32, 24)).eval()
+    x, database = torch.randn(8, 24), tmp_path / "results.db"
+    with brief_remeasurement():
+        program = tuner.torch.tune(module, (x,), trials=2, workers=1, db=database)
+    assert torch.allclose(program(x), module(x), atol=1e-5)
+    assert program.tuned is not None
+    assert program.tuned.run_group is not None
+    assert program.tuned.run_group.trials == 2
+    assert [each.group.origin for each in program.tuned.groups] == ["tuned", "tuned"]
+    again = tuner.torch.compile(module, (x,), db=database)
+    assert [each.origin for each in again.function.code.groups] == ["tuned", "tuned"]
+    with pytest.raises(UsageError, match="no such file"):
+        tuner.torch.compile(module, (x,), db=tmp_path / "missing.db")
