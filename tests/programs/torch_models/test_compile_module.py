@@ -123,7 +123,9 @@ def test_structures_go_in_and_come_out() -> None:
     equal(found["sum"], expected["sum"])
     assert found["number"] == 3
     assert found["sum"].shape == ()
-    with pytest.raises(UsageError, match="arguments: found another structure than that of the example inputs"):
+    with pytest.raises(
+        UsageError, match="arguments: found another structure than that of the example inputs"
+    ):
         program(a, b, scale=scale)
 
 
@@ -139,9 +141,7 @@ def test_types_of_torch_are_those_of_the_results(dtype: str) -> None:
     assert torch.equal(found, x + x)
 
 
-def test_an_export_runs_on_arrays_and_on_tensors(
-    compiled: tuple[Any, TensorProgram], tmp_path: Path
-) -> None:
+def test_an_export_runs_on_arrays_and_on_tensors(compiled: tuple[Any, TensorProgram], tmp_path: Path) -> None:
     _, program = compiled
     program.export(tmp_path / "mlp")
     assert np.array_equal(tuner.load(tmp_path / "mlp")(X.numpy()), program(X).numpy())
@@ -166,7 +166,9 @@ def test_a_module_that_torch_refuses_is_one_line() -> None:
 
 
 def test_a_module_that_changes_its_buffers_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"the module changes .*: only results are supported; call module\.eval"):
+    with pytest.raises(
+        UsageError, match=r"the module changes .*: only results are supported; call module\.eval"
+    ):
         tuner.torch.compile(nn.BatchNorm1d(16).train(), (X,))
 
 
