@@ -1,4 +1,4 @@
-"""tuner.torch.compile: modules give what they give in eager mode; what does not fit is refused in one line."""
+"""tuner.torch.compile: modules equal eager mode; what does not fit is refused in one line."""
 
 import gc
 from pathlib import Path
