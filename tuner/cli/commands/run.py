@@ -59,9 +59,9 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
     from tuner.output.formatting import wrapped
-    from tuner.programs.payload_source import read_payload_text
     from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child
+    from tuner.programs.torch_models.payload_source import read_payload_text
 
     text = read_payload_text(payload)
     request = _request(context, text, **texts)

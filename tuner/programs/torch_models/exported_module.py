@@ -109,8 +109,13 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 f"the module changes {each.target or each.arg.name}: only results are supported",
                 "call module.eval()",
             )
-    if program.range_constraints:
+    if not all(isinstance(size, int) for node in program.graph.nodes for size in _sizes(node)):
         raise UsageError("the module has dynamic sizes: only static ones are supported")
+
+
+def _sizes(node: torch.fx.Node) -> tuple[Any, ...]:
+    """Returns the sizes of a tensor that a node gives; () of another value."""
+    return tuple(getattr(node.meta.get("val"), "shape", ()))
 
 
 def _is_tensor(spec: Any) -> bool:

@@ -96,7 +96,7 @@ class _PackedWeight:
 
 
 # process-wide on purpose: weights live as long as their modules, as does what is packed of them
-_PACKED: Any = WeakIdKeyDictionary()
+PACKED: Any = WeakIdKeyDictionary()
 
 
 @torch.library.custom_op("tuner::mm", mutates_args=())
@@ -195,9 +195,9 @@ def _run(
 
 def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> GroupedFunction:
     state = (weight.data_ptr(), 0 if weight.is_inference() else weight._version)  # noqa: SLF001 - torch's only API
-    packed = _PACKED.get(weight)
+    packed = PACKED.get(weight)
     if packed is None or packed.state != state:
-        packed = _PACKED[weight] = _PackedWeight(state, {})
+        packed = PACKED[weight] = _PackedWeight(state, {})
     if product not in packed.functions:
         matrix = weight.detach().t() if is_transposed else weight.detach()
         image = _image(product).with_weights([matrix.contiguous().numpy()])
