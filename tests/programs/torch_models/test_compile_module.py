@@ -18,6 +18,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
+from tuner.programs.run.grouped_function import GroupedFunction  # noqa: E402
 from tuner.programs.torch_models.exported_module import export_module  # noqa: E402
 from tuner.programs.torch_models.tensor_program import TensorProgram  # noqa: E402
 
@@ -48,6 +49,7 @@ def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorP
         equal(program(-X), module(-X))
         equal(first, module(X))  # it is held, so the second call has not written there
     assert program.why_no_groups == ""
+    assert isinstance(program.function, GroupedFunction)
     assert {each.strategy for each in program.function.code.groups} == {"contraction_cpu_packed"}
 
 

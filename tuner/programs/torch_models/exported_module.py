@@ -75,9 +75,11 @@ def _by_torch(
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns a program of the operations that torch-mlir lowers; changes of buffers are then results."""
     try:
-        return program.run_decompositions(torch_importer().get_decomposition_table())
+        table = torch_importer().get_decomposition_table()
+        decomposed: torch.export.ExportedProgram = program.run_decompositions(table)
     except Exception as error:  # as above
         raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
+    return decomposed
 
 
 def _drop_constants(program: torch.export.ExportedProgram) -> None:

@@ -184,7 +184,7 @@ def _run(
     is_transposed: bool = False,
 ) -> torch.Tensor:
     if 0 in (product.m, product.n, product.k):
-        raise UsageError("tuner: found a matrix without elements, allowed 1 or more")
+        raise UsageError("a matrix has no elements: products of 1 or more are supported")
     if weight is None:
         function = _function(product)
     else:
@@ -216,7 +216,7 @@ def _function(product: Product) -> GroupedFunction:
 def _image(product: Product) -> GroupedImage:
     compiled = compile_in_child(ProgramRequest(product.text, TargetName("cpu")))
     if compiled.image is None:
-        raise UsageError(f"tuner: the product cannot be compiled: {compiled.why_no_groups}")
+        raise UsageError(f"the product cannot be compiled: {compiled.why_no_groups}")
     return compiled.image
 
 
