@@ -99,6 +99,7 @@ INSIDE: Mapping[str, Table] = {
         "host_parallel_loops": (),
         "copy_shared_fills": (),
         "copy_yields": (),
+        "indirect_indices": (),
         "device_options": (),
         "launch_parallel_loops": (),
         "launch_stack": (),
@@ -115,7 +116,7 @@ INSIDE: Mapping[str, Table] = {
         "bufferize": ("copy_shared_fills", "copy_yields", "deallocation", "entry"),
         "runtime_calls": (),
         "read_program": (
-            *("bufferize", "deallocation", "entry"),
+            *("bufferize", "deallocation", "entry", "indirect_indices"),
             *("payload_checks", "runtime_calls", "streams"),
         ),
         "on_host": ("explicit_memory", "payload_checks", "streams"),
