@@ -36,9 +36,9 @@ class ProgramRun:
     reports: tuple[str, ...] = ()
     times: ProgramTimes | None = None
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
-    groups: "tuple[ExplainedGroup, ...]" = ()  # of a program of groups
     samples: tuple[KernelSample, ...] = ()
     work: DeviceWork | None = None  # of the one call; None: no device ran it
+    groups: "tuple[ExplainedGroup, ...]" = ()  # of a program of groups
 
 
 def run_on_device(
@@ -106,7 +106,7 @@ def run_on_host(
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
     times = host_times(compiled, arguments, request.options.seed) if is_timed else None
     groups = _groups(request, compiled, function, arguments)
-    return ProgramRun(found, (), reports, times, "".join(printed), groups)
+    return ProgramRun(found, (), reports, times, "".join(printed), groups=groups)
 
 
 def _groups(

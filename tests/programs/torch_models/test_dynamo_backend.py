@@ -43,7 +43,7 @@ def test_the_backend_is_known_by_its_name() -> None:
 def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)).eval()
-    compiled = torch.compile(module, backend="tuner")
+    compiled: Any = torch.compile(module, backend="tuner")
     with torch.no_grad():
         equal(compiled(X), module(X))
         assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
@@ -68,7 +68,8 @@ def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
 
 def test_a_graph_with_gradients_is_left() -> None:
     module = nn.Linear(16, 4)
-    found = torch.compile(module, backend="tuner")(X)
+    compiled: Any = torch.compile(module, backend="tuner")
+    found = compiled(X)
     found.sum().backward()
     assert module.weight.grad is not None
     counts = tuner.torch.graph_counts()

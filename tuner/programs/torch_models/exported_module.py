@@ -76,9 +76,11 @@ def _by_torch(
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns a program of the operations that torch-mlir lowers; changes of buffers are then results."""
     try:
-        return program.run_decompositions(torch_importer().get_decomposition_table())
+        table = torch_importer().get_decomposition_table()
+        decomposed: torch.export.ExportedProgram = program.run_decompositions(table)
     except Exception as error:  # as above
         raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
+    return decomposed
 
 
 def _drop_constants(program: torch.export.ExportedProgram) -> None:
@@ -113,8 +115,13 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 f"the module changes {each.target or each.arg.name}: only results are supported",
                 "call module.eval()",
             )
-    if program.range_constraints:
+    if not all(isinstance(size, int) for node in program.graph.nodes for size in _sizes(node)):
         raise UsageError("the module has dynamic sizes: only static ones are supported")
+
+
+def _sizes(node: torch.fx.Node) -> tuple[Any, ...]:
+    """Returns the sizes of a tensor that a node gives; () of another value."""
+    return tuple(getattr(node.meta.get("val"), "shape", ()))
 
 
 def _is_tensor(spec: Any) -> bool:
