@@ -14,13 +14,13 @@ from tuner.core.instruction_sets import AVX512, AVX_VNNI, FEATURES, LEVELS, PLAI
 from tuner.core.machine import Machine
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
-from tuner.programs.op_groups.group_program import FormedProgram, group_program
+from tuner.programs.op_groups.group_program import group_program
 from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
 from tuner.programs.op_groups.memory_plan import memory_plan
-from tuner.programs.op_groups.packed_weights import WeightPlan, fill_weights, weight_plan
 from tuner.programs.op_groups.payload import NotGrouped
-from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode, GroupedImage
-from tuner.programs.run.result_pool import aligned_bytes
+from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode
+from tuner.programs.run.grouped_image import GroupedImage
+from tuner.programs.run.packed_weights import packed_block, weight_plan
 from tuner.programs.scheduled_group import ScheduledGroup, schedule_group
 from tuner.targets.cpu.object_code import write_object
 
@@ -60,7 +60,8 @@ def compile_groups(text: str, entry: str | None, machine: Machine) -> GroupedIma
         groups=tuple(each.summary for each in groups),
         object_code=object_code,
     )
-    return GroupedImage(code, _packed(formed, places.weights))
+    weights = _initialized(formed.program, formed.weights)
+    return GroupedImage(code, packed_block(places.weights, weights), places.weights)
 
 
 def _scheduled(groups: tuple[OpGroup, ...], machine: Machine) -> list[ScheduledGroup]:
@@ -95,14 +96,6 @@ def _object_code(llvm_text: str) -> bytes:
         file = Path(folder) / "code.o"
         write_object(llvm_text, file, entry=PROGRAM_ENTRY)
         return file.read_bytes()
-
-
-def _packed(formed: FormedProgram, plan: WeightPlan) -> Array:
-    """Returns the weights in one block of bytes; what ``init`` computes of them is computed here."""
-    block = aligned_bytes(plan.bytes)
-    block[...] = 0  # also between the weights: equal programs have equal files
-    fill_weights(plan, _initialized(formed.program, formed.weights), block)
-    return block
 
 
 def _initialized(program: GroupedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:

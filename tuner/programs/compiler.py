@@ -20,7 +20,7 @@ from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.programs.lower.read_program import ProgramPayload
-    from tuner.programs.run.grouped_code import GroupedImage
+    from tuner.programs.run.grouped_image import GroupedImage
 
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 

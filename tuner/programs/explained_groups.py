@@ -1,4 +1,4 @@
-"""What each group of a program takes: its time alone, its share of all groups, how near the roofline it is."""
+"""What each group of a program takes: its time alone, its share, how near the roofline it is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,8 @@ def timed_groups(
         for number in range(len(groups))
     ]
     rooflines = {
-        dtype: measure_roofline(dtype, THREADS, machine) for dtype in sorted({_dtype(each) for each in groups})
+        dtype: measure_roofline(dtype, THREADS, machine)
+        for dtype in sorted({_dtype(each) for each in groups})
     }
     whole_s = sum(times_s)
     return tuple(

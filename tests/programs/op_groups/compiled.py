@@ -11,9 +11,9 @@ from tests.programs.op_groups.group_texts import exp_of_weighted_sum
 from tuner.core.grouped_program import GroupCode, GroupedProgram
 from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
 from tuner.programs.op_groups.memory_plan import memory_plan
-from tuner.programs.op_groups.packed_weights import fill_weights, weight_plan
 from tuner.programs.run.grouped_code import PROGRAM_ENTRY, CompiledGroup, GroupedCode
 from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.packed_weights import fill_weights, weight_plan
 from tuner.programs.run.result_pool import aligned_bytes
 from tuner.targets.cpu.object_code import write_object
 

@@ -22,7 +22,7 @@ from tuner.core.grouped_program import (
 )
 from tuner.programs.op_groups.linked_groups import GroupPlaces, linked
 from tuner.programs.op_groups.memory_plan import memory_plan
-from tuner.programs.op_groups.packed_weights import weight_plan
+from tuner.programs.run.packed_weights import weight_plan
 
 pytestmark = pytest.mark.mlir
 

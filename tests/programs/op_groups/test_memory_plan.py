@@ -15,12 +15,12 @@ from tuner.core.grouped_program import (
     View,
 )
 from tuner.programs.op_groups.memory_plan import (
-    ALIGNMENT_BYTES,
     SLACK_BYTES,
     extent_bytes,
     lifetimes,
     memory_plan,
 )
+from tuner.programs.run.result_pool import ALIGNMENT_BYTES
 
 X = TensorType((4,), "f32")
 

@@ -50,17 +50,20 @@ RUN_TIMEOUT_S = 600.0
 def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -> None:
     """Compiles and runs an MLIR program of one or more operations; '-' reads the program from stdin.
 
+    A PyTorch model is a program, too: MODEL.py:FUNCTION, where the function returns (module, inputs), or a
+    MODEL.pt2 of torch.export.
+
     Exits with 1 when results differ, or the simulator finds a defect: work that nothing orders, a leak or the
     like. Contents of arrays are random, range, zeros, ones, nan, a number or @FILE.npy.
 
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
-    from tuner.core.text_file import read_text_or_stdin
     from tuner.output.formatting import wrapped
+    from tuner.programs.payload_source import read_payload_text
     from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child
 
-    text = read_text_or_stdin(payload, "MLIR text")
+    text = read_payload_text(payload)
     request = _request(context, text, **texts)
     with named_in_errors(str(payload), text):
         report = run_in_child(request, RUN_TIMEOUT_S)
@@ -120,7 +123,9 @@ def group_lines(report: "ProgramReport") -> list[str]:
     for number, each in enumerate(report.groups):
         group = each.group
         knobs = " ".join(f"{name}={value}" for name, value in group.knobs)
-        schedule = f"{group.strategy} {knobs} ({group.origin})" if group.strategy else f"loops: {group.reason}"
+        schedule = (
+            f"{group.strategy} {knobs} ({group.origin})" if group.strategy else f"loops: {group.reason}"
+        )
         times = ""
         if each.time_s is not None and each.share is not None and each.roofline is not None:
             times = f"{seconds_text(each.time_s)}, {each.share:.0%}, roofline {each.roofline:.0%}; "

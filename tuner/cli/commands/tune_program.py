@@ -14,6 +14,7 @@ from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import PROBLEM_OPTIONS, open_store, print_found, run_request
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
+from tuner.programs.torch_models.model_file import is_model
 
 if TYPE_CHECKING:
     from tuner.analysis.comparison import Comparable, NotComparable
@@ -29,8 +30,10 @@ OF_ONE_PROBLEM = ("dtype", "layout", "epilogue", "output_dtype", "align", "cache
 
 
 def is_payload(operation: object) -> bool:
-    """True if the argument OPERATION is meant as a file: it ends in .mlir or contains a slash."""
-    return isinstance(operation, str) and (operation.endswith(SUFFIX) or "/" in operation)
+    """True if the argument OPERATION is meant as a file: .mlir, a PyTorch model, or anything with a slash."""
+    if not isinstance(operation, str):
+        return False
+    return operation.endswith(SUFFIX) or "/" in operation or is_model(operation)
 
 
 def tune_payload(
@@ -42,9 +45,9 @@ def tune_payload(
     Raises UsageError for options that programs do not have.
     """
     from tuner.cli.signals import ended_by_signals
-    from tuner.core.text_file import read_text_or_stdin
     from tuner.output.progress import progress
     from tuner.programs.options import ProgramOptions
+    from tuner.programs.payload_source import read_payload_text
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
     from tuner.programs.tuning import ProgramTuning, child_process_parts
@@ -58,7 +61,7 @@ def tune_payload(
     program_support(resolved, composition)
     require_runs_here(resolved, composition, f"tuner tune {shlex.quote(texts['operation'])}")
     request = ProgramRequest(
-        text=read_text_or_stdin(Path(texts["operation"]), "MLIR text"),
+        text=read_payload_text(Path(texts["operation"])),
         target=resolved,
         entry=texts["entry"],
         options=ProgramOptions(seed=texts["seed"]),

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from tuner.core.element_types import number_type
 from tuner.core.grouped_program import TEMPORARY, Buffer, GroupedProgram, View
 from tuner.programs.run.grouped_code import Fill
+from tuner.programs.run.result_pool import ALIGNMENT_BYTES
 
-ALIGNMENT_BYTES = 64  # of each buffer: a cache line, and a register of AVX-512
 # After the last buffer: vectors may read past the end of a padded buffer, whose last rows they do not use.
 SLACK_BYTES = 4096
 

@@ -1,9 +1,6 @@
 """A compiled program of groups as a value: machine code, and all that a call of it needs to know."""
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy.typing as npt
 
 from tuner.core.grouped_program import TensorType
 
@@ -58,11 +55,3 @@ class GroupedCode:
     compiler: str  # fingerprint
     groups: tuple[CompiledGroup, ...]
     object_code: bytes  # an object file of x86-64
-
-
-@dataclass(frozen=True, eq=False)
-class GroupedImage:
-    """A program of groups, ready to load: its code, and its packed weights."""
-
-    code: GroupedCode
-    weights: npt.NDArray[Any]  # bytes

@@ -147,7 +147,7 @@ class _BoundGraph:
         self._versions = [_version(inputs[at]) for at in self._constant]
 
 
-class _WithConstants(torch.nn.Module):  # type: ignore[misc]
+class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     """A graph with some of its inputs as buffers."""
 
     def __init__(self, graph: torch.fx.GraphModule, constants: dict[int, torch.Tensor]) -> None:

@@ -53,12 +53,15 @@ def export_module(
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         if not isinstance(program, torch.export.ExportedProgram):
             program = _by_torch(program, arguments, keywords)
+        program = _decomposed(program)
         _require_pure(program)
+        outputs = _outputs(program)
+        _drop_constants(program)
         text = _by_torch_mlir(program)
     signature, call = program.graph_signature, program.call_spec
     leaves = [each for each in signature.input_specs if each.kind.name == "USER_INPUT"]
     inputs = tuple(at for at, each in enumerate(leaves) if _is_tensor(each))
-    return ExportedModule(text, call.in_spec, call.out_spec, inputs, _outputs(program))
+    return ExportedModule(text, call.in_spec, call.out_spec, inputs, outputs)
 
 
 def _by_torch(
@@ -70,14 +73,30 @@ def _by_torch(
         raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
 
 
+def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """Returns a program of the operations that torch-mlir lowers; changes of buffers are then results."""
+    try:
+        return program.run_decompositions(decompositions())
+    except Exception as error:  # as above
+        raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
+
+
+def _drop_constants(program: torch.export.ExportedProgram) -> None:
+    """Drops results that are no tensors, in place: they would be results of a function on tensors."""
+    kept = [_is_tensor(each) for each in program.graph_signature.output_specs]
+    if all(kept):
+        return
+    specs = program.graph_signature.output_specs
+    specs[:] = [each for each, is_kept in zip(specs, kept, strict=True) if is_kept]
+    (end,) = (node for node in program.graph.nodes if node.op == "output")
+    end.args = (tuple(each for each, is_kept in zip(end.args[0], kept, strict=True) if is_kept),)
+
+
 def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
     importer = torch_importer()
     try:
         module = importer.export_and_import(
-            program,
-            output_type="linalg-on-tensors",
-            func_name="main",
-            decomposition_table=decompositions(),
+            program, output_type="linalg-on-tensors", func_name="main", decomposition_table={}
         )
         return str(module.operation.get_asm())
     except Exception as error:  # torch-mlir, too

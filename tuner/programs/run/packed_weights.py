@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tuner.core.element_types import number_type
 from tuner.core.grouped_program import WEIGHT, GroupCode, GroupedProgram, View, WeightPacking
-from tuner.programs.op_groups.memory_plan import ALIGNMENT_BYTES
+from tuner.programs.run.result_pool import ALIGNMENT_BYTES, aligned_bytes
 
 Array = npt.NDArray[Any]
 Key = tuple[int, View | None, WeightPacking | None]  # index of the buffer; the view only of a packed one
@@ -88,6 +88,14 @@ def fill_weights(plan: WeightPlan, weights: Sequence[Array], block: Array) -> No
             target[...] = weight.reshape(-1)
         else:
             _pack(_viewed(weight, place.view), place.packing, target)
+
+
+def packed_block(plan: WeightPlan, weights: Sequence[Array]) -> Array:
+    """Returns the weights of a program in a new block of bytes; what is between them is zero."""
+    block = aligned_bytes(plan.bytes)
+    block[...] = 0  # also between the weights: equal programs have equal files
+    fill_weights(plan, weights, block)
+    return block
 
 
 def _key(view: View, packing: WeightPacking | None) -> Key:

@@ -16,7 +16,7 @@ from tuner.core.grouped_program import (
     View,
     WeightPacking,
 )
-from tuner.programs.op_groups.packed_weights import WeightPlan, fill_weights, weight_plan
+from tuner.programs.run.packed_weights import WeightPlan, fill_weights, weight_plan
 
 PANELS = WeightPacking(4)
 PAIRS = WeightPacking(4, interleave=2)

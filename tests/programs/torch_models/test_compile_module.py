@@ -1,0 +1,194 @@
+"""tuner.torch.compile: modules give what they give in eager mode; what does not fit is refused in one line."""
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tuner
+from tuner.core.errors import UsageError
+
+pytestmark = pytest.mark.mlir
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from torch import nn  # noqa: E402 - after the skip
+
+import tuner.torch  # noqa: E402
+from tuner.programs.torch_models.tensor_program import TensorProgram  # noqa: E402
+
+
+def mlp() -> Any:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 8)).eval()
+
+
+X = torch.linspace(-2, 2, 64).reshape(4, 16)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> tuple[Any, TensorProgram]:
+    module = mlp()
+    return module, tuner.torch.compile(module, (X,))
+
+
+def equal(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorProgram]) -> None:
+    module, program = compiled
+    with torch.no_grad():
+        equal(program(X), module(X))
+        first = program(X)
+        equal(program(-X), module(-X))
+        equal(first, module(X))  # it is held, so the second call has not written there
+    assert program.why_no_groups == ""
+    assert {each.strategy for each in program.function.code.groups} == {"contraction_cpu_packed"}
+
+
+def test_results_share_memory_with_no_result_that_is_held(compiled: tuple[Any, TensorProgram]) -> None:
+    _, program = compiled
+    view = program(X)[1:].t()
+    before = view.clone()
+    program(-X)
+    assert torch.equal(view, before)
+    del view
+    gc.collect()
+    assert len({program(X).data_ptr() for _ in range(4)}) == 1
+
+
+def test_other_layouts_of_the_same_tensor_are_taken(compiled: tuple[Any, TensorProgram]) -> None:
+    module, program = compiled
+    with torch.no_grad():
+        turned = X.t().contiguous().t()
+        equal(program(turned), module(X))
+        equal(program(nn.Parameter(X)), module(X))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((X[:2],), "argument 0: found float32 of shape 2x16, allowed float32 of shape 4x16"),
+        ((X.double(),), "argument 0: found float64 of shape 4x16, allowed float32 of shape 4x16"),
+        ((X.numpy(),), "argument 0: found ndarray, allowed a tensor"),
+        ((X, X), "arguments: found another structure|found 2 tensors, allowed 1"),
+        ((X.to("meta"),), "argument 0: found device meta, allowed cpu"),
+        ((X.clone().requires_grad_(),), r"autograd is not supported: call the program under torch\.no_grad"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    compiled: tuple[Any, TensorProgram], arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        compiled[1](*arguments)
+
+
+def test_changed_weights_are_named_and_the_state_stays(compiled: tuple[Any, TensorProgram]) -> None:
+    module = mlp()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    program = tuner.torch.compile(module, (X,))
+    assert program.stale() == ()
+    assert all(torch.equal(before[name], value) for name, value in module.state_dict().items())
+    old = program(X)
+    with torch.no_grad():
+        module[0].weight.add_(1)
+        module[2].bias.data = torch.zeros(8)
+    assert program.stale() == ("0.weight", "2.bias")
+    assert torch.equal(program(X), old)
+    del module
+    gc.collect()
+    assert program.stale() == ()
+
+
+class Several(nn.Module):
+    """Takes a pair and a keyword; gives a dict with a tuple, and a constant."""
+
+    def forward(self, pair: tuple[Any, Any], *, scale: Any) -> dict[str, Any]:
+        a, b = pair
+        return {"both": (a + b * scale, (a > b)), "sum": a.sum(), "number": 3}
+
+
+def test_structures_go_in_and_come_out() -> None:
+    a, b = torch.randn(3, 5), torch.randn(3, 5)
+    scale = torch.tensor(2.0)
+    module = Several().eval()
+    program = tuner.torch.compile(module, ((a, b),), {"scale": scale})
+    found, expected = program((a, b), scale=scale), module((a, b), scale=scale)
+    equal(found["both"][0], expected["both"][0])
+    assert torch.equal(found["both"][1], expected["both"][1])
+    equal(found["sum"], expected["sum"])
+    assert found["number"] == 3
+    assert found["sum"].shape == ()
+    with pytest.raises(UsageError, match="arguments: found another structure than that of the example inputs"):
+        program(a, b, scale=scale)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "int32", "bfloat16"])
+def test_types_of_torch_are_those_of_the_results(dtype: str) -> None:
+    class Double(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + x
+
+    x = torch.arange(12).reshape(3, 4).to(getattr(torch, dtype))
+    found = tuner.torch.compile(Double(), (x,))(x)
+    assert found.dtype == x.dtype
+    assert torch.equal(found, x + x)
+
+
+def test_an_export_runs_on_arrays_and_on_tensors(
+    compiled: tuple[Any, TensorProgram], tmp_path: Path
+) -> None:
+    _, program = compiled
+    program.export(tmp_path / "mlp")
+    assert np.array_equal(tuner.load(tmp_path / "mlp")(X.numpy()), program(X).numpy())
+    loaded = tuner.torch.load(tmp_path / "mlp")
+    assert torch.equal(loaded(X), program(X))
+    assert loaded.stale() == ()
+
+
+def test_an_exported_program_of_torch_is_compiled() -> None:
+    module = mlp()
+    with torch.no_grad():
+        equal(tuner.torch.compile(torch.export.export(module, (X,)))(X), module(X))
+
+
+def test_a_module_that_torch_refuses_is_one_line() -> None:
+    class Branches(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x if x.sum() > 0 else -x
+
+    with pytest.raises(UsageError, match=r"^torch\.export refuses the module: [^\n]+$"):
+        tuner.torch.compile(Branches(), (X,))
+
+
+def test_a_module_that_changes_its_buffers_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"the module changes .*: only results are supported; call module\.eval"):
+        tuner.torch.compile(nn.BatchNorm1d(16).train(), (X,))
+
+
+def test_an_operation_that_torch_mlir_lacks_is_one_line() -> None:
+    class Decomposed(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.eigh(x @ x.t())[0]
+
+    with pytest.raises(UsageError, match=r"^torch-mlir refuses the module: [^\n]+$"):
+        tuner.torch.compile(Decomposed(), (X,))
+
+
+def test_a_program_that_is_no_groups_runs_and_is_not_exported(tmp_path: Path) -> None:
+    class Sorted(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.cumsum(x, 1)
+
+    try:
+        program = tuner.torch.compile(Sorted(), (X,))
+    except UsageError as error:
+        pytest.skip(f"torch-mlir: {error}")
+    equal(program(X), torch.cumsum(X, 1))
+    if program.why_no_groups:
+        with pytest.raises(UsageError, match="only a program of groups is exported: "):
+            program.export(tmp_path / "sorted")

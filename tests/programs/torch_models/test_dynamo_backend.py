@@ -1,0 +1,92 @@
+"""torch.compile(backend="tuner"): graphs are taken or left and counted; parameters may change."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = [
+    pytest.mark.mlir,
+    pytest.mark.filterwarnings("ignore"),  # of torch, about its own code
+]
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+from torch import nn  # noqa: E402 - after the skip
+
+import tuner.torch  # noqa: E402
+from tuner.programs.torch_models import dynamo_backend  # noqa: E402
+
+X = torch.linspace(-2, 2, 64).reshape(4, 16)
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Gives counts from 0, and eager in place of inductor, which would compile C++ for minutes."""
+    monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
+    torch._dynamo.reset()
+    tuner.torch.graph_counts(reset=True)
+    yield
+    torch._dynamo.reset()
+
+
+def equal(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_backend_is_known_by_its_name() -> None:
+    assert "tuner" in torch._dynamo.list_backends(exclude_tags=None)
+
+
+def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)).eval()
+    compiled = torch.compile(module, backend="tuner")
+    with torch.no_grad():
+        equal(compiled(X), module(X))
+        assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
+        module[0].weight.mul_(2)
+        equal(compiled(X), module(X))
+        equal(compiled(-X), module(-X))
+    assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
+
+
+def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
+    def function(x: Any) -> Any:
+        y = x @ x.t()
+        torch._dynamo.graph_break()
+        return torch.sort(y)[0]
+
+    with torch.no_grad():
+        equal(torch.compile(function, backend="tuner")(X), function(X))
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == (1, 1)
+    assert counts.reasons[0].startswith("payload:")
+
+
+def test_a_graph_with_gradients_is_left() -> None:
+    module = nn.Linear(16, 4)
+    found = torch.compile(module, backend="tuner")(X)
+    found.sum().backward()
+    assert module.weight.grad is not None
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == (0, 1)
+    assert "autograd is not supported" in counts.reasons[0]
+
+
+def test_dynamic_sizes_are_left() -> None:
+    compiled = torch.compile(lambda x: x @ x.t(), backend="tuner", dynamic=True)
+    with torch.no_grad():
+        equal(compiled(X), X @ X.t())
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == (0, 1)
+    assert "sizes are not static" in counts.reasons[0]
+
+
+def test_a_backend_that_fails_leaves_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamo_backend, "FALLBACK", "no such backend")
+    with torch.no_grad():
+        found = torch.compile(lambda x: torch.sort(x)[0], backend="tuner")(X)
+    equal(found, torch.sort(X)[0])
+    assert tuner.torch.graph_counts().left == 2

@@ -1,0 +1,85 @@
+"""Models on the command line: a function of a file of Python, a file of torch.export."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tuner
+from tuner.core.errors import UsageError
+from tuner.programs.torch_models.model_file import is_model, model_text
+from tuner.tuning.parts.real import real_composition
+
+pytestmark = pytest.mark.mlir
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+
+MODEL = """
+import torch
+
+def linear():
+    torch.manual_seed(0)
+    return torch.nn.Linear(16, 8).eval(), torch.ones(4, 16)
+
+def nothing():
+    return 3
+
+def fails():
+    raise KeyError("no weights")
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    (tmp_path / "model.py").write_text(MODEL)
+    return tmp_path / "model.py"
+
+
+def test_names_of_models_are_known() -> None:
+    assert [is_model(name) for name in ("m.py:f", "a/m.pt2", "m.py", "m.mlir", "m.py:f()", "-")] == [
+        True,
+        True,
+        *[False] * 4,
+    ]
+
+
+def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) -> None:
+    run = Tuner(tmp_path / "results.db", real_composition())
+    done = run("run", f"{model}:linear", "--target", "cpu", "--compare", "--explain", "--json")
+    assert done.code == 0, done.err
+    assert done.json["right"]
+    (group,) = done.json["groups"]
+    assert (group["kind"], group["strategy"], group["origin"]) == (
+        "contraction",
+        "contraction_cpu_packed",
+        "first",
+    )
+    assert group["share"] == 1
+    assert 0 < group["roofline"] < 1
+
+
+def test_an_exported_program_is_read(tmp_path: Path) -> None:
+    program = torch.export.export(torch.nn.Linear(16, 8).eval(), (torch.ones(4, 16),))
+    torch.export.save(program, tmp_path / "linear.pt2")
+    assert "linalg.matmul" in model_text(str(tmp_path / "linear.pt2"))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("missing", "model.py: has no function 'missing'"),
+        ("nothing", r"model.py:nothing: must return \(module, example inputs\)"),
+        ("fails", "model.py:fails: KeyError: 'no weights'"),
+    ],
+)
+def test_a_wrong_function_is_named(model: Path, function: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        model_text(f"{model}:{function}")
+
+
+def test_a_wrong_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wrong.pt2").write_text("nothing")
+    with pytest.raises(UsageError, match=r"wrong\.pt2: \w+: "):
+        model_text(str(tmp_path / "wrong.pt2"))
+    with pytest.raises(UsageError, match="there is no such file"):
+        model_text(str(tmp_path / "none.pt2"))

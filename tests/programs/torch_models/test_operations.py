@@ -1,0 +1,80 @@
+"""tuner::mm, addmm, bmm, linear: equal to torch's, traced by fakes, weights packed once for each version."""
+
+from typing import Any
+
+import pytest
+
+from tuner.core.errors import UsageError
+
+pytestmark = pytest.mark.mlir
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+import tuner.torch  # noqa: E402 - after the skip
+from tuner.programs.torch_models import operations  # noqa: E402
+
+torch.manual_seed(0)
+A, B, BIAS = torch.randn(6, 16), torch.randn(16, 24), torch.randn(24)
+BATCH = torch.randn(3, 6, 16)
+
+
+def equal(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_products_are_those_of_torch() -> None:
+    equal(tuner.torch.mm(A, B), A @ B)
+    equal(tuner.torch.mm(A, B.t().contiguous().t()), A @ B)
+    equal(torch.ops.tuner.addmm(BIAS, A, B), torch.addmm(BIAS, A, B))
+    equal(tuner.torch.bmm(BATCH, BATCH.transpose(1, 2)), BATCH @ BATCH.transpose(1, 2))
+    equal(tuner.torch.linear(BATCH, B.t(), BIAS), torch.nn.functional.linear(BATCH, B.t(), BIAS))
+    equal(tuner.torch.linear(A[0], B.t()), A[0] @ B)
+
+
+def test_a_weight_is_packed_once_for_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = torch.nn.Parameter(B.t().clone())
+    with torch.no_grad():
+        for _ in range(2):
+            equal(tuner.torch.linear(A, weight, BIAS), A @ weight.t() + BIAS)
+        first = dict(operations._PACKED[weight].functions)
+        weight.mul_(3)
+        equal(tuner.torch.linear(A, weight, BIAS), A @ weight.t() + BIAS)
+        again = operations._PACKED[weight].functions
+    assert list(first) == list(again)
+    assert list(first.values()) != list(again.values())
+    assert next(iter(first)).is_weight
+
+
+def test_torch_finds_nothing_wrong_with_them() -> None:
+    torch.library.opcheck(torch.ops.tuner.linear.default, (A, B.t().contiguous(), BIAS))
+    torch.library.opcheck(torch.ops.tuner.bmm.default, (BATCH, BATCH.transpose(1, 2)))
+    torch.library.opcheck(torch.ops.tuner.addmm.default, (BIAS, A, B))
+
+
+def test_shapes_are_known_without_computing() -> None:
+    with torch._subclasses.FakeTensorMode():
+        x, w = torch.empty(2, 3, 16), torch.empty(24, 16)
+        assert tuner.torch.linear(x, w).shape == (2, 3, 24)
+        assert tuner.torch.mm(w, torch.empty(16, 5)).shape == (24, 5)
+
+
+def test_gradients_are_refused() -> None:
+    with pytest.raises(UsageError, match="autograd is not supported"):
+        tuner.torch.linear(A, torch.nn.Parameter(B.t().clone()))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tuner.torch.mm(A, A), "tuner::mm: shapes 6x16 and 6x16 do not fit together"),
+        (lambda: tuner.torch.bmm(BATCH, BATCH), "tuner::bmm: shapes 3x6x16 and 3x6x16 do not fit"),
+        (lambda: tuner.torch.linear(A, B), "tuner::linear: shapes 6x16 and 16x24 do not fit"),
+        (lambda: tuner.torch.addmm(A, A, B), "tuner::mm: shapes 6x16 and 16x24 and 6x16 do not fit"),
+        (lambda: tuner.torch.mm(A.half(), B.half()), "tuner::mm: found float16, allowed float32 or float64"),
+        (lambda: tuner.torch.mm(A, B.double()), "tuner::mm: found float32 and float64, allowed"),
+        (lambda: tuner.torch.mm(A[:0], B), "found a matrix without elements"),
+    ],
+)
+def test_what_does_not_fit_is_named(call: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        call()

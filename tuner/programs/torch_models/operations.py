@@ -1,0 +1,239 @@
+"""Operations ``tuner::mm``, ``addmm``, ``bmm`` and ``linear`` of torch.library, for f32 and f64 on the CPU.
+
+Each shape is compiled once. A weight, which is a parameter, is packed once: it is known by its address and
+its version, and packed again where these have changed. Gradients are refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch.utils.weak import WeakIdKeyDictionary
+
+from tuner.core.errors import UsageError
+from tuner.core.target_name import TargetName
+from tuner.programs.compile_child import compile_in_child
+from tuner.programs.request import ProgramRequest
+from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.programs.run.grouped_image import GroupedImage
+from tuner.programs.torch_models.tensor_program import NO_GRADIENTS
+
+ELEMENTS = {torch.float32: "f32", torch.float64: "f64"}
+SHAPES_LIMIT = 256  # that are kept compiled
+PRODUCT = """#whole = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (j)>
+func.func @main({arguments}) -> {c} {{
+{weight}  %zero = arith.constant 0.0 : {element}
+  %empty = tensor.empty() : {c}
+  %zeros = linalg.fill ins(%zero : {element}) outs(%empty : {c}) -> {c}
+  %product = {op} ins(%a, %b : {a}, {b}) outs(%zeros : {c}) -> {c}
+{bias}  return %{result} : {c}
+}}
+"""
+BIAS = """  %sum = linalg.generic
+    {{indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]}}
+    ins(%product, %bias : {c}, {row}) outs(%empty : {c}) {{
+  ^bb0(%x: {element}, %y: {element}, %z: {element}):
+    %r = arith.addf %x, %y : {element}
+    linalg.yield %r : {element}
+  }} -> {c}
+"""
+RESOURCES = (
+    '{{-#\n  dialect_resources: {{\n    builtin: {{\n      weight: "0x04000000{digits}"\n    }}\n  }}\n#-}}\n'
+)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of matrices: its sizes, and which operands it has."""
+
+    element: str
+    m: int
+    n: int
+    k: int
+    batch: int = 0  # 0: of plain matrices
+    has_bias: bool = False  # of n elements
+    is_weight: bool = False  # B is packed
+
+    @property
+    def text(self) -> str:
+        """Returns the payload: a function of A, B unless it is a weight, and the bias if there is one."""
+        lead = (self.batch,) if self.batch else ()
+        a, b, c = (_tensor(self.element, *lead, *each) for each in self._shapes)
+        row = _tensor(self.element, self.n)
+        arguments = [f"%a: {a}", *[f"%b: {b}"] * (not self.is_weight), *[f"%bias: {row}"] * self.has_bias]
+        weight = f"  %b = arith.constant dense_resource<weight> : {b}\n" if self.is_weight else ""
+        body = PRODUCT.format(
+            arguments=", ".join(arguments),
+            weight=weight,
+            element=self.element,
+            a=a,
+            b=b,
+            c=c,
+            op="linalg.batch_matmul" if self.batch else "linalg.matmul",
+            bias=BIAS.format(c=c, row=row, element=self.element) if self.has_bias else "",
+            result="sum" if self.has_bias else "product",
+        )
+        return body + (RESOURCES.format(digits="00" * self._weight_bytes) if self.is_weight else "")
+
+    @property
+    def _shapes(self) -> tuple[tuple[int, int], ...]:
+        return (self.m, self.k), (self.k, self.n), (self.m, self.n)
+
+    @property
+    def _weight_bytes(self) -> int:
+        return self.k * self.n * (8 if self.element == "f64" else 4)
+
+
+@dataclass(frozen=True, eq=False)
+class _PackedWeight:
+    """A weight's functions, one for each product, and what the weight was when it was packed."""
+
+    state: tuple[int, int]  # address, version
+    functions: dict[Product, GroupedFunction]
+
+
+# process-wide on purpose: weights live as long as their modules, as does what is packed of them
+_PACKED: Any = WeakIdKeyDictionary()
+
+
+@torch.library.custom_op("tuner::mm", mutates_args=())
+def mm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns a @ b of two matrices."""
+    return _product(a, b, None)
+
+
+@torch.library.custom_op("tuner::addmm", mutates_args=())
+def addmm(bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns bias + a @ b of two matrices; the bias has an element for each column."""
+    return _product(a, b, bias)
+
+
+@torch.library.custom_op("tuner::bmm", mutates_args=())
+def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Returns a @ b of two batches of matrices."""
+    if a.dim() != 3 or b.dim() != 3 or a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise _wrong_shapes("bmm", a, b)
+    element = _element("bmm", a, b)
+    return _run(Product(element, a.shape[1], b.shape[2], a.shape[2], batch=a.shape[0]), [a, b], None)
+
+
+@torch.library.custom_op("tuner::linear", mutates_args=())
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """Returns x @ weight.T + bias, as torch.nn.functional.linear; x has one dimension or more."""
+    if x.dim() < 1 or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
+        raise _wrong_shapes("linear", x, weight)
+    found = _product(x.reshape(-1, x.shape[-1]), weight, bias, is_transposed=True, name="linear")
+    return found.reshape(*x.shape[:-1], weight.shape[0])
+
+
+@mm.register_fake
+def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.new_empty((a.shape[0], b.shape[1]))
+
+
+@addmm.register_fake
+def _(_bias: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.new_empty((a.shape[0], b.shape[1]))
+
+
+@bmm.register_fake
+def _(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.new_empty((a.shape[0], a.shape[1], b.shape[2]))
+
+
+@linear.register_fake
+def _(x: torch.Tensor, weight: torch.Tensor, _bias: torch.Tensor | None = None) -> torch.Tensor:
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+def _refuse_gradients(ctx: object, inputs: object, output: object) -> None:  # noqa: ARG001 - torch's names
+    """Called by torch where an input requires gradients and autograd is enabled."""
+    raise UsageError(NO_GRADIENTS)
+
+
+for _operation in (mm, addmm, bmm, linear):
+    _operation.register_autograd(lambda _context, *_: None, setup_context=_refuse_gradients)
+
+
+def _product(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None,
+    *,
+    is_transposed: bool = False,
+    name: str = "mm",
+) -> torch.Tensor:
+    columns, rows = (b.shape[0], b.shape[-1]) if is_transposed else (b.shape[-1], b.shape[0])
+    if a.dim() != 2 or b.dim() != 2 or a.shape[1] != rows or (bias is not None and bias.shape != (columns,)):
+        raise _wrong_shapes(name, a, b, *([] if bias is None else [bias]))
+    element = _element(name, a, b, *([] if bias is None else [bias]))
+    is_weight = isinstance(b, torch.nn.Parameter)
+    product = Product(element, a.shape[0], columns, rows, 0, bias is not None, is_weight)
+    inputs = [a, *[b.t() if is_transposed else b] * (not is_weight), *([] if bias is None else [bias])]
+    return _run(product, inputs, b if is_weight else None, is_transposed=is_transposed)
+
+
+def _run(
+    product: Product,
+    inputs: Sequence[torch.Tensor],
+    weight: torch.Tensor | None,
+    *,
+    is_transposed: bool = False,
+) -> torch.Tensor:
+    if 0 in (product.m, product.n, product.k):
+        raise UsageError("tuner: found a matrix without elements, allowed 1 or more")
+    if weight is None:
+        function = _function(product)
+    else:
+        function = _function_of_weight(product, weight, is_transposed=is_transposed)
+    held = [each.detach().contiguous() for each in inputs]
+    return torch.from_numpy(function.run([each.data_ptr() for each in held])[0])
+
+
+def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> GroupedFunction:
+    state = (weight.data_ptr(), 0 if weight.is_inference() else weight._version)  # noqa: SLF001 - torch's only API
+    packed = _PACKED.get(weight)
+    if packed is None or packed.state != state:
+        packed = _PACKED[weight] = _PackedWeight(state, {})
+    if product not in packed.functions:
+        matrix = weight.detach().t() if is_transposed else weight.detach()
+        image = _image(product).with_weights([matrix.contiguous().numpy()])
+        packed.functions[product] = GroupedFunction(image.code, image.weights)
+    found: GroupedFunction = packed.functions[product]
+    return found
+
+
+@lru_cache(maxsize=SHAPES_LIMIT)
+def _function(product: Product) -> GroupedFunction:
+    image = _image(product)
+    return GroupedFunction(image.code, image.weights)
+
+
+@lru_cache(maxsize=SHAPES_LIMIT)
+def _image(product: Product) -> GroupedImage:
+    compiled = compile_in_child(ProgramRequest(product.text, TargetName("cpu")))
+    if compiled.image is None:
+        raise UsageError(f"tuner: the product cannot be compiled: {compiled.why_no_groups}")
+    return compiled.image
+
+
+def _element(name: str, *tensors: torch.Tensor) -> str:
+    for each in tensors:
+        if not each.is_cpu:
+            raise UsageError(f"tuner::{name}: found device {each.device}, allowed cpu")
+        if each.dtype not in ELEMENTS or each.dtype != tensors[0].dtype:
+            found = " and ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in tensors))
+            raise UsageError(f"tuner::{name}: found {found}, allowed float32 or float64 of all operands")
+    return ELEMENTS[tensors[0].dtype]
+
+
+def _wrong_shapes(name: str, *tensors: torch.Tensor) -> UsageError:
+    shapes = " and ".join("x".join(map(str, each.shape)) or "()" for each in tensors)
+    return UsageError(f"tuner::{name}: shapes {shapes} do not fit together")
+
+
+def _tensor(element: str, *sizes: int) -> str:
+    return f"tensor<{'x'.join(map(str, (*sizes, element)))}>"
