@@ -13,7 +13,7 @@ the C library.
 
 from tuner.core.grouped_program import GroupCode, WeightPacking
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.cpu.lowering import text_without_bf16
+from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
 from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM, GROUP_TO_LOOPS, NO_BUILTINS, TENSORS_TO_BUFFERS
 from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
@@ -58,7 +58,7 @@ def compile_group(text: str, script: str | None) -> GroupCode:
     expand_math(module)
     _drop_attributes(module)
     run_passes(module, GROUP_LOOPS_TO_LLVM)
-    return GroupCode(_with_no_builtins(text_without_bf16(module)), packings)
+    return GroupCode(_with_no_builtins(jit_text(module)), packings)
 
 
 def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:

@@ -48,20 +48,13 @@ def lower_to_llvm(module: ir.Module, *, emulates: bool = False) -> str:
 def jit_text(module: ir.Module) -> str:
     """Returns the text of a module in LLVM dialect for the JIT, with bf16 stored as 16-bit integers.
 
-    The module is changed in place. In the text, exported functions get ``no-builtins``, so that LLVM does not
+    The module is changed in place. Code with a dot product of AVX512-BF16 keeps bf16, since it needs a
+    processor that has AVX512-BF16. In the text, exported functions get ``no-builtins``, so that LLVM does not
     replace their loops by library calls.
-    """
-    marked = f"attributes {{{EXPORTED}}}"
-    return text_without_bf16(module).replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")
-
-
-def text_without_bf16(module: ir.Module) -> str:
-    """Returns the text of a module in LLVM dialect with bf16 stored as 16-bit integers, which it has then.
-
-    Code with a dot product of AVX512-BF16 keeps bf16, since it needs a processor that has AVX512-BF16.
     """
     text = str(module)
     if BF16 in text and BF16_DOT not in text:
         store_bf16_as_integers(module)
         text = str(module)
-    return text
+    marked = f"attributes {{{EXPORTED}}}"
+    return text.replace(marked, f"attributes {{{EXPORTED}, {NO_BUILTINS}}}")

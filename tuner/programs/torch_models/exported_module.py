@@ -76,11 +76,9 @@ def _by_torch(
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns a program of the operations that torch-mlir lowers; changes of buffers are then results."""
     try:
-        table = torch_importer().get_decomposition_table()
-        decomposed: torch.export.ExportedProgram = program.run_decompositions(table)
+        return program.run_decompositions(decompositions())
     except Exception as error:  # as above
         raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
-    return decomposed
 
 
 def _drop_constants(program: torch.export.ExportedProgram) -> None:
@@ -98,10 +96,7 @@ def _by_torch_mlir(program: torch.export.ExportedProgram) -> str:
     importer = torch_importer()
     try:
         module = importer.export_and_import(
-            program,
-            output_type="linalg-on-tensors",
-            func_name="main",
-            decomposition_table=decompositions(),
+            program, output_type="linalg-on-tensors", func_name="main", decomposition_table={}
         )
         return str(module.operation.get_asm())
     except Exception as error:  # torch-mlir, too
