@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.real import brief_remeasurement
 from tuner.core.errors import UsageError
+from tuner.programs.run.grouped_function import GroupedFunction
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
 
@@ -25,6 +26,7 @@ def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
     assert program.tuned.run_group.trials == 2
     assert [each.group.origin for each in program.tuned.groups] == ["tuned", "tuned"]
     again = tuner.torch.compile(module, (x,), db=database)
+    assert isinstance(again.function, GroupedFunction)
     assert [each.origin for each in again.function.code.groups] == ["tuned", "tuned"]
     with pytest.raises(UsageError, match="no such file"):
         tuner.torch.compile(module, (x,), db=tmp_path / "missing.db")
