@@ -35,8 +35,8 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import EXPORTED
 from tuner.mlir.rewrite.walking import walk_where
 from tuner.programs.op_groups.memory_plan import MemoryPlan
-from tuner.programs.run.packed_weights import WeightPlan
 from tuner.programs.run.grouped_code import PROGRAM_ENTRY, SINGLE_ENTRY
+from tuner.programs.run.packed_weights import WeightPlan
 
 FUNCTION, GLOBAL, POINTER = "llvm.func", "llvm.mlir.global", "!llvm.ptr"
 INTERNAL = "#llvm.linkage<internal>"
