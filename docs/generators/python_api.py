@@ -13,6 +13,7 @@ from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
 from tuner.library.dispatch.group_portfolio import GroupPortfolio
 from tuner.programs.run.captured_graph import ProgramGraph
 from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.run_history.trials import Trials
 from tuner.targets.cpu.callable import CpuCallable
@@ -30,6 +31,7 @@ RETURNED: Final[tuple[type, ...]] = (
     GroupPortfolio,
     Regret,
     HostFunction,
+    GroupedFunction,
     DeviceFunction,
     ProgramGraph,
 )

@@ -13,12 +13,16 @@ from tuner.core.group_schedule import Schedules, no_schedules
 from tuner.core.grouped_program import GroupedProgram, OpGroup
 from tuner.core.instruction_sets import AVX512, AVX_VNNI, FEATURES, LEVELS, PLAIN_LEVEL, VNNI
 from tuner.core.machine import Machine
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.cpu.pipeline import cpu_compiler
+from tuner.programs.lower.entry import entry_of
 from tuner.programs.op_groups.group_program import group_program
 from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
 from tuner.programs.op_groups.memory_plan import memory_plan
 from tuner.programs.op_groups.payload import NotGrouped
+from tuner.programs.op_groups.resources import split_payload
 from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode
 from tuner.programs.run.grouped_image import GroupedImage
 from tuner.programs.run.packed_weights import packed_block, weight_plan
@@ -54,7 +58,7 @@ def compile_groups(
     needs = _needs(codes_text="\n".join(code.llvm_text for code in codes), machine=machine)
     object_code = _object_code(linked(places, codes, _level(needs)))
     code = GroupedCode(
-        entry=entry or "main",
+        entry=_entry_name(text, entry),
         arguments=formed.program.arguments,
         results=formed.program.results,
         arena_bytes=places.memory.arena_bytes,
@@ -67,6 +71,11 @@ def compile_groups(
     )
     weights = _initialized(formed.program, formed.weights)
     return GroupedImage(code, packed_block(places.weights, weights), places.weights)
+
+
+def _entry_name(text: str, entry: str | None) -> str:
+    with interpreter.new_context(), ir.Location.unknown():
+        return entry_of(interpreter.parse(split_payload(text).text, "payload"), entry)
 
 
 def _scheduled(groups: tuple[OpGroup, ...], machine: Machine, schedules: Schedules) -> list[ScheduledGroup]:
@@ -106,8 +115,6 @@ def _object_code(llvm_text: str) -> bytes:
 def _initialized(program: GroupedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
     if not program.init:
         return weights
-    from tuner.mlir import interpreter
-    from tuner.mlir.bindings import ir
     from tuner.programs.lower.host_lowering import lower_host_program
     from tuner.programs.lower.read_program import read_program
     from tuner.programs.run.host_function import HostFunction

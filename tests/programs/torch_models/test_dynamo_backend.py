@@ -42,7 +42,7 @@ def test_the_backend_is_known_by_its_name() -> None:
 
 def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)).eval()
+    module: Any = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)).eval()
     compiled: Any = torch.compile(module, backend="tuner")
     with torch.no_grad():
         equal(compiled(X), module(X))

@@ -104,9 +104,30 @@ class GroupedFunction(LoadedCode):
             self._lock.release()
 
     def run(self, addresses: Sequence[int]) -> list[Array]:
-        """Calls the code on arguments at ``addresses``, which are not checked; returns the results.
+        """Calls the code on arguments at addresses that are not checked: a wrong one ends the process.
 
-        The caller keeps the arguments alive.
+        Args:
+            addresses: where the arguments begin, C-contiguous memory that the caller keeps alive.
+
+        Returns:
+            The arrays of the results.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> import numpy as np
+            >>> import tuner
+            >>> payload = '''
+            ... func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+            ...   %y = arith.addf %x, %x : tensor<4xf32>
+            ...   return %y : tensor<4xf32>
+            ... }
+            ... '''
+            >>> program = tuner.compile_program(payload, target="cpu")
+            >>> x = np.ones(4, np.float32)
+            >>> program.run([x.ctypes.data])
+            [array([2., 2., 2., 2.], dtype=float32)]
         """
         with self._lock:
             results = self._pool.take()
