@@ -53,6 +53,7 @@ def export_module(
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         if not isinstance(program, torch.export.ExportedProgram):
             program = _by_torch(program, arguments, keywords)
+        _require_static(program)
         program = _decomposed(program)
         _require_pure(program)
         outputs = _outputs(program)
@@ -110,6 +111,10 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 f"the module changes {each.target or each.arg.name}: only results are supported",
                 "call module.eval()",
             )
+
+
+def _require_static(program: torch.export.ExportedProgram) -> None:
+    """Raises UsageError for dynamic sizes; of a decomposed program torch names some that it does not have."""
     if program.range_constraints:
         raise UsageError("the module has dynamic sizes: only static ones are supported")
 
