@@ -100,6 +100,7 @@ INSIDE: Mapping[str, Table] = {
         "copy_shared_fills": (),
         "crop_negative_padding": (),
         "copy_yields": (),
+        "indirect_indices": (),
         "device_options": (),
         "launch_parallel_loops": (),
         "launch_stack": (),
@@ -119,7 +120,7 @@ INSIDE: Mapping[str, Table] = {
         ),
         "runtime_calls": (),
         "read_program": (
-            *("bufferize", "deallocation", "entry"),
+            *("bufferize", "deallocation", "entry", "indirect_indices"),
             *("payload_checks", "runtime_calls", "streams"),
         ),
         "on_host": ("explicit_memory", "payload_checks", "streams"),

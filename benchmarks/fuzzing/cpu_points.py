@@ -13,6 +13,7 @@ from tuner.core.problem import (
     BATCH_MATMUL,
     EPILOGUES,
     LAYOUTS,
+    MATMUL,
     NARROW_OUTPUTS,
     Problem,
     natural_output,
@@ -89,7 +90,7 @@ class CpuPoints:
         return tuple(
             KernelKind(entry.name, dtype, layout, epilogue, threads, output)
             for entry in self._file.strategies
-            if self._machine.isa in entry.isas
+            if self._machine.isa in entry.isas and MATMUL in entry.operations
             for dtype in entry.dtypes
             for output in ("", *NARROW_OUTPUTS.get(dtype, ()))
             if self._has_what_it_needs(entry, dtype, output)

@@ -164,3 +164,8 @@ def test_a_compiler_comes_back_as_it_was_given(packages: tuple[tuple[str, str], 
     compiler = replace(COMPILER, packages=packages)
     row = rows.environment_row(compiler)
     assert rows.compiler_of(row) == compiler
+
+
+def test_a_group_of_operations_keeps_its_text() -> None:
+    group = Problem("contraction", (4, 8, 2), "f32", batch=3, group="func.func @group() {}")
+    assert rows.problem_of(rows.problem_row(group)) == group

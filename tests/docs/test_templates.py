@@ -10,7 +10,7 @@ from tuner.api import history
 from tuner.core.candidate import Candidate
 from tuner.core.chips import chip_of
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.problem import Matmul
+from tuner.core.problem import Matmul, Problem
 from tuner.scripts.header import read_provenance
 from tuner.scripts.strategy import Binder
 
@@ -18,26 +18,30 @@ PAGE = (ROOT / "docs" / "reference" / "templates.md").read_text()
 PROCESSOR = Machine("any", "any", "avx512", True, 2, 2, 49152, 1 << 20, 1 << 25, 1 << 34)
 GUIDE = (ROOT / "docs" / "guides" / "new-strategy.md").read_text()
 GPU = gpu_machine("simulator", chip_of("sm_90a"), "any")
-EVERYWHERE, PROCESSORS, GPUS = (
+EVERYWHERE, PROCESSORS, GPUS, GROUPS = (
     frozenset(
         name
         for row in re.findall(r"^\| (`.*?) \|", part, re.MULTILINE)
         for name in re.findall(r"`(\w+)`", row)
     )
-    for part in re.split(r"^For (?:processors|GPUs) also:$", PAGE, flags=re.MULTILINE)
+    for part in re.split(r"^For (?:processors|GPUs|groups of operations) also:$", PAGE, flags=re.MULTILINE)
 )
 
 
-def seen(machine: Machine) -> frozenset[str]:
+def seen(machine: Machine, problem: Problem) -> frozenset[str]:
     """Returns the names that a template without knobs sees."""
-    problem = Matmul(64, 64, 64)
     binder = Binder((), problem, variables_of(problem, machine, threads=1), threads=1)
     return frozenset(binder.names_for(Candidate.of("any", {})))
 
 
 @pytest.mark.parametrize(("machine", "more"), [(PROCESSOR, PROCESSORS), (GPU, GPUS)])
 def test_the_page_lists_what_templates_see(machine: Machine, more: frozenset[str]) -> None:
-    assert seen(machine) == EVERYWHERE | more
+    assert seen(machine, Matmul(64, 64, 64)) == EVERYWHERE | more
+
+
+def test_the_page_lists_what_templates_of_groups_see() -> None:
+    group = Problem("rows", (4, 8, 1), "f32", group="func.func @group() {}")
+    assert seen(PROCESSOR, group) == EVERYWHERE | PROCESSORS | GROUPS
 
 
 def test_a_panel_has_the_names_of_the_page() -> None:

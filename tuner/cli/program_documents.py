@@ -7,6 +7,7 @@ from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.output.json_documents import problem_document, trial_document, tune_document
 from tuner.programs.explained_groups import ExplainedGroup
 from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
+from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.times import ProgramTimes
 from tuner.programs.tuning import TunedProblem, TunedProgram
 
@@ -29,6 +30,7 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
         "groups": [_group(each) for each in report.groups] or None,
         "why_no_groups": report.why_no_groups or None,
+        "work": None if report.work is None else _work(report.work),
         "printed": report.printed,
         "right": report.is_right,
     }
@@ -55,6 +57,17 @@ def times_document(times: ProgramTimes) -> dict[str, Any]:
     """Returns a program's times in seconds; the kernels' time and overlap only if a device ran kernels."""
     kernels = {"kernel_s": times.kernel_s, "overlap": times.overlap, "serialized": times.is_serialized}
     return {"call_s": times.call_s, **(kernels if times.kernels else {})}
+
+
+def _work(work: DeviceWork) -> dict[str, Any]:
+    return {
+        "launches": work.launches,
+        "copied_in_bytes": work.copied_in_bytes,
+        "copied_out_bytes": work.copied_out_bytes,
+        "copied_inside_bytes": work.copied_inside_bytes,
+        "copies_in": work.copies_in,
+        "copies_out": work.copies_out,
+    }
 
 
 def _sample(sample: KernelSample) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from tuner.core.device_program import DeviceProgram
 from tuner.programs.comparison import outputs
 from tuner.programs.request import KernelSample, ProgramRequest
+from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.samples import samples_of
 from tuner.programs.times import ProgramTimes
 from tuner.tuning.remeasurement import FINAL_EFFORT
@@ -35,8 +36,9 @@ class ProgramRun:
     reports: tuple[str, ...] = ()
     times: ProgramTimes | None = None
     printed: str = ""  # by the program: its kernels, and the functions of MLIR's runner libraries
-    groups: "tuple[ExplainedGroup, ...]" = ()  # of a program of groups
     samples: tuple[KernelSample, ...] = ()
+    work: DeviceWork | None = None  # of the one call; None: no device ran it
+    groups: "tuple[ExplainedGroup, ...]" = ()  # of a program of groups
 
 
 def run_on_device(
@@ -56,13 +58,18 @@ def run_on_device(
     device = _opened(request, support, write=printed.append, run_launch=run_launch)
     recorder = RecordingDevice(device)
     own = copies(arguments)
-    used = recorder if request.options.trace else device
-    with closing(DeviceFunction(code, used, printed.append)) as program:
+    with closing(DeviceFunction(code, recorder, printed.append)) as program:
         found = outputs(code, program(*own), own)
     times = _device_times(request, support, code, arguments)
-    trace = tuple(recorder.trace)
-    samples = samples_of(launches)
-    return ProgramRun(found, trace, reports_of(device), times, "".join(printed), samples=samples)
+    return ProgramRun(
+        found,
+        tuple(recorder.trace) if request.options.trace else (),
+        reports_of(device),
+        times,
+        "".join(printed),
+        samples_of(launches),
+        recorder.work,
+    )
 
 
 def host_function(
@@ -99,7 +106,7 @@ def run_on_host(
     is_timed = request.is_timed and not code.interpreted  # the interpreter's speed is not the kernel's
     times = host_times(compiled, arguments, request.options.seed) if is_timed else None
     groups = _groups(request, compiled, function, arguments)
-    return ProgramRun(found, (), reports, times, "".join(printed), groups)
+    return ProgramRun(found, (), reports, times, "".join(printed), groups=groups)
 
 
 def _groups(

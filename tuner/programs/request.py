@@ -7,6 +7,7 @@ from tuner.core.target import Script
 from tuner.core.target_name import TargetName
 from tuner.programs.explained_groups import ExplainedGroup
 from tuner.programs.options import PROGRAM_DEFAULTS, ProgramOptions
+from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.times import ProgramTimes
 
 
@@ -110,6 +111,7 @@ class ProgramReport:
     samples: tuple[KernelSample, ...] = ()  # per kernel, where launches were sampled
     groups: tuple[ExplainedGroup, ...] = ()  # of a program on the host that is computed as groups
     why_no_groups: str = ""  # why a program on the host is computed as a whole
+    work: DeviceWork | None = None  # None: no device ran it
 
     @property
     def is_right(self) -> bool:

@@ -179,6 +179,7 @@ def _run(request: ProgramRequest) -> ProgramReport:
         samples=ran.samples,
         groups=ran.groups,
         why_no_groups=compiled.why_no_groups,
+        work=ran.work,
     )
 
 

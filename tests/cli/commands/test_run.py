@@ -44,6 +44,7 @@ def test_a_program_on_the_simulator_is_traced_checked_and_compared(run: Tuner) -
     lines = done.out.splitlines()
     assert sum(line.startswith("call    launch scale grid 4x1x1 block 32x1x1") for line in lines) == 2
     assert "ran     @main on simulator:sm_90, 3 streams" in lines
+    assert "work    2 launches, 1024 bytes to the device, 1024 back" in lines
     assert sum(line.startswith("equal   argument") for line in lines) >= 2
     assert lines[-1] == "checked 0 defects; no times: the simulator has no clock"
 
@@ -53,12 +54,15 @@ def test_the_same_as_json(run: Tuner) -> None:
     assert done.code == 0, done.err
     assert (done.json["right"], done.json["streams"], done.json["reports"]) == (True, 1, [])
     assert (done.json["times"], done.json["trace"], done.json["comparisons"]) == (None, None, None)
+    work = done.json["work"]
+    assert (work["launches"], work["copied_in_bytes"], work["copied_out_bytes"]) == (1, 512, 512)
 
 
 def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
     done = on(run, "cpu", "async_matmul", "--compare", "--json")
     assert done.code == 0, done.err
     assert done.json["times"]["call_s"] > 0
+    assert done.json["work"] is None  # no device
     assert done.json["problems"] == ["matmul 84x84x32 f32 nn none"]
     (comparison,) = done.json["comparisons"]
     assert (comparison["name"], comparison["equal"]) == ("argument 2", True)

@@ -39,7 +39,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_fresh_process_runs_it_without_a_compiler(folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "xy.npy", np.stack([X, Y]))
-    command = [sys.executable, "-c", IN_A_FRESH_PROCESS, folder, tmp_path / "xy.npy", tmp_path / "z.npy"]
+    files = [str(folder), str(tmp_path / "xy.npy"), str(tmp_path / "z.npy")]
+    command = [sys.executable, "-c", IN_A_FRESH_PROCESS, *files]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("[]\n", "", 0)
     np.testing.assert_array_equal(np.load(tmp_path / "z.npy"), compiled_function(WEIGHT)(X, Y)[0])

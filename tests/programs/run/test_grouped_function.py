@@ -25,7 +25,8 @@ def function() -> GroupedFunction:
 
 
 def expected(x: Any, y: Any) -> np.ndarray:
-    return np.exp(np.asarray(x) * WEIGHT + np.asarray(y))
+    values: np.ndarray = np.exp(np.asarray(x) * WEIGHT + np.asarray(y))
+    return values
 
 
 def test_results_are_right_and_not_those_of_the_next_call(function: GroupedFunction) -> None:

@@ -1,4 +1,4 @@
-"""tuner.torch.compile: modules give what they give in eager mode; what does not fit is refused in one line."""
+"""tuner.torch.compile: modules give what they give in eager mode; what does not fit is refused."""
 
 import gc
 from pathlib import Path
@@ -18,6 +18,8 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
+from tuner.programs.run.grouped_function import GroupedFunction  # noqa: E402
+from tuner.programs.torch_models.exported_module import export_module  # noqa: E402
 from tuner.programs.torch_models.tensor_program import TensorProgram  # noqa: E402
 
 
@@ -47,6 +49,7 @@ def test_a_module_gives_what_it_gives_in_eager_mode(compiled: tuple[Any, TensorP
         equal(program(-X), module(-X))
         equal(first, module(X))  # it is held, so the second call has not written there
     assert program.why_no_groups == ""
+    assert isinstance(program.function, GroupedFunction)
     assert {each.strategy for each in program.function.code.groups} == {"contraction_cpu_packed"}
 
 
@@ -123,7 +126,9 @@ def test_structures_go_in_and_come_out() -> None:
     equal(found["sum"], expected["sum"])
     assert found["number"] == 3
     assert found["sum"].shape == ()
-    with pytest.raises(UsageError, match="arguments: found another structure than that of the example inputs"):
+    with pytest.raises(
+        UsageError, match="arguments: found another structure than that of the example inputs"
+    ):
         program(a, b, scale=scale)
 
 
@@ -139,9 +144,7 @@ def test_types_of_torch_are_those_of_the_results(dtype: str) -> None:
     assert torch.equal(found, x + x)
 
 
-def test_an_export_runs_on_arrays_and_on_tensors(
-    compiled: tuple[Any, TensorProgram], tmp_path: Path
-) -> None:
+def test_an_export_runs_on_arrays_and_on_tensors(compiled: tuple[Any, TensorProgram], tmp_path: Path) -> None:
     _, program = compiled
     program.export(tmp_path / "mlp")
     assert np.array_equal(tuner.load(tmp_path / "mlp")(X.numpy()), program(X).numpy())
@@ -166,7 +169,9 @@ def test_a_module_that_torch_refuses_is_one_line() -> None:
 
 
 def test_a_module_that_changes_its_buffers_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"the module changes .*: only results are supported; call module\.eval"):
+    with pytest.raises(
+        UsageError, match=r"the module changes .*: only results are supported; call module\.eval"
+    ):
         tuner.torch.compile(nn.BatchNorm1d(16).train(), (X,))
 
 
@@ -179,16 +184,26 @@ def test_an_operation_that_torch_mlir_lacks_is_one_line() -> None:
         tuner.torch.compile(Decomposed(), (X,))
 
 
-def test_a_program_that_is_no_groups_runs_and_is_not_exported(tmp_path: Path) -> None:
-    class Sorted(nn.Module):
-        def forward(self, x: Any) -> Any:
-            return torch.cumsum(x, 1)
+def test_dynamic_sizes_are_refused() -> None:
+    dynamic = torch.export.export(mlp(), (X,), dynamic_shapes=({0: torch.export.Dim("rows", min=2)},))
+    with pytest.raises(UsageError, match="the module has dynamic sizes: only static ones are supported"):
+        tuner.torch.compile(dynamic)
 
-    try:
-        program = tuner.torch.compile(Sorted(), (X,))
-    except UsageError as error:
-        pytest.skip(f"torch-mlir: {error}")
-    equal(program(X), torch.cumsum(X, 1))
-    if program.why_no_groups:
-        with pytest.raises(UsageError, match="only a program of groups is exported: "):
-            program.export(tmp_path / "sorted")
+
+def test_a_program_that_is_no_groups_runs_and_is_not_exported(tmp_path: Path) -> None:
+    text = """func.func @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c5 = arith.constant 5 : index
+      %y = scf.for %i = %c0 to %c5 step %c1 iter_args(%sum = %x) -> tensor<4x16xf32> {
+        %more = arith.addf %sum, %x : tensor<4x16xf32>
+        scf.yield %more : tensor<4x16xf32>
+      }
+      return %y : tensor<4x16xf32>
+    }"""
+    function: Any = tuner.compile_program(text, target="cpu")
+    program = TensorProgram(function, export_module(mlp(), (X,)))
+    equal(program(X), 6 * X)
+    assert "control flow" in program.why_no_groups
+    with pytest.raises(UsageError, match="only a program of groups is exported: control flow"):
+        program.export(tmp_path / "whole")

@@ -13,7 +13,8 @@ pytestmark = [
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
-from torch import nn  # noqa: E402 - after the skip
+from torch import _dynamo as dynamo  # noqa: E402 - after the skip
+from torch import nn  # noqa: E402
 
 import tuner.torch  # noqa: E402
 from tuner.programs.torch_models import dynamo_backend  # noqa: E402
@@ -25,10 +26,10 @@ X = torch.linspace(-2, 2, 64).reshape(4, 16)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Gives counts from 0, and eager in place of inductor, which would compile C++ for minutes."""
     monkeypatch.setattr(dynamo_backend, "FALLBACK", "eager")
-    torch._dynamo.reset()
+    dynamo.reset()
     tuner.torch.graph_counts(reset=True)
     yield
-    torch._dynamo.reset()
+    dynamo.reset()
 
 
 def equal(found: Any, expected: Any) -> None:
@@ -36,13 +37,13 @@ def equal(found: Any, expected: Any) -> None:
 
 
 def test_the_backend_is_known_by_its_name() -> None:
-    assert "tuner" in torch._dynamo.list_backends(exclude_tags=None)
+    assert "tuner" in dynamo.list_backends(exclude_tags=None)
 
 
 def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)).eval()
-    compiled = torch.compile(module, backend="tuner")
+    module: Any = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8)).eval()
+    compiled: Any = torch.compile(module, backend="tuner")
     with torch.no_grad():
         equal(compiled(X), module(X))
         assert tuner.torch.graph_counts() == tuner.torch.GraphCounts(1, 0)
@@ -55,7 +56,7 @@ def test_a_module_is_one_graph_and_changed_parameters_are_seen() -> None:
 def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
     def function(x: Any) -> Any:
         y = x @ x.t()
-        torch._dynamo.graph_break()
+        dynamo.graph_break()
         return torch.sort(y)[0]
 
     with torch.no_grad():
@@ -67,7 +68,8 @@ def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
 
 def test_a_graph_with_gradients_is_left() -> None:
     module = nn.Linear(16, 4)
-    found = torch.compile(module, backend="tuner")(X)
+    compiled: Any = torch.compile(module, backend="tuner")
+    found = compiled(X)
     found.sum().backward()
     assert module.weight.grad is not None
     counts = tuner.torch.graph_counts()

@@ -13,7 +13,8 @@ def test_no_line_of_the_shipped_file_is_long() -> None:
 
 def test_every_knob_of_the_shipped_file_has_a_comment() -> None:
     knobs = sum(len(entry.knobs) for entry in load_space_file(default_space_file()).strategies)
-    assert sum(re.fullmatch(r"      \w+: \[.+\] +# \S.+", line) is not None for line in LINES) == knobs
+    commented = re.compile(r"      \w+: (\[.+\]|\{.+\}) +# \S.+")
+    assert sum(commented.fullmatch(line) is not None for line in LINES) == knobs
 
 
 def test_every_derived_name_of_the_shipped_file_is_used() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tuner.core.target_name import TargetName
     from tuner.programs.lower.device_options import Form
     from tuner.programs.request import KernelSample, ProgramReport, ProgramRequest
+    from tuner.programs.run.device_work import DeviceWork
 
 RUN_TIMEOUT_S = 600.0
 
@@ -59,9 +60,9 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
     Example: tuner run examples/two_matmuls.mlir --target simulator --trace --compare
     """
     from tuner.output.formatting import wrapped
-    from tuner.programs.payload_source import read_payload_text
     from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child
+    from tuner.programs.torch_models.payload_source import read_payload_text
 
     text = read_payload_text(payload)
     request = _request(context, text, **texts)
@@ -85,12 +86,14 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
 def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     """Returns the outcome of one run of a program on ``target`` as lines for people.
 
-    The lines are device calls if traced, results, comparisons, sampled kernels, defects and times.
+    The lines are device calls if traced, launches and copies, results, comparisons, sampled kernels, defects
+    and times.
     """
     from tuner.output.formatting import count_text
 
     lines = [f"call    {line}" for line in report.trace]
     lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
+    lines += [] if report.work is None else [work_line(report.work)]
     lines += [f"result  {result}" for result in report.results]
     for one in report.comparisons:
         blind = ", which zeros are within as well" if one.verdict == "unclear" else ""
@@ -137,6 +140,13 @@ def _ops_text(ops: tuple[str, ...]) -> str:
     """Returns the names of operations, each once, with the number of times: "arith.addf x2"."""
     counts = Counter(ops)
     return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
+
+
+def work_line(work: "DeviceWork") -> str:
+    """Returns one line with the kernel launches and the bytes that a call copied to and from the device."""
+    inside = f", {work.copied_inside_bytes} on the device" if work.copied_inside_bytes else ""
+    copied = f"{work.copied_in_bytes} bytes to the device, {work.copied_out_bytes} back{inside}"
+    return f"work    {work.launches} launch{'' if work.launches == 1 else 'es'}, {copied}"
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:

@@ -47,9 +47,9 @@ def tune_payload(
     from tuner.cli.signals import ended_by_signals
     from tuner.output.progress import progress
     from tuner.programs.options import ProgramOptions
-    from tuner.programs.payload_source import read_payload_text
     from tuner.programs.request import ProgramRequest
     from tuner.programs.support import program_support
+    from tuner.programs.torch_models.payload_source import read_payload_text
     from tuner.programs.tuning import ProgramTuning, child_process_parts
     from tuner.tuning.interruption import Interruption
     from tuner.tuning.settings import run_settings

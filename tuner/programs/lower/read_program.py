@@ -15,6 +15,7 @@ from tuner.mlir.rewrite.memory_spaces import name_memory_spaces
 from tuner.programs.lower.bufferize import bufferized, has_tensors
 from tuner.programs.lower.deallocation import free_memory
 from tuner.programs.lower.entry import entry_of, function_named, hide_others
+from tuner.programs.lower.indirect_indices import assert_indirect_indices
 from tuner.programs.lower.payload_checks import (
     reject_calls,
     require_default_memory,
@@ -72,6 +73,7 @@ def read_program(text: str, entry: str | None = None) -> ProgramPayload:
     require_names(module)
     require_default_memory(function_named(module, name))
     if has_tensors(module):
+        assert_indirect_indices(function_named(module, name))
         module = bufferized(module, name)
     else:
         module = free_memory(module, name)

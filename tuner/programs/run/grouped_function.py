@@ -9,7 +9,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from tuner.programs.run.processor_check import require_processor
 from tuner.programs.run.result_pool import ArrayType, ResultPool, aligned_bytes
 from tuner.runtime.cpu.loaded_object import LoadedObject
 from tuner.runtime.loaded_code import LoadedCode
+
+if TYPE_CHECKING:
+    from tuner.core.device_program import DeviceProgram
 
 Array = npt.NDArray[Any]
 ndarray = np.ndarray
@@ -290,6 +293,17 @@ class GroupedFunction(LoadedCode):
             ... '''
             >>> tuner.compile_program(payload, target="cpu").close()
         """
+
+    @property
+    def program(self) -> "DeviceProgram":
+        """Returns the entry and the types of the program, as other compiled functions have; without code."""
+        from tuner.core.device_program import BufferType, DeviceProgram
+
+        arguments, results = (
+            tuple(BufferType(each.element, each.shape) for each in types)
+            for types in (self.code.arguments, self.code.results)
+        )
+        return DeviceProgram("", self.code.entry, arguments, results, (False,) * len(arguments))
 
     @property
     def allocations(self) -> int:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy.typing as npt
 
 from tuner.programs.run.grouped_code import GroupedCode
-from tuner.programs.run.packed_weights import WeightPlan, packed_block
+
+if TYPE_CHECKING:
+    from tuner.programs.run.packed_weights import WeightPlan
 
 Array = npt.NDArray[Any]
 
@@ -18,13 +20,15 @@ class GroupedImage:
 
     code: GroupedCode
     weights: Array  # bytes
-    plan: WeightPlan | None = None
+    plan: "WeightPlan | None" = None
 
     def with_weights(self, weights: Sequence[Array]) -> Self:
         """Returns the program with other weights of the same types, in the order of the program's weights.
 
         Raises ValueError for a program that was loaded from files.
         """
+        from tuner.programs.run.packed_weights import packed_block
+
         if self.plan is None:
             raise ValueError("a loaded program does not say how its weights are packed")
         return replace(self, weights=packed_block(self.plan, weights))

@@ -1,11 +1,14 @@
-"""Records the device calls of a program as text lines that are identical in every run."""
+"""Records the device calls of a program as text lines that are identical in every run, and counts them."""
 
 import ctypes
+from dataclasses import replace
 from typing import final
 
 from tuner.core.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
+from tuner.programs.run.device_work import DeviceWork
 
 POINTER_BYTES = 8
+DEVICE = "d"  # first letter of the names of device memory
 
 
 @final
@@ -14,7 +17,8 @@ class RecordingDevice(AbstractDevice):
 
     The lines are equal in every run: streams are named s0, s1, ... in the order of first use (the default
     stream is ``default``), events e0, device memory d0, pinned memory p0, modules m0, graphs g0; other memory
-    is ``host``. Calls of ``function`` and ``elapsed_s`` are not recorded.
+    is ``host``. Calls of ``function`` and ``elapsed_s`` are not recorded. ``work`` has the launches and the
+    copied bytes since the device was made.
     """
 
     def __init__(self, inner: AbstractDevice) -> None:
@@ -22,6 +26,7 @@ class RecordingDevice(AbstractDevice):
         self._inner = inner
         self.name, self.chip, self.watch = inner.name, inner.chip, inner.watch
         self.trace: list[str] = []
+        self.work = DeviceWork()
         self._names: dict[tuple[str, int], str] = {}  # (kind, handle) -> name
         self._count: dict[str, int] = {}
         self._blocks: dict[int, tuple[int, str]] = {}  # address -> (size in bytes, name)
@@ -46,6 +51,7 @@ class RecordingDevice(AbstractDevice):
     def launch(self, launch: KernelLaunch, stream: int) -> None:
         """Enqueues a kernel launch on the wrapped device; records name, sizes, buffers and stream."""
         self._inner.launch(launch, stream)
+        self.work = replace(self.work, launches=self.work.launches + 1)
         name = self._functions.get(launch.function, "?")
         text = [f"launch {name} grid {_by(launch.grid)} block {_by(launch.block)}"]
         text += [f"cluster {_by(launch.cluster)}"] if launch.cluster else []
@@ -99,7 +105,7 @@ class RecordingDevice(AbstractDevice):
     def allocate(self, size_bytes: int, stream: int) -> int:
         """Returns the address of new device memory of the wrapped device and records the call."""
         address = self._inner.allocate(size_bytes, stream)
-        self._blocks[address] = (size_bytes, self._new("d", address))
+        self._blocks[address] = (size_bytes, self._new(DEVICE, address))
         return self._add(
             f"allocate {size_bytes} on {self._stream(stream)} -> {self._memory(address)}", address
         )
@@ -134,6 +140,9 @@ class RecordingDevice(AbstractDevice):
         """Enqueues a copy of bytes on the wrapped device; records size, both memories and the stream."""
         self._inner.copy(target, source, size_bytes, stream)
         to, from_ = self._memory(target), self._memory(source)
+        self.work = self.work.with_copy(
+            size_bytes, to_device=to.startswith(DEVICE), from_device=from_.startswith(DEVICE)
+        )
         self._add(f"copy {size_bytes} to {to} from {from_} on {self._stream(stream)}")
 
     def fill(self, address: int, value: int, item_bytes: int, count: int, stream: int) -> None:

@@ -53,7 +53,6 @@ def export_module(
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         if not isinstance(program, torch.export.ExportedProgram):
             program = _by_torch(program, arguments, keywords)
-        _require_static(program)
         program = _decomposed(program)
         _require_pure(program)
         outputs = _outputs(program)
@@ -77,9 +76,10 @@ def _by_torch(
 def _decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns a program of the operations that torch-mlir lowers; changes of buffers are then results."""
     try:
-        return program.run_decompositions(decompositions())
+        decomposed: torch.export.ExportedProgram = program.run_decompositions(decompositions())
     except Exception as error:  # as above
         raise UsageError(f"torch.export refuses the module: {first_line(error)}") from error
+    return decomposed
 
 
 def _drop_constants(program: torch.export.ExportedProgram) -> None:
@@ -111,12 +111,13 @@ def _require_pure(program: torch.export.ExportedProgram) -> None:
                 f"the module changes {each.target or each.arg.name}: only results are supported",
                 "call module.eval()",
             )
-
-
-def _require_static(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for dynamic sizes; of a decomposed program torch names some that it does not have."""
-    if program.range_constraints:
+    if not all(isinstance(size, int) for node in program.graph.nodes for size in _sizes(node)):
         raise UsageError("the module has dynamic sizes: only static ones are supported")
+
+
+def _sizes(node: torch.fx.Node) -> tuple[Any, ...]:
+    """Returns the sizes of a tensor that a node gives; () of another value."""
+    return tuple(getattr(node.meta.get("val"), "shape", ()))
 
 
 def _is_tensor(spec: Any) -> bool:

@@ -96,7 +96,7 @@ class _PackedWeight:
 
 
 # process-wide on purpose: weights live as long as their modules, as does what is packed of them
-_PACKED: Any = WeakIdKeyDictionary()
+PACKED: Any = WeakIdKeyDictionary()
 
 
 @torch.library.custom_op("tuner::mm", mutates_args=())
@@ -184,7 +184,7 @@ def _run(
     is_transposed: bool = False,
 ) -> torch.Tensor:
     if 0 in (product.m, product.n, product.k):
-        raise UsageError("tuner: found a matrix without elements, allowed 1 or more")
+        raise UsageError("a matrix has no elements: products of 1 or more are supported")
     if weight is None:
         function = _function(product)
     else:
@@ -195,9 +195,9 @@ def _run(
 
 def _function_of_weight(product: Product, weight: torch.Tensor, *, is_transposed: bool) -> GroupedFunction:
     state = (weight.data_ptr(), 0 if weight.is_inference() else weight._version)  # noqa: SLF001 - torch's only API
-    packed = _PACKED.get(weight)
+    packed = PACKED.get(weight)
     if packed is None or packed.state != state:
-        packed = _PACKED[weight] = _PackedWeight(state, {})
+        packed = PACKED[weight] = _PackedWeight(state, {})
     if product not in packed.functions:
         matrix = weight.detach().t() if is_transposed else weight.detach()
         image = _image(product).with_weights([matrix.contiguous().numpy()])
@@ -216,7 +216,7 @@ def _function(product: Product) -> GroupedFunction:
 def _image(product: Product) -> GroupedImage:
     compiled = compile_in_child(ProgramRequest(product.text, TargetName("cpu")))
     if compiled.image is None:
-        raise UsageError(f"tuner: the product cannot be compiled: {compiled.why_no_groups}")
+        raise UsageError(f"the product cannot be compiled: {compiled.why_no_groups}")
     return compiled.image
 
 

@@ -74,7 +74,8 @@ def test_no_other_function_is_known() -> None:
 
 
 FAILING = f"""{HEADER}
-.extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
+.extern .func __assertfail
+  (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;
 .global .align 1 .b8 message[6] = {{119, 114, 111, 110, 103, 0}};
 .visible .entry k(.param .u64 out) {{
   .reg .b64 %rd<3>; .reg .b32 %r<2>; .reg .pred %p;
