@@ -13,7 +13,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-TORCH = "torch==2.13.0"  # pyproject.toml, extra "torch"
+TORCH = "torch==2.13.0"  # which torch-mlir 20261001 was tested with
 CPU_BUILDS = ("--index-url", "https://download.pytorch.org/whl/cpu")
 CUDA = ("nvidia-", "cuda-", "triton")  # begin the names of what a build for CUDA needs
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--timeout", "15", "--retries", "1")

@@ -141,6 +141,7 @@ def windowed(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 SEEN = torch.tensor([[True] * 7 + [False] * 3, [True] * 10])
+WIDE_SEEN = torch.arange(40)[None] < torch.tensor([[40], [23]])  # more positions than a vector has lanes
 QKV = ((2, 4, 10, 8), (2, 4, 10, 8), (2, 4, 10, 8))
 
 EXPORTS = (
@@ -152,6 +153,7 @@ EXPORTS = (
     export("attention_cross", lambda: CrossAttention(32, 4), (2, 5, 32), (2, 9, 32)),
     of("attention_padding_mask", with_padding, *QKV, SEEN),
     of("attention_sdpa_padding_mask", sdpa_with_padding, *QKV, SEEN),
+    of("attention_wide_mask", with_padding, *((2, 2, 40, 32),) * 3, WIDE_SEEN),
     of("attention_window", windowed, *QKV),
     of("attention_alibi", lambda q, k, v: attend(q, k, v, alibi(4, 10)), *QKV),
     of("attention_rotary", lambda q, k, v: attend(rotate(q), rotate(k), v), *QKV),

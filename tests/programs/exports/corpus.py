@@ -35,7 +35,7 @@ USUAL = (
     *("experts", "matmul_of_transposed_arguments", "addmm_scaled", "bmm_transposed", "matmul_broadcast"),
     *("einsum_heads", "outer_and_dot", "product_and_residual"),
     *("attention", "attention_causal", "attention_sdpa_causal", "attention_grouped_query"),
-    *("attention_padding_mask", "attention_rotary", "attention_cached_at"),
+    *("attention_wide_mask", "attention_rotary", "attention_cached_at"),
     *("layer_norm", "rms_norm", "group_norm", "batch_norm_2d", "softmax", "softmax_of_columns"),
     *("log_softmax", "cross_entropy"),
     *("conv_1x1", "conv_3x3_of_a_batch", "conv_stride_2", "conv_dilated", "conv_grouped", "conv_depthwise"),

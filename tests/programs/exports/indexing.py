@@ -23,6 +23,7 @@ EXPORTS = (
     of("take_along_dim", lambda x, i: torch.take_along_dim(x, i, 1), (4, 7), PICKS),
     of("where", lambda x, y: torch.where(x > y, x, -y), (6, 10), (6, 10)),
     of("where_of_numbers", lambda x: torch.where(x > 0, 1.0, -1.0), (6, 10)),
+    of("masked_fill_of_wide_rows", lambda x, m: x.masked_fill(m, 7.0), (5, 72), torch.arange(72) % 3 == 0),
     of("masked_fill", lambda x, m: x.masked_fill(m, -torch.inf), (2, 4), TOKENS > 5),
     of("concatenated", lambda x, y: torch.cat((x, y, x), 1), (4, 5), (4, 3)),
     of("concatenated_rows", lambda x, y: torch.cat((x, y)) * 2, (4, 5), (3, 5)),

@@ -15,6 +15,7 @@ from tuner.core.grouped_program import GroupCode, WeightPacking
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
+from tuner.mlir.cpu.masks_as_bytes import read_masks_as_bytes
 from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM, GROUP_TO_LOOPS, NO_BUILTINS, TENSORS_TO_BUFFERS
 from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
 from tuner.mlir.interpreter import apply_script, parse
@@ -43,6 +44,8 @@ def compile_group(text: str, script: str | None) -> GroupCode:
         CandidateError: BIND for text that does not parse, COMPILE where the script or the lowering fails.
     """
     module = parse_group(text)
+    if script is not None:
+        read_masks_as_bytes(group_function(module))
     prepare(module)
     inputs = len(group_function(module).regions[0].blocks[0].arguments) - len(walk(module, STORE))
     if script is None:
