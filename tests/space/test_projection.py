@@ -9,7 +9,7 @@ from tests.tuning.fakes import MACHINE
 from tuner.core.candidate import Candidate, Value
 from tuner.core.chips import CHIPS
 from tuner.core.machine import Machine, gpu_machine, variables_of
-from tuner.core.problem import Problem
+from tuner.core.problem import OPERATIONS, Problem
 from tuner.space.expression import parse
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.shipped import default_space_file
@@ -19,7 +19,12 @@ from tuner.space.search_space import Knob, SearchSpace
 SHIPPED = load_space_file(default_space_file())
 CPU = replace(MACHINE, isa="avx512", has_bf16=True, has_vnni=True, has_amx_bf16=True, has_amx_int8=True)
 GPU = gpu_machine("cuda", CHIPS["sm_90a"], "H200")
-ENTRIES = [(each.name, GPU if each.isas == ("ptx",) else CPU) for each in SHIPPED.strategies]
+# Of matmuls; what groups of operations allow depends on their texts: tests/run_history/test_group_schedules.py.
+ENTRIES = [
+    (each.name, GPU if each.isas == ("ptx",) else CPU)
+    for each in SHIPPED.strategies
+    if set(each.operations) & set(OPERATIONS)
+]
 
 KNOBS = (Knob("tile", (2, 4, 8)), Knob("block", (0, 16, 24, 32)), Knob("order", ("ij", "ji")))
 RULES = ("tile <= m", "block == 0 or (block % tile == 0 and block < m)", "order == 'ij' or m > 8")

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[1]
 CACHE_FOLDER = "__pycache__"
 SHARED_SOURCES: Sources = (
     "core/element_types.py",
+    "core/group_facts.py",
     "core/grouped_program.py",
     "core/numpy_types.py",
     "core/problem.py",
@@ -34,6 +35,7 @@ DESCRIBED_CPU_SOURCES: Sources = (
     "core/described_processors.py",
     "core/instruction_sets.py",
     "runtime/cpu/describe_host.py",  # whether code is adapted to what the processor here can run
+    "runtime/cpu/processor_flags.py",
     "targets/cpu/described_compiler.py",
     "targets/cpu/object_code.py",
 )

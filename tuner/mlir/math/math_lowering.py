@@ -13,12 +13,6 @@ without a formula (cbrt, erfc, ...) are errors.
     %root = math.sqrt %wide : f32
     %quotient = arith.divf %one, %root : f32
     %y = arith.truncf %quotient : f32 to f16
-
-    %c3 = arith.constant 3 : i64
-    %y = math.fpowi %x, %c3 : f32, i64
-  becomes
-    %square = arith.mulf %x, %x : f32
-    %y = arith.mulf %square, %x : f32
 """
 
 import math
