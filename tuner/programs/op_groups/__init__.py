@@ -1,1 +1,0 @@
-"""Programs of static sizes as groups of operations: each group is compiled by a schedule of its own."""
