@@ -148,12 +148,11 @@ def cancel(run: int, database: str | None) -> None:
     from tuner.fleet.server import session
     from tuner.run_history.which_database import which_database
 
-    is_group, count = isinstance(run, GroupNumber), 0
+    is_group = isinstance(run, GroupNumber)
     with open_store(database) as store:
         runs = store.group(run).runs if is_group else (store.run(run),)
     with session(which_database(database)) as connection:
-        for each in runs:
-            count += queues.cancel_run(connection, each.uuid)
+        count = sum(queues.cancel_run(connection, each.uuid) for each in runs)
         for each in runs:
             tables.wake(connection, each.uuid)
     print(f"took back {count_text(count, 'job')} of {'group' if is_group else 'run'} {run}")
