@@ -18,11 +18,15 @@ from typing import Any
 import torch
 
 from benchmarks.model_times.correctness import ALLOWED, relative_error
-from benchmarks.model_times.figures import MedianInterval, ModelRatios, interval, missed, ratio, summary
-from benchmarks.model_times.slices import Call, interleaved_times
-from benchmarks.model_times.ways import COMPILE, EAGER, TUNED, TUNER, NotRun, Setting, ways
+from benchmarks.model_times.figures import ModelRatios, missed, summary
+from benchmarks.model_times.ways import COMPILE, TUNED, TUNER, Setting, ways
 from benchmarks.model_zoo.models import MODELS, Model
 from benchmarks.results_file import add_report_options, emit, report
+from tuner.analysis.paired_ratio import median_interval, paired_ratio
+from tuner.core.median_interval import MedianInterval
+from tuner.programs.torch_models.baseline_calls import NotRun
+from tuner.programs.torch_models.baseline_names import EAGER
+from tuner.runtime.interleaved_slices import Call, interleaved_times
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 MICROSECONDS = 1e6
@@ -55,12 +59,12 @@ def _measured(model: Model, setting: Setting, seconds: float) -> tuple[dict[str,
     """Returns a row of the document, and the ratios of one model."""
     calls, failures, errors = _checked(model, setting)
     times = interleaved_times(calls, seconds)
-    medians = {name: interval(found) for name, found in times.items()}
+    medians = {name: median_interval(found) for name, found in times.items()}
     ours = TUNED if TUNED in times else TUNER
     compiled = [name for name in COMPILE if name in times]
     best = min(compiled, key=lambda name: medians[name].median, default="")
     pairs = {other: times[other] for other in times if other != ours} if ours in times else {}
-    compared = {other: ratio(found, times[ours]) for other, found in pairs.items()}
+    compared = {other: paired_ratio(found, times[ours]) for other, found in pairs.items()}
     row = {
         "model": model.name,
         "is_large": model.is_large,

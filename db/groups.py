@@ -9,11 +9,13 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session
 
 from tuner.core.candidate import Candidate
+from tuner.core.dataclass_json import encode
 from tuner.core.documents import candidate_document
+from tuner.core.program_result import ProgramResult, ProgramSource
 from tuner.core.run_groups import GroupProposal, GroupSettings, RunGroup
 from tuner.core.runs import Proposal, StoredTrial
 from tuner.db import rows
-from tuner.db.json_columns import stored_candidate
+from tuner.db.json_columns import stored_candidate, value_of
 from tuner.db.models import Base, RunGroupRow, RunRow, TrialRow
 from tuner.db.queries import RUNNING, run_select
 
@@ -31,6 +33,7 @@ def group_row(settings: GroupSettings, now: datetime.datetime) -> RunGroupRow:
         seed=settings.seed,
         columns=[candidate_document(column) for column in settings.columns],
         floors_s=list(settings.floors_s) or None,
+        program=None if settings.program is None else encode(settings.program),
         status=RUNNING,
         seconds=0.0,
         search_s=0.0,
@@ -42,9 +45,12 @@ def stored_group(session: Session, row: RunGroupRow) -> RunGroup:
     found = session.scalars(run_select().where(RunRow.group_id == row.id).order_by(RunRow.group_place))
     columns = tuple(stored_candidate(each["strategy"], each["knobs"]) for each in row.columns)
     floors_s = tuple(row.floors_s or ())
-    settings = GroupSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s)
+    program = value_of(ProgramSource, row.program)
+    settings = GroupSettings(row.source, row.trials, row.budget_s, row.seed, columns, floors_s, program)
     runs = tuple(rows.run_of(run) for run in found)
-    return RunGroup(row.id, row.uuid, row.created, settings, row.status, row.seconds, row.search_s, runs)
+    result = value_of(ProgramResult, row.program_result)
+    state = (row.status, row.seconds, row.search_s, runs, result)
+    return RunGroup(row.id, row.uuid, row.created, settings, *state)
 
 
 def group_proposals(

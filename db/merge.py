@@ -30,7 +30,7 @@ OUTCOME = (
     *("script_sha256", "artifact_sha256", "stale", "compile_s"),
 )
 PROPOSAL = ("number", "row", "strategy", "knobs", "proposed", "group_number", "unprojected")
-GROUP_PROGRESS = ("status", "seconds", "search_s", "trials", "budget_s")
+GROUP_PROGRESS = ("status", "seconds", "search_s", "trials", "budget_s", "program_result")
 
 
 @final

@@ -164,6 +164,10 @@ class RunGroupRow(Base):
     columns: Mapped[list[Any]] = mapped_column(sa.JSON)  # [{"strategy", "knobs"}, ...], unprojected
     # of GroupSettings: [seconds, ...], one for each run
     floors_s: Mapped[list[Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    # of ProgramSource; NULL: problems of a file
+    program: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
+    # of ProgramResult; NULL: none yet
+    program_result: Mapped[dict[str, Any] | None] = mapped_column(sa.JSON(none_as_null=True))
     status: Mapped[str]
     seconds: Mapped[float]  # of all sessions
     search_s: Mapped[float]  # of these what counts for the budget

@@ -20,6 +20,7 @@ from tuner.core.kernel_program import KernelProgram
 from tuner.core.machine import Compiler, Machine, Roofline
 from tuner.core.pass_seconds import CompileSeconds
 from tuner.core.pending_trial import PendingTrial
+from tuner.core.program_result import ProgramResult
 from tuner.core.record import Record
 from tuner.core.remote_results import RemoteResults
 from tuner.core.run_groups import GroupMember, GroupProposal, GroupSettings, RunGroup
@@ -205,6 +206,14 @@ class Store:
         """Stores the seconds of all sessions of a group, and the part of them that counts for its budget."""
         with self._database.transaction() as connection:
             set_group_seconds(connection, group_id, seconds, search_s)
+
+    def set_program_result(self, group_id: int, result: ProgramResult) -> None:
+        """Stores what came of the program whose groups of operations a group of runs has tuned.
+
+        Raises UsageError for an unknown id.
+        """
+        with self._database.writing() as session:
+            _known(session, RunGroupRow, group_id).program_result = encode(result)
 
     def extend_group(self, group_id: int, trials: int | None, budget_s: float | None) -> None:
         """Replaces the limits of a group: number of trials, and seconds; None means no limit.

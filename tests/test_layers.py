@@ -235,7 +235,7 @@ NARROWER: Table = {
     "cli/fleet_tables": ("core", "fleet", "output"),
     "cli/gate_summary": ("output", "regression"),
     "cli/help_text": (),
-    "cli/program_documents": ("analysis", "output", "programs"),
+    "cli/program_documents": ("analysis", "core", "output", "programs"),
     "cli/script_check": ("output", "regression"),
     "mlir/ops": (),
     "mlir/rewrite": ("core",),

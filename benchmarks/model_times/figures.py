@@ -1,21 +1,12 @@
-"""Ratios of times with intervals, and what they must reach."""
+"""Ratios of models, and what they must reach."""
 
-import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-NORMAL_95 = 1.96  # quantile of the normal distribution for an interval of 95 percent
+from tuner.core.median_interval import MedianInterval
+
 LARGE_OVER_EAGER, LARGE_OVER_COMPILE, SMALL_OVER_EAGER = 1.25, 1.15, 2.0  # least geometric means of f32
-
-
-@dataclass(frozen=True)
-class MedianInterval:
-    """The median of some numbers, and an interval of 95 percent of it."""
-
-    median: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -39,23 +30,6 @@ class Summary:
     worst: float | None
     worst_of: str  # "resnet_big / compile"
     slower: tuple[str, ...]  # whose interval lies below 1.0
-
-
-def interval(values: Sequence[float]) -> MedianInterval:
-    """Returns the median of the values with the interval of the sign test, from order statistics.
-
-    It assumes no distribution, but independent values: neighbouring rounds of a busy machine are not, so that
-    the interval is rather too narrow.
-    """
-    ordered = sorted(values)
-    count = len(ordered)
-    rank = max(0, math.floor(count / 2 - NORMAL_95 * math.sqrt(count) / 2))
-    return MedianInterval(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
-
-
-def ratio(theirs: Sequence[float], ours: Sequence[float]) -> MedianInterval:
-    """Returns the ratio of times of the same rounds: above 1, ``ours`` are shorter."""
-    return interval([slow / fast for slow, fast in zip(theirs, ours, strict=True)])
 
 
 def summary(rows: Iterable[ModelRatios]) -> Summary:

@@ -1,25 +1,25 @@
 """Ways to run a PyTorch model: as it is, by torch.compile, by other runtimes, and by tuner."""
 
-import importlib.util
-import io
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
 from benchmarks.model_zoo.models import Inputs, Model, build
 from tuner.core.errors import TunerError
+from tuner.programs.torch_models import baseline_names
+from tuner.programs.torch_models.baseline_calls import MAKERS, Call, Example, NotRun, made
+from tuner.programs.torch_models.baseline_names import EAGER, ONNXRUNTIME, OPENVINO
 
-EAGER, TODAY, TUNER, TUNED = "eager", "tuner_whole", "tuner", "tuner_tuned"
-COMPILE = {  # name -> options of inductor
-    "compile": {},
-    "compile_freezing": {"freezing": True},
-    "compile_max_autotune": {"freezing": True, "max_autotune": True},
+Maker = Callable[[Model, "Setting"], Call]
+TODAY, TUNER, TUNED = "tuner_whole", "tuner", "tuner_tuned"
+COMPILE = {  # name -> of the baseline
+    "compile": baseline_names.COMPILE,
+    "compile_freezing": baseline_names.FREEZING,
+    "compile_max_autotune": baseline_names.MAX_AUTOTUNE,
 }
-LINE_CHARACTERS = 200  # of a failure
-Call = Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -31,91 +31,22 @@ class Setting:
     budget_s: float  # of tuning, for each model; 0: no tuning
 
 
-@dataclass(frozen=True)
-class NotRun:
-    """Why a way does not run a model, in one line."""
-
-    reason: str
-
-
 def ways(model: Model, setting: Setting) -> dict[str, Call | NotRun]:
     """Returns a call of the model without arguments for each way, or why the way does not run it."""
-    makers: dict[str, Callable[[Model, Setting], Call]] = {EAGER: _eager}
-    makers |= {name: _by_torch_compile(options) for name, options in COMPILE.items()}
-    makers |= {"onnxruntime": _by_onnxruntime, "openvino": _by_openvino}
+    makers = {name: _by_baseline(name) for name in (EAGER, ONNXRUNTIME, OPENVINO)}
+    makers |= {name: _by_baseline(baseline) for name, baseline in COMPILE.items()}
     makers |= {TODAY: _as_a_whole, TUNER: _by_tuner}
     if setting.budget_s > 0:
         makers[TUNED] = _by_tuning
-    return {name: _made(make, model, setting) for name, make in makers.items()}
+    return {name: made(partial(make, model, setting)) for name, make in makers.items()}
 
 
-def _made(make: Callable[[Model, Setting], Call], model: Model, setting: Setting) -> Call | NotRun:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the runtimes about their own code
-            call = make(model, setting)
-            call()
-    except Exception as error:  # noqa: BLE001 - a runtime that fails is a line of the results
-        return NotRun(_line(error))
-    return call
-
-
-def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    name = "" if isinstance(error, TunerError) else f"{type(error).__name__}: "
-    return f"{name}{text}"[:LINE_CHARACTERS]
-
-
-def _eager(model: Model, setting: Setting) -> Call:
-    module, inputs = build(model, setting.dtype)
-    return lambda: module(*inputs)
-
-
-def _by_torch_compile(options: dict[str, Any]) -> Callable[[Model, Setting], Call]:
+def _by_baseline(name: str) -> Maker:
     def make(model: Model, setting: Setting) -> Call:
-        torch._dynamo.reset()  # noqa: SLF001 - its documented name
         module, inputs = build(model, setting.dtype)
-        function: Any = torch.compile(module, options=options or None)
-        return lambda: function(*inputs)
+        return MAKERS[name](Example(module, inputs, {}), setting.threads)
 
     return make
-
-
-def _by_onnxruntime(model: Model, setting: Setting) -> Call:
-    require("onnxruntime", "onnx", "onnxscript")
-    import onnxruntime
-
-    module, inputs = build(model, setting.dtype)
-    file = io.BytesIO()
-    names = [f"x{number}" for number in range(len(inputs))]
-    torch.onnx.export(module, inputs, file, input_names=names, dynamo=True, verbose=False)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = setting.threads, 1
-    session = onnxruntime.InferenceSession(file.getvalue(), options, providers=["CPUExecutionProvider"])
-    taken = {each.name for each in session.get_inputs()}
-    feed = {name: each.numpy() for name, each in zip(names, inputs, strict=True) if name in taken}
-    return lambda: session.run(None, feed)
-
-
-def _by_openvino(model: Model, setting: Setting) -> Call:
-    require("openvino")
-    import openvino
-
-    module, inputs = build(model, setting.dtype)
-    converted = openvino.convert_model(module, example_input=inputs, input=[each.shape for each in inputs])
-    limits = {
-        "INFERENCE_NUM_THREADS": setting.threads,
-        "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "bf16" if setting.dtype == torch.bfloat16 else "f32",
-    }
-    request = openvino.compile_model(converted, "CPU", limits).create_infer_request()
-    arrays = [each.numpy() for each in inputs]
-
-    def call() -> list[Any]:
-        found = request.infer(arrays, share_inputs=True, share_outputs=True)
-        return [found[number] for number in range(len(found))]
-
-    return call
 
 
 def _as_a_whole(model: Model, setting: Setting) -> Call:
@@ -144,15 +75,8 @@ def _by_tuning(model: Model, setting: Setting) -> Call:
     tune: Any = getattr(tuner.torch, "tune", None)
     if tune is None:
         raise TunerError("tuner.torch.tune does not exist")
-    return _called(tune(module, inputs, budget=setting.budget_s), inputs)
+    return _called(tune(module, inputs, budget=setting.budget_s, baseline="none"), inputs)
 
 
 def _called(program: Any, inputs: Inputs) -> Call:
     return lambda: program(*inputs)
-
-
-def require(*packages: str) -> None:
-    """Raises TunerError that names the packages which are not installed."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        raise TunerError(f"not installed: {', '.join(missing)}")

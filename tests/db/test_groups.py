@@ -8,7 +8,10 @@ import pytest
 from tests.db.values import CANDIDATE, COMPILER, MACHINE, SCRIPT, SETTINGS, add, begin, outcome, timed
 from tuner.core.candidate import Candidate
 from tuner.core.errors import UsageError
+from tuner.core.explained_group import CompiledGroup, ExplainedGroup
+from tuner.core.median_interval import MedianInterval
 from tuner.core.problem import Matmul
+from tuner.core.program_result import ProgramBaseline, ProgramResult, ProgramSource
 from tuner.core.run_groups import GroupMember, GroupSettings
 from tuner.core.runs import GroupPlace
 from tuner.db.store import Store
@@ -18,6 +21,21 @@ GROUP = GroupSettings("shapes.yaml", 40, None, 7, (CANDIDATE, WIDE))
 MEMBERS = (
     GroupMember(replace(SETTINGS, trials=None, budget_s=None, first=()), "attention", 12),
     GroupMember(replace(SETTINGS, problem=Matmul(1, 64, 64), trials=None, budget_s=None, first=()), "", 1),
+)
+
+
+PROGRAM = ProgramSource("/models/mlp.py:mlp", None, ("0=[8,4]zeros",), "weights-cold", ("eager",))
+SUMMARY = CompiledGroup(
+    "contraction", ("linalg.matmul",), "packed", (("panel", 32), ("order", "ji")), "tuned", "", "f32", 8, 64
+)
+RESULT = ProgramResult(
+    *(1e-5, 2e-5, MedianInterval(2.0, 1.9, 2.1)),
+    (ExplainedGroup(SUMMARY, 8e-6, 1.0, 0.5, 1.5e-5),),
+    ("g1 linalg.pooling: no schedule",),
+    (
+        ProgramBaseline("eager", MedianInterval(3e-5, 2e-5, 4e-5), MedianInterval(3.0, 2.5, 3.5)),
+        ProgramBaseline("onnxruntime", reason="not installed"),
+    ),
 )
 
 
@@ -116,9 +134,21 @@ def test_a_merge_takes_the_progress_of_the_copy_that_ran_longer(store: Store, tm
     with Store.open(address) as other:
         other.set_group_seconds(group, 9.0, 8.0)
         other.set_group_status(group, "done")
+        other.set_program_result(group, RESULT)
     store.merge(address)
     assert (store.group(group).status, store.group(group).seconds) == ("done", 9.0)
+    assert store.group(group).result == RESULT
     with Store.open(address) as other:
         other.set_group_seconds(group, 1.0, 1.0)
     store.merge(address)
     assert store.group(group).seconds == 9.0
+
+
+def test_a_program_and_what_came_of_it_are_read_back(store: Store) -> None:
+    settings = replace(GROUP, program=PROGRAM)
+    group = store.begin_group(settings, MEMBERS, MACHINE, COMPILER, "0.1.0", None)
+    assert (store.group(group).settings, store.group(group).result) == (settings, None)
+    store.set_program_result(group, RESULT)
+    assert store.group(group).result == RESULT
+    with pytest.raises(UsageError, match="99"):
+        store.set_program_result(99, RESULT)

@@ -40,4 +40,4 @@ def test_the_command_explains_the_model(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert "equal   result 0" in ran.stdout
-    assert "group   0 contraction: " in ran.stdout
+    assert "g0     contraction" in ran.stdout

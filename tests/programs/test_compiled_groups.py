@@ -75,7 +75,8 @@ def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
     run = Tuner(tmp_path / "results.db", real_composition())
     done = run("run", str(tmp_path / "loop.mlir"), "--target", "cpu", "--arg", "1=3", "--explain")
     assert done.code == 0, done.err
-    assert "whole   no groups: argument 1: index is no tensor" in done.out
+    assert "whole   no groups, " in done.out
+    assert "argument 1: index is no tensor" in done.out
     refused = run("run", str(tmp_path / "loop.mlir"), "--target", "simulator", "--explain")
     assert refused.code == 2
     assert "--explain cannot be combined with target simulator" in refused.err

@@ -5,9 +5,9 @@ from typing import Any
 
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.output.json_documents import problem_document, trial_document, tune_document
-from tuner.programs.explained_groups import ExplainedGroup
+from tuner.output.program_baselines import baseline_document
+from tuner.output.program_groups import explained_document
 from tuner.programs.request import Comparison, KernelSample, ProgramReport, ProgramRequest
-from tuner.programs.run.artefact import group_document
 from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.times import ProgramTimes
 from tuner.programs.tuning import TunedProblem, TunedProgram
@@ -30,27 +30,10 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "interpreted": report.is_interpreted,
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
         "work": None if report.work is None else _work(report.work),
-        "groups": [_group(each) for each in report.groups] or None,
+        "groups": [explained_document(each) for each in report.groups] or None,
         "why_no_groups": report.why_no_groups or None,
         "printed": report.printed,
         "right": report.is_right,
-    }
-
-
-def _group(each: ExplainedGroup) -> dict[str, Any]:
-    group = each.group
-    return {
-        "kind": group.kind,
-        "ops": list(group.ops),
-        "strategy": group.strategy or None,
-        "knobs": dict(group.knobs),
-        "origin": group.origin,
-        "reason": group.reason or None,
-        "flop": group.flop,
-        "bytes": group.moved_bytes,
-        "time_s": each.time_s,
-        "share": each.share,
-        "roofline": each.roofline,
     }
 
 
@@ -122,10 +105,15 @@ def _groups(tuned: TunedProgram) -> dict[str, Any]:
     if tuned.run_group is None:
         return {}
     groups = [
-        {**group_document(each.group), "before_s": each.before_s, "after_s": each.after_s}
+        {**explained_document(each), "before_s": each.before_s, "after_s": each.time_s}
         for each in tuned.groups
     ]
-    return {"group": tuned.run_group.group.id, "groups": groups, "left_out": list(tuned.left_out)}
+    return {
+        "group": tuned.run_group.group.id,
+        "groups": groups,
+        "left_out": list(tuned.left_out),
+        "baselines": [baseline_document(each) for each in tuned.baselines],
+    }
 
 
 def _problem(each: TunedProblem) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import datetime
 from dataclasses import dataclass
 
 from tuner.core.candidate import Candidate
+from tuner.core.program_result import ProgramResult, ProgramSource
 from tuner.core.runs import Proposal, Run, RunSettings
 
 
@@ -18,6 +19,7 @@ class GroupSettings:
     columns: tuple[Candidate, ...]  # unprojected configurations, tried on every problem that they suit
     # for each problem the seconds that the machine's roofline allows at best; (): unknown
     floors_s: tuple[float, ...] = ()
+    program: ProgramSource | None = None  # whose groups of operations the problems are, if it is a file
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class RunGroup:
     seconds: float  # wall time of all sessions
     search_s: float  # part of it that counts for the budget: without the final re-measurements
     runs: tuple[Run, ...]  # in the order of the problems
+    result: ProgramResult | None = None  # of a program that was run after the tuning
 
 
 @dataclass(frozen=True)

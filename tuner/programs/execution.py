@@ -18,8 +18,8 @@ from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
+    from tuner.core.explained_group import ExplainedGroup
     from tuner.programs.compiler import CompiledProgram
-    from tuner.programs.explained_groups import ExplainedGroup
     from tuner.programs.run.grouped_function import GroupedFunction
     from tuner.programs.run.host_function import HostFunction
     from tuner.programs.run.runner_functions import Write

@@ -1,14 +1,14 @@
 """What each group of a program takes: its time alone, its share, how near the roofline it is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tuner.core.explained_group import CompiledGroup, ExplainedGroup
 from tuner.core.machine import Machine, Roofline
 from tuner.core.target import Effort
-from tuner.programs.run.grouped_code import CompiledGroup
 from tuner.runtime.cpu.roofline import measure_roofline
 from tuner.runtime.timing import measure
 
@@ -18,16 +18,6 @@ if TYPE_CHECKING:
 EFFORT = Effort(budget_s=0.05, min_samples=10, max_samples=100)  # of each group
 THREADS = 1
 MEASURED = ("f32", "f64", "bf16", "i8")  # types that a roofline is measured for; others count as f32
-
-
-@dataclass(frozen=True)
-class ExplainedGroup:
-    """A group of a program with its time, alone and with warm caches."""
-
-    group: CompiledGroup
-    time_s: float | None = None  # None: it was not timed
-    share: float | None = None  # of the sum of all groups' times
-    roofline: float | None = None  # the least possible time over its time
 
 
 def untimed(groups: Sequence[CompiledGroup]) -> tuple[ExplainedGroup, ...]:
@@ -46,27 +36,42 @@ def timed_groups(
     call = function.prepare(*arguments)
     function.repeat(call, 1)
     rng = np.random.default_rng(seed)
-    groups = function.code.groups
-    times_s = [
-        measure(lambda times, number=number: function.repeat_group(call, number, times), EFFORT, rng).median_s  # type: ignore[misc]
-        for number in range(len(groups))
-    ]
+    groups = tuple(
+        ExplainedGroup(group, _time_s(function, call, number, rng))
+        for number, group in enumerate(function.code.groups)
+    )
+    return with_shares(groups, machine)
+
+
+def with_shares(groups: tuple[ExplainedGroup, ...], machine: Machine) -> tuple[ExplainedGroup, ...]:
+    """Returns timed groups with their shares of the time of all, and their parts of the roofline.
+
+    Measures the roofline of one thread for each type of the groups.
+    """
     rooflines = {
         dtype: measure_roofline(dtype, THREADS, machine)
-        for dtype in sorted({_dtype(each) for each in groups})
+        for dtype in sorted({_dtype(each.group) for each in groups})
     }
-    whole_s = sum(times_s)
+    whole_s = sum(each.time_s or 0.0 for each in groups)
     return tuple(
-        ExplainedGroup(
-            group, time_s, time_s / whole_s, least_s(group, rooflines[_dtype(group)], machine) / time_s
+        replace(
+            each,
+            share=each.time_s / whole_s,
+            roofline=least_s(each.group, rooflines[_dtype(each.group)], machine) / each.time_s,
         )
-        for group, time_s in zip(groups, times_s, strict=True)
+        if each.time_s
+        else each
+        for each in groups
     )
 
 
 def least_s(group: CompiledGroup, roofline: Roofline, machine: Machine) -> float:
     """Returns a lower bound of a group's seconds; memory counts where it reads more than the L2 cache has."""
     return roofline.least_s(group.flop, group.moved_bytes, machine.l2_bytes)
+
+
+def _time_s(function: "GroupedFunction", call: Any, number: int, rng: np.random.Generator) -> float:
+    return measure(lambda times: function.repeat_group(call, number, times), EFFORT, rng).median_s
 
 
 def _dtype(group: CompiledGroup) -> str:

@@ -7,24 +7,17 @@ from typing import Any
 import numpy as np
 
 from tuner.core.errors import UsageError
+from tuner.core.explained_group import ExplainedGroup
 from tuner.core.target import Effort
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.execution import copies
+from tuner.programs.explained_groups import with_shares
 from tuner.programs.gain import TimedPair, timed_functions
-from tuner.programs.run.grouped_code import CompiledGroup
 from tuner.programs.run.grouped_function import GroupedFunction
+from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.runtime.timing import measure_together
 
 GROUP_EFFORT = Effort(budget_s=0.02, min_samples=5, max_samples=15)  # of each group, per program
-
-
-@dataclass(frozen=True)
-class GroupTime:
-    """A group of a program, and its time before and after it was tuned, alone and with warm caches."""
-
-    group: CompiledGroup  # with the schedule that the tuned program has
-    before_s: float
-    after_s: float
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,7 @@ class TimedGroups:
     """Times of a tuned program and of the untuned one, and of each of its groups."""
 
     pair: TimedPair  # of whole calls; ``bound``: with the schedules of the database
-    groups: tuple[GroupTime, ...]  # in the order in which they run
+    groups: tuple[ExplainedGroup, ...]  # of the tuned program, in the order in which they run
 
 
 def timed_groups(
@@ -60,5 +53,5 @@ def timed_groups(
             for function, call in zip((after, before), calls, strict=True)
         )
         times = measure_together(both, GROUP_EFFORT, rng)
-        found.append(GroupTime(group, times[1].median_s, times[0].median_s))
-    return TimedGroups(pair, tuple(found))
+        found.append(ExplainedGroup(group, times[0].median_s, before_s=times[1].median_s))
+    return TimedGroups(pair, with_shares(tuple(found), describe_machine()))

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from tuner.analysis.comparison import NotComparable
 from tuner.core.errors import TunerError
 from tuner.core.problem import WEIGHTS_COLD
+from tuner.core.program_result import ProgramBaseline, ProgramSource
 from tuner.programs.group_times import TimedGroups
 from tuner.programs.positions import named_in_errors
+from tuner.programs.program_outcome import program_result
 from tuner.programs.request import ProgramReport, ProgramRequest
 from tuner.programs.tunable_groups import TunableGroups
 from tuner.programs.tuning import RUN_TIMEOUT_S, TunedProblem, TunedProgram
@@ -32,6 +34,11 @@ if TYPE_CHECKING:
 NO_WORK = "no candidate worked: it has its first configuration, or is loops"
 
 
+def no_baselines(_request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
+    """Returns (): nothing else runs the program."""
+    return ()
+
+
 @dataclass(frozen=True)
 class GroupParts:
     """The steps that compile and run a program, as functions that tests may replace."""
@@ -39,6 +46,7 @@ class GroupParts:
     groups: Callable[[ProgramRequest, str], TunableGroups]  # takes (request, state of the caches)
     run: Callable[[ProgramRequest], ProgramReport]
     time: Callable[[ProgramRequest], TimedGroups]
+    baselines: Callable[[ProgramRequest], tuple[ProgramBaseline, ...]] = no_baselines  # of a model
 
 
 def child_group_parts() -> GroupParts:
@@ -72,7 +80,12 @@ class GroupTuning:
             return self.parts.groups(request, cache)
 
     def tune(
-        self, request: ProgramRequest, found: TunableGroups, request_of: RequestOf, source: str
+        self,
+        request: ProgramRequest,
+        found: TunableGroups,
+        request_of: RequestOf,
+        source: str,
+        program: ProgramSource | None = None,
     ) -> TunedProgram:
         """Tunes the groups; then runs the program, compares it and times it against the untuned one.
 
@@ -81,12 +94,14 @@ class GroupTuning:
             found: its groups, at least one.
             request_of: returns the request of a run of one group, with the limits of all runs.
             source: name of the program, stored with the group of runs.
+            program: where it comes from, for ``tuner tune --resume``; None of one that no file has.
 
         After an interruption the result has no report. A failing run of the program is not raised: the result
         has the reason. Raises UsageError for limits and options that are wrong.
         """
         began_s = time.monotonic()
         settings, members = group_settings(found.problems, request_of, self.composition, source)
+        settings = replace(settings, program=program)
         tuned = begin_group(settings, members, self.composition, self.store, self.interruption, self.observe)
         return self.finished(request, found, tuned, began_s)
 
@@ -115,7 +130,10 @@ class GroupTuning:
         except TunerError as error:
             return replace(result, failure=str(error), seconds=time.monotonic() - began_s)
         timed = self._timed(bound, replace(result, report=report))
-        return replace(timed, seconds=time.monotonic() - began_s)
+        baselines = self.parts.baselines(bound) if bound.baselines else ()
+        timed = replace(timed, baselines=baselines, seconds=time.monotonic() - began_s)
+        self.store.set_program_result(tuned.group.id, program_result(timed))
+        return timed
 
     def _timed(self, request: ProgramRequest, result: TunedProgram) -> TunedProgram:
         """Returns the result with the times of the tuned and the untuned program, and of each group."""

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
+from tuner.core.explained_group import ExplainedGroup
 from tuner.core.problem import Problem
 from tuner.core.target import Script
 from tuner.core.target_name import TargetName
-from tuner.programs.explained_groups import ExplainedGroup
 from tuner.programs.options import PROGRAM_DEFAULTS, ProgramOptions
 from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.times import ProgramTimes
@@ -28,6 +28,8 @@ class ProgramRequest:
     # results database whose best trials schedule the groups of operations, a path or URL; "": each group has
     # its first configuration
     database: str = ""
+    model: str = ""  # MODEL.py:FUNCTION or MODEL.pt2 that the payload comes from; "" of MLIR
+    baselines: tuple[str, ...] = ()  # names of those that are timed next to a tuned model
 
     @property
     def bound(self) -> dict[Problem, Script] | None:

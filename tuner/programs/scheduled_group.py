@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.explained_group import CompiledGroup
 from tuner.core.group_facts import facts_of
 from tuner.core.group_schedule import Schedules, no_schedules
 from tuner.core.grouped_program import CONTRACTION, GroupCode, OpGroup
@@ -17,7 +18,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.group_code import compile_group
 from tuner.mlir.cpu.jit_guards import DECLARATION
 from tuner.mlir.group_problem import group_problem
-from tuner.programs.run.grouped_code import FIRST, LOOPS, CompiledGroup
+from tuner.programs.run.grouped_code import FIRST, LOOPS
 from tuner.scripts.default import first_configuration
 
 

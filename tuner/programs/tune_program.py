@@ -7,6 +7,7 @@ from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.programs.group_tuning import GroupTuning, child_group_parts
 from tuner.programs.options import ProgramOptions
+from tuner.programs.program_outcome import program_result
 from tuner.programs.request import ProgramRequest
 from tuner.programs.tuning import TunedProgram
 from tuner.tuning.interruption import Interruption
@@ -73,3 +74,12 @@ def tune_text(
             reason = found.why_none or "; ".join(found.left_out) or "it has no operations"
             raise UsageError(f"{source or 'program'}: has no groups of operations to tune: {reason}")
         return tuning.tune(request, found, request_of, source)
+
+
+def store_result(tuned: TunedProgram) -> None:
+    """Stores what came of a tuned program of groups anew: with baselines that were timed after it."""
+    from tuner.run_history.opened_store import open_or_create
+
+    assert tuned.run_group is not None
+    with open_or_create(tuned.request.database) as store:
+        store.set_program_result(tuned.run_group.group.id, program_result(tuned))

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.comparison import Comparable, NotComparable
 from tuner.core.errors import TunerError, UsageError
+from tuner.core.explained_group import ExplainedGroup
 from tuner.core.problem import Problem
+from tuner.core.program_result import ProgramBaseline
 from tuner.core.runs import RunSettings, StoredTrial, TrialQuery
 from tuner.core.target_name import TargetName
 from tuner.programs.gain import TimedPair
@@ -22,7 +24,6 @@ from tuner.tuning.tuned_run import TunedRun
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.programs.group_times import GroupTime
 
 PROBLEMS_TIMEOUT_S = 60.0
 RUN_TIMEOUT_S = 600.0
@@ -63,8 +64,9 @@ class TunedProgram:
     gain: Comparable | NotComparable | None = None
     # of a program of groups: their runs under one budget, the times of each, and those that were not tuned
     run_group: TunedGroup | None = None
-    groups: "tuple[GroupTime, ...]" = ()
+    groups: tuple[ExplainedGroup, ...] = ()
     left_out: tuple[str, ...] = ()
+    baselines: tuple[ProgramBaseline, ...] = ()  # of a model
 
     @property
     def is_interrupted(self) -> bool:

@@ -1,11 +1,11 @@
-"""Ratios of models: intervals from order statistics, means by size, what is demanded."""
+"""Ratios of models: means by size, what is demanded."""
 
-import itertools
 import statistics
 
 import pytest
 
-from benchmarks.model_times.figures import MedianInterval, ModelRatios, interval, missed, ratio, summary
+from benchmarks.model_times.figures import ModelRatios, missed, summary
+from tuner.core.median_interval import MedianInterval
 
 
 def certain(value: float) -> MedianInterval:
@@ -14,25 +14,6 @@ def certain(value: float) -> MedianInterval:
 
 def model(name: str, is_large: bool, eager: float, compiled: float | None) -> ModelRatios:
     return ModelRatios(name, is_large, certain(eager), None if compiled is None else certain(compiled))
-
-
-def test_the_interval_encloses_the_median_of_the_distribution_in_95_of_100_cases() -> None:
-    rounds = 15
-    enclosed = 0
-    for signs in itertools.product((-1.0, 1.0), repeat=rounds):
-        found = interval(signs)
-        enclosed += found.low < 0 < found.high
-    assert 0.95 < enclosed / 2**rounds < 0.99
-
-
-def test_few_values_have_all_of_them_as_their_interval() -> None:
-    assert interval([3.0, 1.0, 2.0]) == MedianInterval(2.0, 1.0, 3.0)
-    assert interval([5.0]) == MedianInterval(5.0, 5.0, 5.0)
-
-
-def test_a_ratio_compares_the_same_rounds() -> None:
-    busy = [1.0, 10.0, 100.0]  # the machine slows down: the ratio does not change
-    assert ratio([2 * each for each in busy], busy) == MedianInterval(2.0, 2.0, 2.0)
 
 
 def test_means_are_geometric_and_keep_large_and_small_models_apart() -> None:

@@ -1,7 +1,5 @@
 """Each way to run a model gives what eager gives, or says in one line why not."""
 
-from typing import Any
-
 import pytest
 
 pytestmark = pytest.mark.mlir
@@ -12,6 +10,7 @@ ways = pytest.importorskip("benchmarks.model_times.ways")
 models = pytest.importorskip("benchmarks.model_zoo.models")
 correctness = pytest.importorskip("benchmarks.model_times.correctness")
 
+NotRun = pytest.importorskip("tuner.programs.torch_models.baseline_calls").NotRun
 SETTING = ways.Setting(torch.float32, 1, 0.0)
 MODELS = {model.name: model for model in models.MODELS}
 
@@ -27,30 +26,14 @@ def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_runs_gives_what_eager_gives(name: str) -> None:
     with torch.no_grad():
         made = ways.ways(MODELS[name], SETTING)
-        expected = made[ways.EAGER]()
+        expected = made["eager"]()
         for way in (ways.TODAY, ways.TUNER):
             assert correctness.relative_error(made[way](), expected) < 1e-5
         for call in made.values():
-            if isinstance(call, ways.NotRun):
+            if isinstance(call, NotRun):
                 assert "\n" not in call.reason
             else:
                 assert correctness.relative_error(call(), expected) < 1e-5
-
-
-def test_a_runtime_that_is_missing_or_fails_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_model: Any, _setting: Any) -> Any:
-        raise RuntimeError("no\n compiler")
-
-    def misses(_model: Any, _setting: Any) -> Any:
-        ways.require("no_such_runtime")
-
-    monkeypatch.setattr(ways, "COMPILE", {})
-    monkeypatch.setattr(ways, "_as_a_whole", fails)
-    monkeypatch.setattr(ways, "_by_tuner", misses)
-    with torch.no_grad():
-        made = ways.ways(MODELS["mlp"], SETTING)
-    assert made[ways.TODAY] == ways.NotRun("RuntimeError: no compiler")
-    assert made[ways.TUNER] == ways.NotRun("not installed: no_such_runtime")
 
 
 def test_there_are_twelve_models_of_two_sizes_with_names_of_their_own() -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from tests.programs.op_groups.group_texts import exp_of_weighted_sum
+from tuner.core.explained_group import CompiledGroup
 from tuner.core.grouped_program import GroupCode, GroupedProgram
 from tuner.programs.op_groups.linked_groups import GroupPlaces, ProcessorLevel, linked
 from tuner.programs.op_groups.memory_plan import memory_plan
-from tuner.programs.run.grouped_code import PROGRAM_ENTRY, CompiledGroup, GroupedCode
+from tuner.programs.run.grouped_code import PROGRAM_ENTRY, GroupedCode
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.run.packed_weights import fill_weights, weight_plan
 from tuner.programs.run.result_pool import aligned_bytes

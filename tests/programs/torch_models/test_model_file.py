@@ -1,10 +1,12 @@
 """Models on the command line: a function of a file of Python, a file of torch.export."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tuner
+from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.core.errors import UsageError
 from tuner.programs.torch_models.model_file import is_model, model_text
 from tuner.tuning.parts.real import real_composition
@@ -56,6 +58,25 @@ def test_a_function_of_a_file_is_run_and_explained(model: Path, tmp_path: Path) 
     )
     assert group["share"] == 1
     assert 0 < group["roofline"] < 1
+
+
+def test_a_tuned_model_is_timed_next_to_eager_and_a_resumed_one_again(model: Path, tmp_path: Path) -> None:
+    run = Tuner(tmp_path / "results.db", real_candidates())
+    options = ("--target", "cpu", "--workers", "1", "--baseline", "eager")
+    with brief_remeasurement():
+        done = run("tune", f"{model}:linear", *options, "--trials", "1", "--json")
+        again = run("tune", "--resume", "group:1", "--trials", "2")
+    assert done.code == 0, done.err
+    (eager,) = done.json["baselines"]
+    assert (eager["name"], eager["reason"]) == ("eager", None)
+    low, high = eager["speedup_interval"]
+    assert 0 < low <= eager["speedup"] <= high
+    assert again.code == 0, again.err
+    assert "equal   result 0" in again.out
+    assert "gain    " in again.out
+    assert re.search(r"^eager +[\d.]+ us +[\d.]+ times as fast", again.out, re.MULTILINE)
+    refused = run.refused("tune", f"{model}:linear", "--baseline", "eagre")
+    assert "baseline" in refused
 
 
 def test_an_exported_program_is_read(tmp_path: Path) -> None:

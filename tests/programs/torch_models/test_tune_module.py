@@ -6,6 +6,7 @@ import pytest
 
 from tests.cli.real import brief_remeasurement
 from tuner.core.errors import UsageError
+from tuner.db.store import Store
 from tuner.programs.run.grouped_function import GroupedFunction
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
@@ -19,14 +20,32 @@ def test_a_tuned_module_is_compiled_with_its_schedules(tmp_path: Path) -> None:
     module = torch.nn.Sequential(torch.nn.Linear(24, 32), torch.nn.ReLU(), torch.nn.Linear(32, 24)).eval()
     x, database = torch.randn(8, 24), tmp_path / "results.db"
     with brief_remeasurement():
-        program = tuner.torch.tune(module, (x,), trials=2, workers=1, db=database)
+        program = tuner.torch.tune(module, (x,), trials=2, workers=1, baseline="eager", db=database)
     assert torch.allclose(program(x), module(x), atol=1e-5)
     assert program.tuned is not None
     assert program.tuned.run_group is not None
     assert program.tuned.run_group.trials == 2
     assert [each.group.origin for each in program.tuned.groups] == ["tuned", "tuned"]
+    (eager,) = program.tuned.baselines
+    assert eager.name == "eager"
+    assert eager.speed is not None
+    assert 0 < eager.speed.low <= eager.speed.median <= eager.speed.high
+    with Store.open(str(database)) as store:
+        (group,) = store.groups()
+    assert group.result is not None
+    assert (group.result.baselines, group.result.groups) == ((eager,), program.tuned.groups)
     again = tuner.torch.compile(module, (x,), db=database)
     assert isinstance(again.function, GroupedFunction)
     assert [each.origin for each in again.function.code.groups] == ["tuned", "tuned"]
     with pytest.raises(UsageError, match="no such file"):
         tuner.torch.compile(module, (x,), db=tmp_path / "missing.db")
+
+
+def test_an_unknown_baseline_is_refused_before_anything_is_tuned(tmp_path: Path) -> None:
+    import tuner.torch
+
+    with pytest.raises(UsageError, match="baseline: found 'mkl', allowed all, eager, "):
+        tuner.torch.tune(
+            torch.nn.Linear(4, 4), (torch.ones(2, 4),), baseline="mkl", db=tmp_path / "results.db"
+        )
+    assert not (tmp_path / "results.db").exists()

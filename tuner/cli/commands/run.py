@@ -1,6 +1,5 @@
 """``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,10 +76,9 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
     else:
         matmuls = [f"matmul  {problem.key}" for problem in report.problems]
         print(report.printed, end="")
-        lines = [*matmuls, *report_lines(request.target, report)]
-        if request.is_explained:
-            lines += group_lines(report)
-        print("\n".join(wrapped(lines, screen_columns())))
+        lines = wrapped([*matmuls, *report_lines(request.target, report)], screen_columns())
+        explained = explained_lines(report) if request.is_explained else []
+        print("\n".join([*lines, *explained]))
     context.exit(DONE if report.is_right else FAILED)
 
 
@@ -121,33 +119,16 @@ def work_line(work: "DeviceWork") -> str:
     return f"work    {work.launches} launch{'' if work.launches == 1 else 'es'}, {copied}"
 
 
-def group_lines(report: "ProgramReport") -> list[str]:
-    """Returns the groups of a program on the host as lines: time, share, roofline, operations, schedule.
-
-    For a program that is computed as a whole, the line says why.
-    """
-    from tuner.output.formatting import seconds_text
+def explained_lines(report: "ProgramReport") -> list[str]:
+    """Returns the groups of a program on the host as a table; why it has none, of one computed as a whole."""
+    from tuner.output.fitted_table import table_lines
+    from tuner.output.program_groups import SPARED, group_table
 
     if not report.groups:
-        return [f"whole   no groups: {report.why_no_groups or 'none were asked for'}"]
-    lines = []
-    for number, each in enumerate(report.groups):
-        group = each.group
-        knobs = " ".join(f"{name}={value}" for name, value in group.knobs)
-        schedule = (
-            f"{group.strategy} {knobs} ({group.origin})" if group.strategy else f"loops: {group.reason}"
-        )
-        times = ""
-        if each.time_s is not None and each.share is not None and each.roofline is not None:
-            times = f"{seconds_text(each.time_s)}, {each.share:.0%}, roofline {each.roofline:.0%}; "
-        lines.append(f"group   {number} {group.kind}: {times}{_ops_text(group.ops)}; {schedule}")
-    return lines
-
-
-def _ops_text(ops: tuple[str, ...]) -> str:
-    """Returns the names of operations, each once, with the number of times: "arith.addf x2"."""
-    counts = Counter(ops)
-    return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())
+        why = report.why_no_groups or "none were asked for"
+        return [f"whole   no groups, all of it runs as loops and kernels of matmuls: {why}"]
+    header, *rows = group_table(report.groups)
+    return table_lines(header, rows, screen_columns(), SPARED)
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:

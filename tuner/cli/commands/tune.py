@@ -94,7 +94,8 @@ EXAMPLE_SIZES = "512x512x512"
     default="",
     metavar="LIBRARY",
     help="Of a CPU: openblas, mkl, blis, onednn, onednn-torch, or best: the fastest of those installed. "
-    "Default: openblas; onednn for bf16 and i8.",
+    "Default: openblas; onednn for bf16 and i8. Of a PyTorch model: all, eager, torch.compile or none. "
+    "Default: all.",
 )
 @fleet_options
 @click.option("--entry", metavar="NAME", help="Function of a payload. Default: the only public one.")

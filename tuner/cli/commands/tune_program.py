@@ -14,11 +14,13 @@ from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import PROBLEM_OPTIONS, open_store, print_found, run_request
 from tuner.cli.screen import screen_columns
 from tuner.core.errors import TunerError, UsageError
+from tuner.programs.torch_models.baseline_names import ALL, CHOICES
 from tuner.programs.torch_models.model_file import is_model
 
 if TYPE_CHECKING:
     from tuner.analysis.comparison import Comparable, NotComparable
     from tuner.core.problem import Problem
+    from tuner.programs.group_tuning import GroupParts
     from tuner.programs.request import ProgramReport, ProgramRequest
     from tuner.programs.tunable_groups import TunableGroups
     from tuner.programs.tuning import TunedProblem, TunedProgram
@@ -70,11 +72,14 @@ def tune_payload(
         options=ProgramOptions(seed=texts["seed"]),
         arguments=texts["arguments"],
         is_compared=True,
+        model=texts["operation"] if is_model(texts["operation"]) else "",
     )
     tuned = _tuned_groups(context, composition, database, request, of_runs)
     if tuned is not None:
-        return _print(tuned, as_json, database)
+        return print_program(tuned, as_json, database)
     _require_types_of_payload(context, OF_ONE_PROBLEM)
+    if request.model and of_runs["baseline"] in CHOICES:
+        of_runs["baseline"] = ""  # nothing is timed next to a model that is no groups
     interruption = Interruption()
     parts = child_process_parts()
     parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(texts["operation"])))
@@ -85,7 +90,7 @@ def tune_payload(
             lambda problem: run_settings(run_request(problem, **of_runs), composition),
             texts["operation"],
         )
-    return _print(tuned, as_json, database)
+    return print_program(tuned, as_json, database)
 
 
 def _tuned_groups(
@@ -102,22 +107,25 @@ def _tuned_groups(
     """
     from tuner.cli.run_session import settings_given
     from tuner.cli.signals import ended_by_signals
+    from tuner.core.program_result import ProgramSource
     from tuner.output.group_progress import group_progress
-    from tuner.programs.group_tuning import GroupTuning, child_group_parts
+    from tuner.programs.group_tuning import GroupTuning
     from tuner.programs.support import program_support
     from tuner.run_history.which_database import which_database
     from tuner.tuning.interruption import Interruption
 
     if program_support(request.target, composition).has_device:
         return None
-    if any(options.get(name) for name in OF_MATMULS):
+    request = replace(request, baselines=_baselines(request.model, options["baseline"]))
+    is_of_models = bool(request.model) and options["baseline"] in CHOICES
+    if any(options.get(name) for name in OF_MATMULS if name != "baseline" or not is_of_models):
         return None
     name, cache = str(context.params["operation"]), _cache(context)
-    of_runs = {key: given for key, given in options.items() if key not in OF_ONE_RUN}
+    of_runs = {key: given for key, given in options.items() if key not in (*OF_ONE_RUN, "baseline")}
     interruption = Interruption()
     with open_store(database) as store, ended_by_signals(interruption), group_progress() as observe:
         tuning = GroupTuning(
-            composition, child_group_parts(), store, which_database(database), interruption, observe
+            composition, program_parts(), store, which_database(database), interruption, observe
         )
         found = tuning.found(request, name, cache)
         if not found.problems:
@@ -130,7 +138,23 @@ def _tuned_groups(
             found,
             lambda problem: run_request(problem, **of_runs, warm_start=False),
             Path(name).name,
+            ProgramSource(
+                *(str(Path(name).absolute()), request.entry, request.arguments, cache), request.baselines
+            ),
         )
+
+
+def program_parts() -> "GroupParts":
+    """Returns the steps of tuning a program of groups, models with their baselines."""
+    from tuner.programs.group_tuning import child_group_parts
+    from tuner.programs.torch_models.model_baselines import model_baselines_in_child
+
+    return replace(child_group_parts(), baselines=model_baselines_in_child)
+
+
+def _baselines(model: str, choice: str) -> tuple[str, ...]:
+    """Returns the names of a model's baselines, by --baseline; () of a payload of MLIR."""
+    return CHOICES.get(choice or ALL, ()) if model else ()
 
 
 def _cache(context: click.Context) -> str:
@@ -197,7 +221,9 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
     Of a program of groups: a table of its groups, with the time of each before and after.
     """
     from tuner.cli.commands.run import report_lines
+    from tuner.output.fitted_table import table_lines
     from tuner.output.group_result import group_lines
+    from tuner.output.program_baselines import baseline_table
 
     if tuned.run_group is None:
         lines = [line for each in tuned.problems for line in _problem_lines(each)]
@@ -211,31 +237,21 @@ def program_lines(tuned: "TunedProgram") -> list[str]:
         without = "scripts" if tuned.run_group is None else "tuning"
         lines.append(f"plain   {_call_text(tuned.plain)}: the same without {without}")
         lines.append(f"gain    {_gain_text(tuned.gain)}")
+    if tuned.baselines:
+        header, *rows = baseline_table(tuned.baselines)
+        lines += table_lines(header, rows, screen_columns())
     return lines
 
 
 def _group_time_lines(tuned: "TunedProgram") -> list[str]:
-    """Returns a table of a program's groups in order: times before and after, origin of the schedule."""
+    """Returns a table of a program's groups, with times before and after; a line for each left out."""
     from tuner.output.fitted_table import table_lines
-    from tuner.output.formatting import knobs_text, seconds_text
+    from tuner.output.program_groups import SPARED, group_table
 
-    header = ("group", "kind", "before", "after", "share", "from", "strategy and knobs")
-    total_s = sum(each.after_s for each in tuned.groups)
-    rows = [
-        (
-            f"g{number}",
-            each.group.kind,
-            seconds_text(each.before_s),
-            seconds_text(each.after_s),
-            f"{each.after_s / total_s:.0%}",
-            each.group.origin,
-            f"{each.group.strategy} {knobs_text(each.group.knobs)}"
-            if each.group.strategy
-            else each.group.reason,
-        )
-        for number, each in enumerate(tuned.groups)
-    ]
-    lines = table_lines(header, rows, screen_columns(), ("kind", "share")) if rows else []
+    lines: list[str] = []
+    if tuned.groups:
+        header, *rows = group_table(tuned.groups)
+        lines = table_lines(header, rows, screen_columns(), SPARED)
     return [*lines, *(f"loops   {line}" for line in tuned.left_out)]
 
 
@@ -291,7 +307,7 @@ def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) ->
         raise UsageError(f"tune: {found} cannot be combined with a program: its types come from the file")
 
 
-def _print(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
+def print_program(tuned: "TunedProgram", as_json: bool, database: str | None) -> int:
     """Prints the result of a tuned program; returns the exit code."""
     from tuner.cli.program_documents import program_document
     from tuner.output.formatting import wrapped

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from tuner.cli.commands.tune_program import print_program
 from tuner.cli.main import DONE, FAILED, INTERRUPTED
 from tuner.cli.options import (
     PROBLEM_OPTIONS,
@@ -21,6 +22,8 @@ from tuner.cli.screen import screen_columns
 from tuner.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from tuner.db.store import Store
+    from tuner.programs.tuning import TunedProgram
     from tuner.tuning.composition import Composition
     from tuner.tuning.many_shapes.named_problem import NamedProblem
     from tuner.tuning.many_shapes.tuned_group import TunedGroup
@@ -103,7 +106,26 @@ def resume_shapes(
     require_no_arguments(context, texts)
     with open_known_store(database) as store:
         tuned = _session(lambda *parts: resume_group(group, composition, store, *parts, limit=limit))
+        program = None if is_on_fleet else _resumed_program(tuned, composition, store, database)
+    if program is not None:
+        return print_program(program, as_json, database)
     return _print(tuned, as_json, database, is_on_fleet=is_on_fleet)
+
+
+def _resumed_program(
+    tuned: "TunedGroup", composition: "Composition", store: "Store", database: str | None
+) -> "TunedProgram | None":
+    """Returns the program whose groups were tuned, timed again; None of problems that are no program's."""
+    from tuner.cli.commands.resume_program import resumed_program
+
+    source = tuned.group.settings.program
+    if source is None or tuned.is_interrupted:
+        return None
+    resumed = resumed_program(tuned, source, composition, store, database)
+    if isinstance(resumed, str):
+        print(f"note: the program is not timed: {resumed}", file=sys.stderr)
+        return None
+    return resumed
 
 
 def _problems(file: Path) -> "tuple[tuple[NamedProblem, ...], tuple[str, ...]]":

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, UsageError
+from tuner.core.explained_group import CompiledGroup
 from tuner.core.grouped_program import TensorType
 from tuner.core.version import __version__
-from tuner.programs.run.grouped_code import CompiledGroup, Fill, GroupedCode
+from tuner.programs.run.grouped_code import Fill, GroupedCode
 from tuner.programs.run.grouped_image import GroupedImage
 from tuner.programs.run.processor_check import require_processor
 from tuner.programs.run.result_pool import aligned_bytes

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tuner.core.explained_group import CompiledGroup
 from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED
 from tuner.core.grouped_program import TensorType
 
@@ -17,21 +18,6 @@ class Fill:
     offset_bytes: int
     type: TensorType
     value: float
-
-
-@dataclass(frozen=True)
-class CompiledGroup:
-    """One group of a program: what it computes, and by which schedule."""
-
-    kind: str  # one of tuner.core.grouped_program.KINDS
-    ops: tuple[str, ...]  # names of the payload's operations
-    strategy: str  # "" of loops
-    knobs: tuple[tuple[str, int | str], ...]
-    origin: str  # one of ORIGINS
-    reason: str  # of loops: why no schedule was used
-    element: str  # element type of its result
-    flop: int
-    moved_bytes: int  # read and written, each byte once
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ own code, which runs in a child process.
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tuner.core.errors import Stage, UsageError, failing_at
 from tuner.tuning.parts.child_call import call_in_child
+
+if TYPE_CHECKING:
+    import torch
 
 FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")  # of a file of Python
 EXPORTED = ".pt2"  # ends the name of a file that torch.export.save has written
@@ -44,6 +47,16 @@ def model_text_in_child(name: str) -> str:
 
 def model_text(name: str) -> str:
     """Returns the payload of a model, read in this process. Raises UsageError as ``model_text_in_child``."""
+    from tuner.programs.torch_models.exported_module import export_module
+
+    return export_module(*read_model(name)).text
+
+
+def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgram, tuple[Any, ...]]":
+    """Returns the module of a model and its example inputs; an exported program has its own: ().
+
+    Raises UsageError for a model that cannot be read, and without PyTorch.
+    """
     found = FUNCTION.fullmatch(name)
     path = Path(found[1] if found else name)
     if not path.is_file():
@@ -52,17 +65,14 @@ def model_text(name: str) -> str:
         import torch
     except ModuleNotFoundError as error:
         raise UsageError(f"{path}: PyTorch is not installed", NO_TORCH) from error
-    from tuner.programs.torch_models.exported_module import export_module, first_line
+    from tuner.programs.torch_models.exported_module import first_line
 
     try:
-        if found is None:
-            return export_module(torch.export.load(path)).text
-        module, inputs = _called(path, found[2])
+        return (torch.export.load(path), ()) if found is None else _called(path, found[2])
     except UsageError:
         raise
     except Exception as error:  # of the user's code, or of a file that is no exported program
         raise UsageError(f"{name}: {type(error).__name__}: {first_line(error)}") from error
-    return export_module(module, inputs).text
 
 
 def _called(path: Path, function: str) -> tuple[Any, tuple[Any, ...]]:

@@ -1,6 +1,7 @@
 """``tuner.torch.tune``: tunes the groups of a PyTorch module, then compiles it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import torch
 from tuner.core.errors import UsageError
 from tuner.core.moments import parse_seconds
 from tuner.programs.compile import compile_program
+from tuner.programs.torch_models.baseline_calls import example_of
+from tuner.programs.torch_models.baseline_names import ALL, chosen_baselines
 from tuner.programs.torch_models.exported_module import export_module
 from tuner.programs.torch_models.tensor_program import TensorProgram
-from tuner.programs.tune_program import tune_text
+from tuner.programs.torch_models.timed_baselines import timed_baselines
+from tuner.programs.tune_program import store_result, tune_text
 from tuner.tuning.many_shapes.group_events import GroupObserver, ignore_group
 
 
@@ -24,6 +28,7 @@ def tune(
     budget: float | str | None = None,
     seed: int = 0,
     workers: int | None = None,
+    baseline: str = ALL,
     db: str | Path | None = None,
     observe: GroupObserver = ignore_group,
 ) -> TensorProgram:
@@ -42,12 +47,14 @@ def tune(
         budget: time of the search, in seconds or as "10m".
         seed: seed of the order of trials and of random inputs.
         workers: candidates compiled at once; None: the cores, at most 4.
+        baseline: what runs the module next to the program, interleaved, at the end: "all", "eager",
+            "torch.compile" (with eager) or "none". Compiling by torch.compile takes a minute or so.
         db: path or URL of the results database; None: the default one.
         observe: called with each event of the tuning (``tuner.tuning.many_shapes.group_events``).
 
     Returns:
-        The program, which is called like the module; ``program.tuned`` has the times of its groups, and the
-        gain over the untuned program.
+        The program, which is called like the module; ``program.tuned`` has the times of its groups, the gain
+        over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile.
 
     Raises:
         UsageError: torch.export or torch-mlir refuses the module, it has no groups to tune, or an argument is
@@ -60,12 +67,15 @@ def tune(
         >>> import tuner.torch
         >>> module = torch.nn.Linear(64, 32).eval()
         >>> x = torch.ones(16, 64)
-        >>> program = tuner.torch.tune(module, (x,), trials=2)
+        >>> program = tuner.torch.tune(module, (x,), trials=2, baseline="eager")
         >>> torch.allclose(program(x), module(x), atol=1e-5)
         True
         >>> [each.group.origin for each in program.tuned.groups]
         ['tuned']
+        >>> [(each.name, each.speed.median > 0) for each in program.tuned.baselines]
+        [('eager', True)]
     """
+    names = chosen_baselines(baseline)
     exported = export_module(module, arguments, keywords)
     name = type(module).__name__
     tuned = tune_text(
@@ -84,5 +94,7 @@ def tune(
         raise UsageError(f"{name}: {tuned.failure}")
     function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database)
     program = TensorProgram(function, exported, module if isinstance(module, torch.nn.Module) else None)
-    program.tuned = tuned
+    example = example_of(module, arguments, keywords or {})
+    program.tuned = replace(tuned, baselines=timed_baselines(program, example, names))
+    store_result(program.tuned)
     return program

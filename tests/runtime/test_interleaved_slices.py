@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.model_times.slices import LEAST_ROUNDS, interleaved_times
+from tuner.runtime.interleaved_slices import LEAST_ROUNDS, interleaved_times
 
 
 class Machine:

@@ -1,6 +1,6 @@
-"""Interleaved slices: each way runs for about two milliseconds, then the next one, round after round.
+"""Interleaved slices: each program runs for about two milliseconds, then the next one, round after round.
 
-So all ways find the caches as the others have left them. A loop of one way alone keeps its weights in the
+So each finds the caches as the others have left them. A loop of one program alone keeps its weights in the
 cache, which flatters a large model by 10 to 15 percent.
 """
 

@@ -1,0 +1,70 @@
+"""What runs a module next to its program: timed together, or named with the reason why not."""
+
+import importlib.util
+from functools import partial
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.mlir
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+baseline_calls = pytest.importorskip("tuner.programs.torch_models.baseline_calls")
+timed_baselines = pytest.importorskip("tuner.programs.torch_models.timed_baselines").timed_baselines
+
+
+@pytest.fixture
+def example() -> Any:
+    torch.manual_seed(0)
+    return baseline_calls.Example(torch.nn.Linear(8, 4).eval(), (torch.ones(2, 8),), {})
+
+
+def test_eager_is_timed_next_to_the_program_and_leaves_the_threads_as_they_were(example: Any) -> None:
+    threads = torch.get_num_threads()
+    calls: list[tuple[int, bool]] = []
+
+    def program(x: Any) -> Any:
+        calls.append((torch.get_num_threads(), torch.is_grad_enabled()))
+        return x
+
+    (eager,) = timed_baselines(program, example, ("eager",), seconds=0.0)
+    assert (eager.name, eager.reason) == ("eager", "")
+    assert eager.call_s.low <= eager.call_s.median <= eager.call_s.high
+    assert eager.speed.median > 0
+    assert set(calls) == {(1, False)}
+    assert torch.get_num_threads() == threads
+
+
+def test_without_a_cpp_compiler_torch_compile_is_named_with_its_reason(example: Any) -> None:
+    options = {"cpp.cxx": ("no-such-compiler",), "force_disable_caches": True}
+    with torch._inductor.config.patch(options):  # noqa: SLF001 - its documented name
+        eager, compiled = timed_baselines(
+            example.module, example, ("eager", "torch.compile freezing"), seconds=0.0
+        )
+    assert eager.call_s is not None
+    assert (compiled.call_s, compiled.speed) == (None, None)
+    assert compiled.reason
+    assert "\n" not in compiled.reason
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
+def test_a_runtime_that_is_not_installed_is_named(example: Any, name: str) -> None:
+    if importlib.util.find_spec(name) is not None:
+        pytest.skip(f"{name} is installed")
+    (found,) = timed_baselines(example.module, example, (name,), seconds=0.0)
+    assert found.reason.startswith(f"not installed: {name}")
+
+
+def test_a_failure_is_one_line() -> None:
+    def fails() -> Any:
+        raise RuntimeError("no\n compiler")
+
+    assert baseline_calls.made(fails) == baseline_calls.NotRun("RuntimeError: no compiler")
+    missing = baseline_calls.made(partial(baseline_calls.require, "no_such_runtime"))
+    assert missing == baseline_calls.NotRun("not installed: no_such_runtime")
+
+
+def test_a_function_is_compiled_anew_for_each_baseline(example: Any) -> None:
+    first, second = (baseline_calls.function_of(example.module) for _ in range(2))
+    assert first.__code__ is not second.__code__
+    assert torch.equal(first(*example.arguments), example.module(*example.arguments))
