@@ -66,7 +66,10 @@ def gathered(
     left_out = 0 if run is not None else _total(store, group) - len(runs)
     found = _best(store, None if run is None and group is None else runs)
     best = tuple(replace(each, passes=passes(each.selected.best)) for each in found)
-    return Report(best, runs, left_out, __version__, datetime.datetime.now(datetime.UTC), group=group)
+    numbers = dict.fromkeys(each.run.group.group for each in runs if each.run.group is not None)
+    groups = tuple(store.group(number) for number in numbers)
+    now = datetime.datetime.now(datetime.UTC)
+    return Report(best, runs, left_out, __version__, now, group=group, groups=groups)
 
 
 def report(

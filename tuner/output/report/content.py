@@ -52,6 +52,7 @@ class Report:
     moment: datetime.datetime
     database_text: str = ""  # the --db option that the commands on the page need; "" for the default
     group: ReportedGroup | None = None  # that the runs belong to, where one is reported
+    groups: tuple[RunGroup, ...] = ()  # that the runs belong to: their programs are drawn
 
 
 def shown_trials(reported: ReportedRun, runs: int) -> tuple[StoredTrial, ...]:

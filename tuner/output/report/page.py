@@ -25,6 +25,7 @@ from tuner.output.report.failures import stage_bars
 from tuner.output.report.group_section import choice_rows, group_section_of, share_text
 from tuner.output.report.heat_map import level_name
 from tuner.output.report.importance import importance_bars, knob_rows, strategy_rows
+from tuner.output.report.program_section import program_section_of
 from tuner.output.report.section import section_of
 from tuner.output.result import counts_text, idle_text
 
@@ -53,6 +54,7 @@ def page_html(report: Report) -> str:
     page = templates.get_template("page.html").render(
         report=report,
         many=None if report.group is None else group_section_of(report.group),
+        programs=[found for each in report.groups if (found := program_section_of(each)) is not None],
         sections=[section_of(each, len(report.runs)) for each in report.runs],
         shown={each.run.id for each in report.runs},
         style=style,
