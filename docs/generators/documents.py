@@ -53,6 +53,7 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("history", "tuner.output.json_documents:listed_documents"),
     ("show", "tuner.output.json_documents:trial_document"),
     ("show run:ID", "tuner.output.json_documents:run_document"),
+    ("show group:ID", "tuner.output.stored_program:shown_group_document"),
     ("runs", "tuner.output.json_documents:listed_run_document"),
     ("diff", "tuner.output.trial_difference:difference_document"),
     ("space", "tuner.cli.commands.catalogue:_space_document"),

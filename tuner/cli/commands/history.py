@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tuner.cli.commands.catalogue import space_option
+from tuner.cli.commands.show_group import show_group
 from tuner.cli.options import (
     composition_of,
     database_option,
@@ -108,7 +109,7 @@ def history(
 
 
 @click.command()
-@click.argument("trial_or_run", required=False, metavar="[ID|run:ID]")
+@click.argument("trial_or_run", required=False, metavar="[ID|run:ID|group:ID]")
 @click.option("--run", type=int, help="Show this run.")
 @click.option(
     "--ablation", is_flag=True, help="Show what each knob and strategy gave a run; a number is a run then."
@@ -128,10 +129,15 @@ def show(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Shows what is stored about one trial or one run.
+    """Shows what is stored about one trial, one run, or one group of runs, with the program that it tuned.
 
-    Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation
+    Example: tuner show 42, or tuner show run:3, or tuner show run:3 --ablation, or tuner show group:1
     """
+    if trial_or_run is not None and trial_or_run.startswith("group:"):
+        if run is not None or ablation or passes:
+            raise UsageError(f"{trial_or_run} cannot be combined with --run, --ablation or --passes")
+        show_group(parse_number(trial_or_run.removeprefix("group:"), "group"), database, as_json)
+        return
     trial, run = _trial_or_run(trial_or_run, run)
     if passes:
         if trial is None or ablation:
@@ -301,7 +307,7 @@ def _explain_trial(composition: "Composition", given: str, database: str | None,
 
 def _trial_or_run(name: str | None, run: int | None) -> tuple[int | None, int | None]:
     if (name is None) == (run is None):
-        raise UsageError("show: give one of: a trial ID (42), run:3, --run 3")
+        raise UsageError("show: give one of: a trial ID (42), run:3, group:1, --run 3")
     if name is None:
         return None, run
     if name.startswith("run:"):
