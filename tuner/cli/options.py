@@ -287,14 +287,16 @@ def parse_candidate(text: str) -> "Candidate":
 
 
 def parse_number(word: str, noun: str = "trial") -> int:
-    """Parses the ID of a trial or a run; ``noun`` is "trial" or "run", for the hint of the error.
+    """Parses the ID of a trial, a run or a group; ``noun`` is one of these, for the error.
 
     Raises UsageError for a word that is not a number.
     """
     if not word.isascii() or not word.isdigit() or len(word) > 18:
         from tuner.tuning.advice import ASKING
 
-        raise UsageError(f"ID: found {word!r}, allowed the number of a {noun}, such as 42", ASKING[noun])
+        raise UsageError(
+            f"ID: found {word!r}, allowed the number of a {noun}, such as 42", ASKING.get(noun, "")
+        )
     return int(word)
 
 
