@@ -69,6 +69,7 @@ def test_integers_are_random_whole_numbers() -> None:
         (("1=[5,4]random", "2=7.5"), "argument 2: found '7.5', allowed a number of type int64"),
         ((*ENOUGH, "0=[2,-3]ones"), r"argument 0: found '0=\[2,-3\]ones', allowed sizes such as \[64,64\]"),
         ((*ENOUGH, "0=@/dev/null"), "argument 0: /dev/null: cannot be read as .npy: No data left in file"),
+        ((*ENOUGH, "0="), r"argument: found '0=', allowed NUMBER=\[SIZES\]CONTENT, such as"),
         ((*ENOUGH, "0=@none.npy"), r"argument 0: none\.npy: cannot be read as \.npy"),
     ],
 )  # fmt: skip

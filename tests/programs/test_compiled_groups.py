@@ -82,6 +82,19 @@ def test_run_says_why_a_program_is_computed_as_a_whole(tmp_path: Path) -> None:
     assert "--explain cannot be combined with target simulator" in refused.err
 
 
+def test_run_shows_groups_as_a_table_and_how_to_tune_them(tmp_path: Path) -> None:
+    (tmp_path / "linear.mlir").write_text(LINEAR)
+    run = Tuner(tmp_path / "results.db", real_composition())
+    done = run("run", str(tmp_path / "linear.mlir"), "--target", "cpu", "--explain")
+    assert done.code == 0, done.err
+    *_, header, row, following = done.out.splitlines()
+    assert header.split()[:6] == ["group", "kind", "time", "share", "roofline", "schedule"]
+    assert row.split()[:2] == ["g0", "contraction"]
+    assert "100%" in row
+    assert " first " in row
+    assert following.startswith("next    tuner tune ")
+
+
 def test_run_explains_each_group(tmp_path: Path) -> None:
     (tmp_path / "linear.mlir").write_text(LINEAR)
     run = Tuner(tmp_path / "results.db", real_composition())

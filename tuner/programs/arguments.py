@@ -11,7 +11,7 @@ from tuner.core.device_program import BufferType, ScalarType, ValueType
 from tuner.core.errors import UsageError
 from tuner.programs.npy_file import read_npy
 
-WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.+)")
+WORD = re.compile(r"([0-9]{1,4})=(?:\[([0-9]{1,9}(?:,[0-9]{1,9})*)\])?(.*)")
 EXAMPLE = "such as 0=zeros, 1=[64,64]random or 2=7"
 FILLS = {"zeros": 0.0, "ones": 1.0, "nan": float("nan")}
 CONTENTS = "random, range, zeros, ones, nan, @FILE.npy or a number"
@@ -49,8 +49,8 @@ def _given(types: tuple[ValueType, ...], options: tuple[str, ...]) -> dict[int, 
     given: dict[int, tuple[tuple[int, ...], str]] = {}
     for typed in options:
         match = WORD.fullmatch(typed)
-        if match is None or not int(match[1]) < len(types):
-            numbers = f" with NUMBER below {len(types)}" if match else ""
+        if match is None or not (match[2] or match[3]) or not int(match[1]) < len(types):
+            numbers = f" with NUMBER below {len(types)}" if match and (match[2] or match[3]) else ""
             raise UsageError(f"argument: found {typed!r}, allowed NUMBER=[SIZES]CONTENT{numbers}, {EXAMPLE}")
         if match[3].startswith("["):
             raise UsageError(f"argument {int(match[1])}: found {typed!r}, allowed sizes such as [64,64]")

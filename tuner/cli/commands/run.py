@@ -1,5 +1,6 @@
 """``tuner run``: runs a whole MLIR function on a GPU, in the simulator, or on the host."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
     from tuner.programs.positions import in_file, named_in_errors
     from tuner.programs.service import run_in_child
     from tuner.programs.torch_models.payload_source import read_payload_text
+    from tuner.run_history.which_database import database_text
 
     text = read_payload_text(payload)
     request = _request(context, text, **texts)
@@ -77,8 +79,9 @@ def run(context: click.Context, /, payload: Path, as_json: bool, **texts: Any) -
         matmuls = [f"matmul  {problem.key}" for problem in report.problems]
         print(report.printed, end="")
         lines = wrapped([*matmuls, *report_lines(request.target, report)], screen_columns())
-        explained = explained_lines(report) if request.is_explained else []
-        print("\n".join([*lines, *explained]))
+        if request.is_explained:
+            lines += explained_lines(report, payload, database_text(texts["database"]))
+        print("\n".join(lines))
     context.exit(DONE if report.is_right else FAILED)
 
 
@@ -119,16 +122,27 @@ def work_line(work: "DeviceWork") -> str:
     return f"work    {work.launches} launch{'' if work.launches == 1 else 'es'}, {copied}"
 
 
-def explained_lines(report: "ProgramReport") -> list[str]:
-    """Returns the groups of a program on the host as a table; why it has none, of one computed as a whole."""
+def explained_lines(report: "ProgramReport", payload: Path, database: str = "") -> list[str]:
+    """Returns the groups of a program on the host as a table; why it has none, of one computed as a whole.
+
+    Where a group is not tuned, the last line is the command that tunes the program ``payload``; ``database``
+    is its --db option.
+    """
+    from tuner.core.group_schedule import TUNED
     from tuner.output.fitted_table import table_lines
+    from tuner.output.formatting import wrapped
     from tuner.output.program_groups import SPARED, group_table
+    from tuner.programs.run.grouped_code import LOOPS
 
     if not report.groups:
         why = report.why_no_groups or "none were asked for"
-        return [f"whole   no groups, all of it runs as loops and kernels of matmuls: {why}"]
+        line = f"whole   no groups, all of it runs as loops and kernels of matmuls: {why}"
+        return wrapped([line], screen_columns())
     header, *rows = group_table(report.groups)
-    return table_lines(header, rows, screen_columns(), SPARED)
+    lines = table_lines(header, rows, screen_columns(), SPARED)
+    if all(each.group.origin in (TUNED, LOOPS) for each in report.groups):
+        return lines
+    return [*lines, f"next    tuner tune {shlex.quote(str(payload))} --target cpu --budget 10m{database}"]
 
 
 def sample_lines(sample: "KernelSample") -> list[str]:
