@@ -1,0 +1,133 @@
+"""Mistakes that are easily made in tuned models, one for each test; others are tested where they live."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.program_compiler import compiler_of
+from tests import group_texts as texts
+from tests.group_runs import as_problem, compiled, error_of
+from tests.programs.op_groups.payload_text import PayloadText
+from tuner.core.machine import variables_of
+from tuner.core.problem import Problem
+from tuner.core.target_name import TargetName
+from tuner.programs.execution import host_function
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.chosen import choose, spaces
+from tuner.scripts.default import default_script
+from tuner.scripts.strategy import Binder, load_strategy
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
+
+pytestmark = pytest.mark.mlir
+
+PACKED = "contraction_cpu_packed"
+RNG = np.random.default_rng(0)
+
+
+def script_with(problem: Problem, **wanted: int | str) -> str:
+    """Returns the script of the first feasible configuration of packed contractions that has these knobs."""
+    file, machine = load_space_file(default_space_file()), describe_machine()
+    variables = variables_of(problem, machine, threads=1)
+    known = spaces(choose((), file), file, problem, machine.isa, variables)
+    feasible = FeasibleSet.of(tuple(space for space in known if space.strategy == PACKED))
+    candidates = map(feasible.candidate, range(feasible.rows))
+    found = next((each for each in candidates if wanted.items() <= dict(each.choices).items()), None)
+    assert found is not None, f"no configuration has {wanted}"
+    return Binder((load_strategy(PACKED),), problem, variables, threads=1).bind(found).text
+
+
+def first_script(problem: Problem) -> str:
+    found = default_script(problem, describe_machine())
+    assert found is not None
+    return found.text
+
+
+def grouped(payload: str) -> Any:
+    """Returns a payload as a function of groups."""
+    return host_function(compiler_of(TargetName("cpu")).compile(payload, as_groups=True))
+
+
+@pytest.mark.parametrize("epilogue", ["none", "bias"])
+def test_products_are_fused_multiply_adds_also_without_an_epilogue(epilogue: str) -> None:
+    """Steps of K of 1 that are folded as a unit dimension become a product and a sum."""
+    problem = as_problem("contraction", texts.product(24, 64, 32, epilogue))
+    code = compiled(problem.group, first_script(problem)).llvm_text
+    assert "llvm.intr.fmuladd" in code
+    assert "llvm.fmul" not in code
+
+
+@pytest.mark.parametrize(
+    ("k", "wanted"),
+    [
+        (172, {"epilogue_on": "panel", "block_k": 86}),  # an eighth of 1376: no power of two divides it
+        (89, {"epilogue_on": "panel", "block_k": 0}),  # a prime
+        (89, {"epilogue_on": "tile", "unroll_k": 1}),
+        (92, {"epilogue_on": "tile", "unroll_k": 4}),
+    ],
+)
+def test_a_ragged_k_is_summed_to_its_end(k: int, wanted: dict[str, int | str]) -> None:
+    problem = as_problem("contraction", texts.product(30, 70, k, "bias_relu"))
+    assert error_of(problem.group, script_with(problem, **wanted), np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.parametrize("panel", [48, 96])
+def test_tiles_of_three_and_six_vectors_are_right(panel: int) -> None:
+    problem = as_problem("contraction", texts.product(17, 101, 24, "residual"))
+    script = script_with(problem, panel=panel, tile_m=4)
+    assert error_of(problem.group, script, np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.parametrize("text", [texts.softmax(3, 1000), texts.layer_norm(3, 1000, "f64")])
+def test_rows_wider_than_a_vector_of_the_compiler_are_done_in_chunks(text: str) -> None:
+    problem = as_problem("rows", text)
+    assert error_of(problem.group, first_script(problem), np.random.default_rng(0)) <= 1
+
+
+def test_denormals_of_a_schedule_are_not_flushed_to_zero() -> None:
+    problem = as_problem("rows", texts.softmax(2, 40))
+    rows = np.zeros((2, 40), np.float32)
+    rows[:, 1:] = -100.0  # exp gives 3.7e-44
+    assert error_of(problem.group, first_script(problem), np.random.default_rng(0), [rows]) <= 1
+    product = as_problem("contraction", texts.product(4, 20, 8))
+    inputs = [np.full((4, 8), 1e-40, np.float32), np.full((8, 20), 0.5, np.float32)]
+    found = compiled(product.group, first_script(product))
+    assert found.llvm_text
+    assert error_of(product.group, first_script(product), np.random.default_rng(0), inputs) <= 1
+
+
+def test_a_value_may_be_a_and_residual_of_one_group() -> None:
+    payload, weights = PayloadText(), RNG.standard_normal((40, 40)).astype(np.float32)
+    x = payload.argument(11, 40)
+    program = grouped(payload.text(payload.binary("add", payload.matmul(x, payload.weight(weights)), x)))
+    (group,) = program.code.groups
+    assert group.strategy == PACKED
+    for _ in range(2):  # the second call's result may lie where the first one's was
+        value = RNG.standard_normal((11, 40)).astype(np.float32)
+        np.testing.assert_allclose(program(value), value @ weights + value, rtol=1e-4, atol=1e-5)
+
+
+def test_a_weight_that_two_groups_read_is_right_in_both() -> None:
+    payload, weights = PayloadText(), RNG.standard_normal((24, 48)).astype(np.float32)
+    one, other = payload.argument(3, 24), payload.argument(70, 24)
+    shared = payload.weight(weights)
+    program = grouped(payload.text(payload.matmul(one, shared), payload.matmul(other, shared)))
+    assert len(program.code.groups) == 2
+    assert program.code.weights_bytes >= weights.nbytes
+    inputs = [RNG.standard_normal((rows, 24)).astype(np.float32) for rows in (3, 70)]
+    for found, value in zip(program(*inputs), inputs, strict=True):
+        np.testing.assert_allclose(found, value @ weights, rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_of_a_call_is_left_in_the_padding_of_the_next() -> None:
+    """The padding of a convolution is written before the first call only."""
+    payload = PayloadText()
+    x = payload.argument(5, 6)
+    padded = payload.padded(payload.unary("tanh", x), (1, 1), (1, 1))
+    program = grouped(payload.text(payload.reduced("sum", payload.binary("mul", padded, padded))))
+    for scale in (1.0, 1e3, np.nan, 1.0):
+        value = np.full((5, 6), scale, np.float32)
+        wanted = np.pad(np.tanh(value) ** 2, 1).sum(1)
+        np.testing.assert_allclose(program(value), wanted, rtol=1e-5)
