@@ -106,11 +106,28 @@ def test_the_page_of_examples_shows_what_python_prints(capsys: pytest.CaptureFix
 @pytest.mark.mlir
 @pytest.mark.usefixtures("real")
 def test_the_notebook_runs_from_top_to_bottom() -> None:
-    notebook = json.loads((ROOT / "examples" / "own_kernel.ipynb").read_text())
+    assert run_notebook("own_kernel.ipynb")["c"].shape == (96, 96)
+
+
+@pytest.mark.mlir
+@pytest.mark.usefixtures("real")
+def test_the_notebook_of_a_pytorch_model_runs_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+    pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+    program = run_notebook("pytorch_model.ipynb")["program"]
+    assert [each.kind for each in program.function.code.groups] == ["rows", "contraction", "contraction"]
+    printed = capsys.readouterr().out
+    assert "times as fast as eager" in printed
+    assert "contraction, tuned" in printed
+
+
+def run_notebook(name: str) -> dict[str, Any]:
+    """Runs the cells of a notebook as Jupyter does; returns the names that they have defined."""
+    notebook = json.loads((ROOT / "examples" / name).read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] for cell in cells)  # figures of one machine are no claim
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__name__": "__main__"}
     with brief_remeasurement():
         for cell in cells:
             exec("".join(cell["source"]), names)
-    assert names["c"].shape == (96, 96)
+    return names
