@@ -186,6 +186,26 @@ def test_a_program_of_groups_is_tuned_under_one_budget_and_found_tuned_later(tun
     assert tune("run", str(other), "--target", "cpu", "--explain").out.count(" nearest ") == 3
 
 
+def test_a_resumed_program_is_compiled_and_timed_as_by_the_first_command(tune: Tuner) -> None:
+    file = tune.database.parent / "layers.mlir"
+    file.write_text(program_text())
+    with brief_remeasurement():
+        first = tune("tune", str(file), *GROUP_OPTIONS, "--trials", "3", "--json")
+        again = tune("tune", "--resume", "group:1", "--trials", "4", "--json")
+        file.write_text(program_text(hidden=48))
+        changed = tune("tune", "--resume", "group:1", "--trials", "5")
+    assert again.code == 0, again.err
+    assert set(again.json) == set(first.json)
+    assert sum(each["run"]["counts"]["proposed"] for each in again.json["problems"]) == 4
+    assert again.json["program"]["right"]
+    assert again.json["plain"]["call_s"] > 0
+    assert len(again.json["groups"]) == 3
+    assert changed.code == 0, changed.err
+    assert "note: the program is not timed: " in changed.err
+    assert "has other groups of operations than those that were tuned" in changed.err
+    assert "group     1: 3 problems, 5 trials" in changed.out
+
+
 def test_a_program_that_cannot_be_grouped_is_tuned_matmul_by_matmul(tune: Tuner) -> None:
     file = tune.database.parent / "counted.mlir"
     file.write_text(COUNTED)
