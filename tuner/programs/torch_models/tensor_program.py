@@ -47,7 +47,7 @@ class TensorProgram:
         self._expected = tuple((torch_type(each.element), torch.Size(each.shape)) for each in self._types)
         self._count = len(self._expected)
         self._run = function.run if isinstance(function, GroupedFunction) else None
-        self._tensors_of = tuple(_maker(element) for element in _result_elements(function))
+        self._conversions = tuple(_conversion_of(element) for element in _result_elements(function))
         arguments, keywords = len(exported.inputs), exported.in_spec.num_leaves
         flat = torch.utils._pytree.tree_flatten((tuple([0] * arguments), {}))[1]  # noqa: SLF001 - torch's only API
         self._is_flat = arguments == keywords and flat == exported.in_spec
@@ -111,7 +111,7 @@ class TensorProgram:
         else:
             found = self.function(*(_array(each) for each in tensors))
             arrays = list(found) if isinstance(found, tuple) else [found]
-        return [make(array) for make, array in zip(self._tensors_of, arrays, strict=True)]
+        return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
     def stale(self) -> tuple[str, ...]:
         """Returns the names of the module's weights that were changed after the program was compiled.
@@ -201,11 +201,11 @@ def _array(tensor: torch.Tensor) -> Any:
     return tensor.numpy()
 
 
-def _maker(element: str) -> Callable[[Any], torch.Tensor]:
+def _conversion_of(element: str) -> Callable[[Any], torch.Tensor]:
     """Returns the function that makes a tensor of a result: one that shares the array's memory."""
     if element not in BITS:
-        make: Callable[[Any], torch.Tensor] = torch.from_numpy
-        return make
+        convert: Callable[[Any], torch.Tensor] = torch.from_numpy
+        return convert
     bits, kind = BITS[element], torch_type(element)
     return lambda array: torch.from_numpy(array.view(bits)).view(kind)
 
