@@ -11,7 +11,7 @@ class CompiledGroup:
     ops: tuple[str, ...]  # names of the payload's operations
     strategy: str  # "" of loops
     knobs: tuple[tuple[str, int | str], ...]
-    origin: str  # one of tuner.programs.run.grouped_code.ORIGINS
+    origin: str  # one of tuner.core.schedule_origins.ORIGINS
     reason: str  # of loops: why no schedule was used
     element: str  # element type of its result
     flop: int

@@ -128,11 +128,10 @@ def explained_lines(report: "ProgramReport", payload: Path, database: str = "") 
     Where a group is not tuned, the last line is the command that tunes the program ``payload``; ``database``
     is its --db option.
     """
-    from tuner.core.group_schedule import TUNED
+    from tuner.core.schedule_origins import LOOPS, TUNED
     from tuner.output.fitted_table import table_lines
     from tuner.output.formatting import wrapped
     from tuner.output.program_groups import SPARED, group_table
-    from tuner.programs.run.grouped_code import LOOPS
 
     if not report.groups:
         why = report.why_no_groups or "none were asked for"

@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 
 from tuner.core.explained_group import CompiledGroup
-from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED
 from tuner.core.grouped_program import TensorType
 
 PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
-FIRST, LOOPS = "first", "loops"  # the first configuration of the search space; no schedule
-ORIGINS = (TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS)  # where a group's schedule comes from
 
 
 @dataclass(frozen=True)
