@@ -10,7 +10,7 @@ import torch
 from benchmarks.model_zoo.models import Inputs, Model, build
 from tuner.core.errors import TunerError
 from tuner.programs.torch_models import baseline_names
-from tuner.programs.torch_models.baseline_calls import MAKERS, Call, Example, NotRun, made
+from tuner.programs.torch_models.baseline_calls import RUNTIMES, Call, Example, NotRun, made
 from tuner.programs.torch_models.baseline_names import EAGER, ONNXRUNTIME, OPENVINO
 
 Maker = Callable[[Model, "Setting"], Call]
@@ -44,7 +44,7 @@ def ways(model: Model, setting: Setting) -> dict[str, Call | NotRun]:
 def _by_baseline(name: str) -> Maker:
     def make(model: Model, setting: Setting) -> Call:
         module, inputs = build(model, setting.dtype)
-        return MAKERS[name](Example(module, inputs, {}), setting.threads)
+        return RUNTIMES[name](Example(module, inputs, {}), setting.threads)
 
     return make
 

@@ -52,7 +52,7 @@ class NotRun:
     reason: str
 
 
-Maker = Callable[[Example, int], Call]  # takes the number of threads, too
+Runtime = Callable[[Example, int], Call]  # takes the number of threads, too
 
 
 def made(make: Callable[[], Call]) -> Call | NotRun:
@@ -77,7 +77,7 @@ def _eager(example: Example, _threads: int) -> Call:
     return lambda: example.module(*example.arguments, **example.keywords)
 
 
-def _by_torch_compile(options: dict[str, Any]) -> Maker:
+def _by_torch_compile(options: dict[str, Any]) -> Runtime:
     def make(example: Example, _threads: int) -> Call:
         function: Any = torch.compile(function_of(example.module), dynamic=False)
 
@@ -157,7 +157,7 @@ def require(*packages: str) -> None:
         raise TunerError(f"not installed: {', '.join(missing)}")
 
 
-MAKERS: Mapping[str, Maker] = {
+RUNTIMES: Mapping[str, Runtime] = {
     EAGER: _eager,
     COMPILE: _by_torch_compile({}),
     FREEZING: _by_torch_compile({"freezing": True}),

@@ -9,7 +9,7 @@ import torch
 
 from tuner.analysis.paired_ratio import median_interval, paired_ratio
 from tuner.core.program_result import ProgramBaseline
-from tuner.programs.torch_models.baseline_calls import MAKERS, Example, NotRun, made
+from tuner.programs.torch_models.baseline_calls import RUNTIMES, Example, NotRun, made
 from tuner.runtime.interleaved_slices import interleaved_times
 
 SECONDS = 3.0  # of rounds; each has a slice of 2 ms of each
@@ -31,7 +31,7 @@ def timed_baselines(
     if not names:
         return ()
     with _threads(threads), torch.no_grad():
-        calls = {name: made(partial(MAKERS[name], example, threads)) for name in names}
+        calls = {name: made(partial(RUNTIMES[name], example, threads)) for name in names}
         running = {name: call for name, call in calls.items() if not isinstance(call, NotRun)}
         ours = partial(program, *example.arguments, **example.keywords)
         times_s = interleaved_times({OURS: ours, **running}, seconds)
