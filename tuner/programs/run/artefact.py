@@ -91,6 +91,7 @@ def document_text(code: GroupedCode, hashes: Mapping[str, str]) -> str:
         "weights_bytes": code.weights_bytes,
         "needs": list(code.needs),
         "compiler": code.compiler,
+        "threads": code.threads,
         "groups": [group_document(group) for group in code.groups],
         "files": dict(hashes),
     }
@@ -113,6 +114,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> GroupedCode:
         compiler=str(document["compiler"]),
         groups=tuple(_group_of(each) for each in document["groups"]),
         object_code=object_code,
+        threads=int(document["threads"]),
     )
 
 

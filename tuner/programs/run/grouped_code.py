@@ -6,6 +6,11 @@ from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED
 from tuner.core.grouped_program import TensorType
 
 PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
+PART_ENTRY = "program_part"  # what each thread of a program for several threads runs
+MEMBER_ENTRY, REPEAT_ENTRY = "team_member", "team_repeat"  # of the threads' team
+# A part takes a pointer to its call, the thread's number and the number of threads; the call has a pointer
+# to the frame, and the number of arrivals at barriers, 0 at first, on a line of the cache by itself.
+PART_WORDS, ARRIVALS_OFFSET, CALL_BYTES = 8, 64, 128
 FIRST, LOOPS = "first", "loops"  # the first configuration of the search space; no schedule
 ORIGINS = (TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS)  # where a group's schedule comes from
 
@@ -32,6 +37,7 @@ class CompiledGroup:
     element: str  # element type of its result
     flop: int
     moved_bytes: int  # read and written, each byte once
+    is_divided: bool = False  # among all threads of the program; else one thread runs it
 
 
 @dataclass(frozen=True)
@@ -52,3 +58,4 @@ class GroupedCode:
     compiler: str  # fingerprint
     groups: tuple[CompiledGroup, ...]
     object_code: bytes  # an object file of x86-64
+    threads: int = 1  # that the program was compiled for
