@@ -134,7 +134,7 @@ def _by_tuner(model: Model, setting: Setting) -> Call:
     import tuner.torch
 
     module, inputs = build(model, setting.dtype)
-    return _called(tuner.torch.compile(module, inputs), inputs)
+    return _called(tuner.torch.compile(module, inputs, threads=setting.threads), inputs)
 
 
 def _by_tuning(model: Model, setting: Setting) -> Call:
@@ -144,7 +144,7 @@ def _by_tuning(model: Model, setting: Setting) -> Call:
     tune: Any = getattr(tuner.torch, "tune", None)
     if tune is None:
         raise TunerError("tuner.torch.tune does not exist")
-    return _called(tune(module, inputs, budget=setting.budget_s), inputs)
+    return _called(tune(module, inputs, budget=setting.budget_s, threads=setting.threads), inputs)
 
 
 def _called(program: Any, inputs: Inputs) -> Call:

@@ -46,6 +46,7 @@ def _group(each: ExplainedGroup) -> dict[str, Any]:
         "knobs": dict(group.knobs),
         "origin": group.origin,
         "reason": group.reason or None,
+        "divided": group.is_divided,
         "flop": group.flop,
         "bytes": group.moved_bytes,
         "time_s": each.time_s,

@@ -48,7 +48,7 @@ def test_memory_that_is_used_again_is_waited_for() -> None:
 
 def test_one_barrier_is_enough_for_all_groups_before_it() -> None:
     steps = [(ALL, [A], B), (ALL, [A], C), (ALL, [B], A), (ALL, [C], B)]
-    assert found(*steps) == (False, False, True, True)  # type: ignore[arg-type]
+    assert found(*steps) == (False, False, True, True)
     assert found((ALL, [A], B), (ALL, [B], C), (ALL, [B], A)) == (False, True, False)
 
 

@@ -138,6 +138,7 @@ def group_lines(report: "ProgramReport") -> list[str]:
         schedule = (
             f"{group.strategy} {knobs} ({group.origin})" if group.strategy else f"loops: {group.reason}"
         )
+        schedule += ", on all threads" if group.is_divided else ""
         times = ""
         if each.time_s is not None and each.share is not None and each.roofline is not None:
             times = f"{seconds_text(each.time_s)}, {each.share:.0%}, roofline {each.roofline:.0%}; "

@@ -16,7 +16,13 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
 from tuner.mlir.cpu.masks_as_bytes import read_masks_as_bytes
-from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM, GROUP_TO_LOOPS, NO_BUILTINS, TENSORS_TO_BUFFERS
+from tuner.mlir.cpu.pipeline import (
+    GROUP_LOOPS_TO_LLVM,
+    GROUP_TO_LOOPS,
+    NO_BUILTINS,
+    PARALLEL_TO_LOOPS,
+    TENSORS_TO_BUFFERS,
+)
 from tuner.mlir.cpu.thread_parts import divide_among_threads
 from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
 from tuner.mlir.interpreter import apply_script, parse
@@ -61,6 +67,8 @@ def compile_group(text: str, script: str | None, threads: int = 1) -> GroupCode:
     reached("loops", module)
     fill_masked_lanes(module)
     _drop_attributes(module)
+    if threads > 1:
+        run_passes(module, PARALLEL_TO_LOOPS)
     is_divided = threads > 1 and divide_among_threads(group_function(module), threads)
     expand_math(module)
     run_passes(module, GROUP_LOOPS_TO_LLVM)

@@ -27,7 +27,10 @@ class TeamCall:
     """
 
     def __init__(self, loaded: "LoadedObject", threads: int) -> None:
-        """Takes loaded code that has a part for each thread. Starts no threads: the first call does."""
+        """Takes loaded code that has a part for each thread; starts the threads.
+
+        Threads inherit the processors of the thread that starts them, and a timing pins the caller later.
+        """
         self._team = PROCESS_TEAM.team(loaded, loaded.addresses, MEMBER_ENTRY, REPEAT_ENTRY)
         self._part = loaded.addresses[PART_ENTRY]
         self._call = aligned_bytes(CALL_BYTES)
@@ -40,6 +43,8 @@ class TeamCall:
         self._parts[:, 1] = range(threads)
         self._parts[:, 2] = threads
         self._arguments = tuple(int(part.ctypes.data) for part in self._parts)
+        with self._team.lock:
+            self._team.require(threads)
 
     def __call__(self, frame: int) -> None:
         """Runs the program on the frame at an address, and waits for all threads."""

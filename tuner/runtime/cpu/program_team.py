@@ -39,18 +39,21 @@ class ProgramTeam:
         """Returns the lock that a caller holds during ``run``; a forked process has a new one."""
         return self.members.lock
 
+    def require(self, threads: int) -> None:
+        """Starts threads until there are so many, the caller's included; the caller holds the lock."""
+        if len(self.members.threads) < threads - 1:
+            self.members.require(threads - 1)
+            self._posted = ()  # the slots of a forked process are new
+
     def run(self, function: int, arguments: tuple[int, ...]) -> None:
         """Calls a function with each of the arguments, the first one on this thread, and waits for all."""
         members = self.members
-        others = len(arguments) - 1
-        if len(members.threads) < others:
-            members.require(others)
-            self._posted = ()
+        self.require(len(arguments))
         if self._posted is not arguments:
             for index, argument in enumerate(arguments[1:]):
                 members.write(index, function, argument)
             self._posted = arguments
-        self._repeat(members.slots, others, function, arguments[0], 1)
+        self._repeat(members.slots, len(arguments) - 1, function, arguments[0], 1)
 
     def _live(self, slot: int) -> None:
         self._member(slot, SPIN_LIMIT)
