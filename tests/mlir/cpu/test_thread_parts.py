@@ -96,6 +96,20 @@ SCRATCH = """
       memref.store %w, %y[%i, %j] : memref<8x4xf32>
     }
   }"""
+# A row that every thread computes, since all read it.
+SHARED_ROW = """
+  %buffer = memref.alloca() : memref<4xf32>
+  scf.for %j = %c0 to %c4 step %c1 {
+    memref.store %half, %buffer[%j] : memref<4xf32>
+  }
+  scf.for %i = %c0 to %c8 step %c1 {
+    scf.for %j = %c0 to %c4 step %c1 {
+      %s = memref.load %buffer[%j] : memref<4xf32>
+      %v = memref.load %x[%i, %j] : memref<8x4xf32>
+      %w = arith.addf %s, %v : f32
+      memref.store %w, %y[%i, %j] : memref<8x4xf32>
+    }
+  }"""
 # The output is filled first: equal loops, so each thread fills what it adds to.
 FILLED = """
   scf.for %i = %c0 to %c8 step %c1 {
@@ -117,8 +131,8 @@ X = np.arange(32, dtype=np.float32).reshape(8, 4)
 @pytest.mark.parametrize("threads", [2, 3, 11])
 @pytest.mark.parametrize(
     ("body", "expected"),
-    [(HALVES, X / 2), (SCRATCH, X + 0.5), (FILLED, X)],
-    ids=["halves", "scratch", "filled"],
+    [(HALVES, X / 2), (SCRATCH, X + 0.5), (SHARED_ROW, X + 0.5), (FILLED, X)],
+    ids=["halves", "scratch", "shared row", "filled"],
 )
 def test_the_parts_are_the_whole_whoever_comes_first(body: str, expected: np.ndarray, threads: int) -> None:
     for found in results(body, threads):
@@ -182,16 +196,6 @@ REFUSED = {
     %back = arith.subi %c7, %i : index
     %v = memref.load %y[%back, %c0] : memref<8x4xf32>
     memref.store %v, %y[%i, %c1] : memref<8x4xf32>
-  }""",
-    "a buffer of the function that one loop writes and another reads": """
-  %buffer = memref.alloca() : memref<8xf32>
-  scf.for %i = %c0 to %c8 step %c1 {
-    %v = memref.load %x[%i, %c0] : memref<8x4xf32>
-    memref.store %v, %buffer[%i] : memref<8xf32>
-  }
-  scf.for %i = %c0 to %c4 step %c1 {
-    %v = memref.load %buffer[%i] : memref<8xf32>
-    memref.store %v, %y[%i, %c0] : memref<8x4xf32>
   }""",
     "places that are read from memory": """
   scf.for %i = %c0 to %c8 step %c1 {

@@ -46,7 +46,7 @@ MAP = "permutation_map"
 
 
 @dataclass(frozen=True)
-class Access:
+class PlacedAccess:
     """One read or write of a buffer."""
 
     buffer: Value  # an argument of a function, or the result of an allocation
@@ -55,12 +55,12 @@ class Access:
     extents: tuple[int, ...]  # elements from there on, for each dimension
 
 
-def accesses_in(root: Op) -> tuple[Access, ...] | None:
+def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
     """Returns what an operation and all in it access; None where something else happens in it, as in a call.
 
     What a loop or branch hands on as a buffer is not followed: None, too.
     """
-    found: list[Access] = []
+    found: list[PlacedAccess] = []
     for op in walk_where(root, lambda _: True):
         accesses = _accesses(op)
         if accesses is None:
@@ -74,7 +74,7 @@ def is_local(buffer: Value) -> bool:
     return not isinstance(buffer.owner, ir.Block)
 
 
-def _accesses(op: Op) -> list[Access] | None:
+def _accesses(op: Op) -> list[PlacedAccess] | None:
     name = op.name
     if name in STRUCTURE or name in NO_ACCESS:
         return None if name in STRUCTURE and _has_buffers(op) else []
@@ -89,7 +89,7 @@ def _accesses(op: Op) -> list[Access] | None:
         pairs += [(at, True) for at in WHOLE_WRITES.get(name, ())]
         bases = [(_base(op.operands[at]), is_write) for at, is_write in pairs]
         return (
-            [Access(base, is_write, (), ()) for base, is_write in bases if base is not None]
+            [PlacedAccess(base, is_write, (), ()) for base, is_write in bases if base is not None]
             if all(base is not None for base, _ in bases)
             else None
         )
@@ -97,12 +97,12 @@ def _accesses(op: Op) -> list[Access] | None:
     return [] if is_pure else None
 
 
-def _placed(op: Op, buffer: Value, accessed: Value, is_write: bool) -> list[Access] | None:
+def _placed(op: Op, buffer: Value, accessed: Value, is_write: bool) -> list[PlacedAccess] | None:
     base = _base(buffer)
     if base is None:
         return None
     if base != buffer:
-        return [Access(base, is_write, (), ())]
+        return [PlacedAccess(base, is_write, (), ())]
     rank = ir.MemRefType(buffer.type).rank
     first = next(at for at, each in enumerate(op.operands) if each == buffer) + 1
     starts = tuple(list(op.operands)[first : first + rank])
@@ -112,7 +112,7 @@ def _placed(op: Op, buffer: Value, accessed: Value, is_write: bool) -> list[Acce
         for dimension, extent in zip(_dimensions(op, rank, len(shape)), shape, strict=True):
             if dimension is not None:
                 extents[dimension] = extent
-    return [Access(base, is_write, starts, tuple(extents))]
+    return [PlacedAccess(base, is_write, starts, tuple(extents))]
 
 
 def _dimensions(op: Op, rank: int, vector_rank: int) -> list[int | None]:

@@ -16,10 +16,10 @@ from itertools import combinations
 
 from tuner.mlir.bindings import Op, Value
 from tuner.mlir.cpu.index_ranges import LoopBounds, range_of
-from tuner.mlir.cpu.memory_accesses import Access, is_local
+from tuner.mlir.cpu.memory_accesses import PlacedAccess, is_local
 
 
-class Share(Enum):
+class ThreadShare(Enum):
     """Which threads run a part."""
 
     SHARED = "each thread some iterations"
@@ -31,9 +31,9 @@ class Share(Enum):
 class Part:
     """A loop, or operations between loops, with what they access."""
 
-    share: Share
+    share: ThreadShare
     ops: tuple[Op, ...]
-    accesses: tuple[Access, ...]
+    accesses: tuple[PlacedAccess, ...]
     bounds: LoopBounds | None = None  # of a shared loop
 
     @property
@@ -41,7 +41,7 @@ class Part:
         """Returns the variable of a shared loop."""
         return self.ops[0].regions[0].blocks[0].arguments[0]
 
-    def of(self, buffer: Value) -> tuple[Access, ...]:
+    def of(self, buffer: Value) -> tuple[PlacedAccess, ...]:
         """Returns the accesses of a buffer."""
         return tuple(each for each in self.accesses if each.buffer == buffer)
 
@@ -62,7 +62,7 @@ class Slab:
 
 def may_run_together(parts: Sequence[Part]) -> bool:
     """Returns whether several threads may run the parts, each with its share, and none waits for another."""
-    return all(_has_separate_iterations(part) for part in parts if part.share is Share.SHARED) and all(
+    return all(_has_separate_iterations(part) for part in parts if part.share is ThreadShare.SHARED) and all(
         _are_separate(one, other, buffer)
         for one, other in combinations(parts, 2)
         for buffer in _touched_by_both(one, other)
@@ -79,12 +79,15 @@ def _has_separate_iterations(part: Part) -> bool:
 def _are_separate(one: Part, other: Part, buffer: Value) -> bool:
     """Returns whether no thread touches what another thread writes into a buffer in another part."""
     shares = {one.share, other.share}
-    if not (one.writes(buffer) or other.writes(buffer)) or len(shares - {Share.SHARED}) == len(shares) == 1:
+    if (
+        not (one.writes(buffer) or other.writes(buffer))
+        or len(shares - {ThreadShare.SHARED}) == len(shares) == 1
+    ):
         return True  # read only, or both by the same thread
-    writer_is_all = all(part.share is Share.ALL for part in (one, other) if part.writes(buffer))
+    writer_is_all = all(part.share is ThreadShare.ALL for part in (one, other) if part.writes(buffer))
     if writer_is_all and is_local(buffer):
         return True  # each thread has written all of its own buffer
-    if shares == {Share.SHARED} and one.bounds == other.bounds and _slabs([one, other], buffer):
+    if shares == {ThreadShare.SHARED} and one.bounds == other.bounds and _slabs([one, other], buffer):
         return True
     places = zip(_places(one, buffer), _places(other, buffer), strict=False)
     return any(left[1] < right[0] or right[1] < left[0] for left, right in places if left and right)

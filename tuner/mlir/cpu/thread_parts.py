@@ -16,7 +16,7 @@ cannot be shown to be right (``shared_loops``), or that would gain little, stays
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.mlir.bindings import Block, Op, Value, ir
 from tuner.mlir.cpu.index_ranges import LOOP, bounds_of
@@ -31,7 +31,7 @@ from tuner.mlir.cpu.memory_accesses import (
     accesses_in,
     is_local,
 )
-from tuner.mlir.cpu.shared_loops import Part, Share, may_run_together
+from tuner.mlir.cpu.shared_loops import Part, ThreadShare, may_run_together
 from tuner.mlir.rewrite.building import index, times, total, value
 from tuner.mlir.rewrite.walking import walk
 
@@ -71,10 +71,12 @@ def divide_among_threads(function: Op, threads: int) -> bool:
     best: _Division | None = None
     for depth in DEPTHS:
         found = _division(block, depth, threads)
-        if found is None or not any(each.part.share is Share.SHARED for each in found.parts):
+        if found is None or not any(each.part.share is ThreadShare.SHARED for each in found.parts):
             continue
         if best is None or found.time < best.time * DEEPER_GAIN:
             best = found
+        if best.time * DEEPER_GAIN < alone / threads:
+            break
     if best is None or best.time > alone * LEAST_GAIN:
         return False
     _rewrite(function, [each.part for each in best.parts])
@@ -90,7 +92,9 @@ def _division(block: Block, depth: int, threads: int) -> _Division | None:
             return None
         placed.append(_Placed(part, runs))
     if not may_run_together([each.part for each in placed]):
-        return None
+        placed = [_Placed(_by_all_where_own(each.part), each.times) for each in placed]
+        if not may_run_together([each.part for each in placed]):
+            return None
     loads = [sum(_load(each, thread, threads) for each in placed) for thread in range(threads)]
     return _Division(tuple(placed), max(loads))
 
@@ -125,16 +129,22 @@ def _part(ops: tuple[Op, ...]) -> Part | None:
         accesses += [each for each in found if op.name != LOOP or each.buffer not in own]
     if ops[0].name == LOOP and not ops[0].results:
         bounds = bounds_of(ops[0])
-        shared = Part(Share.SHARED, ops, tuple(accesses), bounds)
+        shared = Part(ThreadShare.SHARED, ops, tuple(accesses), bounds)
         if bounds is not None and bounds.trips > 1 and may_run_together([shared]):
             return shared
     moved = _moved(ops)
     writes_out = any(each.is_write and not is_local(each.buffer) for each in accesses)
     if not writes_out:
-        return Part(Share.ALL, ops, tuple(accesses))
+        return Part(ThreadShare.ALL, ops, tuple(accesses))
     if any(_is_used_outside(op, moved) for op in moved):
         return None
-    return Part(Share.ALONE, tuple(moved), tuple(accesses))
+    return Part(ThreadShare.ALONE, tuple(moved), tuple(accesses))
+
+
+def _by_all_where_own(part: Part) -> Part:
+    """Returns a part that only writes a thread's own buffers as one that each thread runs as a whole."""
+    is_own = all(is_local(each.buffer) for each in part.accesses if each.is_write)
+    return replace(part, share=ThreadShare.ALL, bounds=None) if is_own else part
 
 
 def _moved(ops: Sequence[Op]) -> list[Op]:
@@ -165,9 +175,9 @@ def _load(placed: _Placed, thread: int, threads: int) -> float:
     """Returns the operations of a part that a thread runs."""
     part = placed.part
     work = sum(map(_work, part.ops)) * placed.times
-    if part.share is Share.ALL:
+    if part.share is ThreadShare.ALL:
         return work
-    if part.share is Share.ALONE:
+    if part.share is ThreadShare.ALONE:
         return work if thread == 0 else 0.0
     assert part.bounds is not None
     trips = part.bounds.trips
@@ -215,10 +225,10 @@ def _rewrite(function: Op, parts: Sequence[Part]) -> None:
         is_first = value("arith.cmpi", ir.IntegerType.get_signless(1), thread, index(0), predicate=equal)
         after = total(thread, index(1))
         for part in parts:
-            if part.share is Share.SHARED:
+            if part.share is ThreadShare.SHARED:
                 _set_bounds(part, thread, after, threads)
     for part in parts:
-        if part.share is Share.ALONE:
+        if part.share is ThreadShare.ALONE:
             _run_alone(part.ops, is_first)
 
 

@@ -36,8 +36,8 @@ llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
 ^pause:
   llvm.inline_asm has_side_effects "pause", "" : () -> ()
   %more = llvm.add %pauses, %one : i64
-  %is_patient = llvm.icmp "slt" %more, %limit : i64
-  llvm.cond_br %is_patient, ^look(%more : i64), ^yield
+  %may_pause = llvm.icmp "slt" %more, %limit : i64
+  llvm.cond_br %may_pause, ^look(%more : i64), ^yield
 ^yield:
   %status = llvm.call @sched_yield() : () -> i32
   llvm.br ^look(%zero : i64)
