@@ -269,7 +269,7 @@ def test_a_program_of_one_thread_is_loaded_for_one(tmp_path: Path) -> None:
 
 
 def test_groups_of_little_work_are_left_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(useful_threads, "LEAST_S", 4e-6)
+    monkeypatch.setattr(useful_threads, "LEAST_S", 15e-6)
     found = compile_groups(PROGRAMS["rows"], None, describe_machine(), threads=2)
     assert not isinstance(found, NotGrouped)
     assert (found.code.threads, [each.is_divided for each in found.code.groups]) == (1, [False])

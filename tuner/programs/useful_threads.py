@@ -1,7 +1,7 @@
 """How many threads a group of operations is divided among: all of the program, or one if it has little work.
 
-A barrier takes about a microsecond, and what a thread has written is in the caches of its processor. So a
-group of a few microseconds is run by one thread. Its time is estimated from its operations and bytes, at
+A barrier takes a microsecond or more, and what a thread has written is in the caches of its processor. So a
+group of some microseconds is run by one thread. Its time is estimated from its operations and bytes, at
 rates that schedules reach on one thread (decision 72); they need not be exact.
 """
 
@@ -9,9 +9,9 @@ from tuner.core.grouped_program import CONTRACTION, CONVOLUTION
 from tuner.core.grouped_program import LOOPS as LOOPS_KIND
 from tuner.programs.run.grouped_code import CompiledGroup
 
-LEAST_S = 4e-6  # of a group that is divided
+LEAST_S = 15e-6  # of a group that is divided
 FLOP_PER_S = {CONTRACTION: 80e9, CONVOLUTION: 80e9, LOOPS_KIND: 1e9}
-ELEMENTWISE_PER_S = 8e9  # operations of other groups on elements
+ELEMENTWISE_PER_S = 20e9  # operations of other groups on elements
 BYTES_PER_S = 30e9  # of the caches
 
 

@@ -38,7 +38,7 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import EXPORTED
 from tuner.mlir.rewrite.walking import walk_where
 from tuner.programs.op_groups.barriers import waits
-from tuner.programs.op_groups.linked_parts import call_of, part_texts
+from tuner.programs.op_groups.linked_parts import SYSTEM_CALLS, call_of, part_texts
 from tuner.programs.op_groups.memory_plan import MemoryPlan
 from tuner.programs.run.grouped_code import MEMBER_ENTRY, PROGRAM_ENTRY, REPEAT_ENTRY, SINGLE_ENTRY
 from tuner.programs.run.packed_weights import WeightPlan
@@ -114,7 +114,10 @@ def linked(places: GroupPlaces, codes: Sequence[GroupCode], level: ProcessorLeve
         text = "\n".join(texts)
         made = interpreter.parse(f"module {{\n{text}\n}}", "program")
         for op in [each.operation for each in made.body.operations]:
-            if op.name == FUNCTION and op.regions[0].blocks:
+            if op.name == FUNCTION and op.attributes["sym_name"].value == SYSTEM_CALLS:
+                op.detach_from_parent()
+                whole.body.append(op)
+            elif op.name == FUNCTION and op.regions[0].blocks:
                 op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
                 op.detach_from_parent()
                 whole.body.append(op)

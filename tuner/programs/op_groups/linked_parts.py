@@ -1,7 +1,8 @@
 """The function that each thread of a program runs: its share of each group, and barriers between groups.
 
-A thread waits in a loop until all threads have arrived, and after some microseconds lets others have its
-processor. Arrivals are counted up to the end of the call, so nothing is reset between two barriers:
+A thread waits in a loop until all threads have arrived, and after some microseconds sleeps: the thread that
+it waits for may need its processor. Arrivals are counted up to the end of the call, so nothing is reset
+between two barriers. All threads wait for one another at the end, too:
 
     llvm.func @program_part(%part: !llvm.ptr) {
       llvm.call @call_0(%frame, %thread, %threads) : (!llvm.ptr, i64, i64) -> ()
@@ -21,14 +22,35 @@ from tuner.core.grouped_program import GroupCode
 from tuner.programs.run.grouped_code import ARRIVALS_OFFSET, PART_ENTRY
 
 POINTER = "!llvm.ptr"
-PAUSES = 1024  # before a waiting thread lets another one have its processor: some 10 to 50 us
+PAUSES = 1024  # before a waiting thread sleeps: some 10 to 50 us
+SYSTEM_CALLS = "syscall"  # of the C library
+# Linux, x86-64: SYS_futex, FUTEX_WAIT and FUTEX_WAKE of one process, as many threads as there are
+FUTEX, WAIT_PRIVATE, WAKE_PRIVATE, EVERYBODY = 202, 128, 129, 2**31 - 1
+SYSTEM_CALL = f"vararg(!llvm.func<i64 (i64, ...)>) : (i64, {POINTER}, i64, i64, i64) -> i64"
+# The last thread that arrives wakes the sleepers. One that is about to sleep counts itself first, and the
+# kernel looks at the arrivals again, so that no wake-up is lost.
 WAIT = f"""
 llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
   %zero = llvm.mlir.constant(0 : i64) : i64
   %one = llvm.mlir.constant(1 : i64) : i64
   %limit = llvm.mlir.constant({PAUSES} : i64) : i64
-  %before = llvm.atomicrmw add %arrivals, %one acq_rel : {POINTER}, i64
-  llvm.br ^look(%zero : i64)
+  %futex = llvm.mlir.constant({FUTEX} : i64) : i64
+  %wait = llvm.mlir.constant({WAIT_PRIVATE} : i64) : i64
+  %wake = llvm.mlir.constant({WAKE_PRIVATE} : i64) : i64
+  %everybody = llvm.mlir.constant({EVERYBODY} : i64) : i64
+  %low_word = llvm.mlir.constant({2**32 - 1} : i64) : i64
+  %sleepers = llvm.getelementptr %arrivals[8] : ({POINTER}) -> {POINTER}, i8
+  %before = llvm.atomicrmw add %arrivals, %one seq_cst : {POINTER}, i64
+  %now = llvm.add %before, %one : i64
+  %is_last = llvm.icmp "sge" %now, %until : i64
+  llvm.cond_br %is_last, ^last, ^look(%zero : i64)
+^last:
+  %asleep = llvm.load %sleepers atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_asleep = llvm.icmp "ne" %asleep, %zero : i64
+  llvm.cond_br %is_asleep, ^wake, ^done
+^wake:
+  %woken = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wake, %everybody, %zero) {SYSTEM_CALL}
+  llvm.br ^done
 ^look(%pauses: i64):
   %arrived = llvm.load %arrivals atomic acquire {{alignment = 8 : i64}} : {POINTER} -> i64
   %is_done = llvm.icmp "sge" %arrived, %until : i64
@@ -37,9 +59,18 @@ llvm.func internal @wait_for_all(%arrivals: {POINTER}, %until: i64) {{
   llvm.inline_asm has_side_effects "pause", "" : () -> ()
   %more = llvm.add %pauses, %one : i64
   %may_pause = llvm.icmp "slt" %more, %limit : i64
-  llvm.cond_br %may_pause, ^look(%more : i64), ^yield
-^yield:
-  %status = llvm.call @sched_yield() : () -> i32
+  llvm.cond_br %may_pause, ^look(%more : i64), ^doze
+^doze:
+  %sleeping = llvm.atomicrmw add %sleepers, %one seq_cst : {POINTER}, i64
+  %seen = llvm.load %arrivals atomic seq_cst {{alignment = 8 : i64}} : {POINTER} -> i64
+  %is_late = llvm.icmp "sge" %seen, %until : i64
+  llvm.cond_br %is_late, ^awake, ^sleep
+^sleep:
+  %word = llvm.and %seen, %low_word : i64
+  %status = llvm.call @{SYSTEM_CALLS}(%futex, %arrivals, %wait, %word, %zero) {SYSTEM_CALL}
+  llvm.br ^awake
+^awake:
+  %left = llvm.atomicrmw sub %sleepers, %one seq_cst : {POINTER}, i64
   llvm.br ^look(%zero : i64)
 ^done:
   llvm.return
@@ -57,17 +88,15 @@ HEAD = f"""llvm.func @{PART_ENTRY}(%part: {POINTER}) {{
 
 
 def part_texts(codes: Sequence[GroupCode], waits: Sequence[bool]) -> list[str]:
-    """Returns the texts of ``@program_part`` and of what it calls; ``waits``: before which groups it waits.
-
-    The module must declare ``sched_yield``, as that of the team of threads does.
-    """
+    """Returns the texts of ``@program_part`` and of what it calls; ``waits``: before which groups."""
     lines, barriers = [HEAD], 0
     for number, (code, is_barrier) in enumerate(zip(codes, waits, strict=True)):
         if is_barrier:
             barriers += 1
             lines += _wait(number, barriers)
         lines += _divided(number, code) if code.is_divided else _alone(number, code)
-    return ["llvm.func @sched_yield() -> i32", WAIT, "\n".join([*lines, "  llvm.return", "}"])]
+    lines += _wait(len(codes), barriers + 1)
+    return [f"llvm.func @{SYSTEM_CALLS}(i64, ...) -> i64", WAIT, "\n".join([*lines, "  llvm.return", "}"])]
 
 
 def call_of(number: int, code: GroupCode, thread: str, threads: str) -> str:

@@ -37,6 +37,7 @@ class TeamCall:
         self._call[...] = 0
         address = self._call.ctypes.data
         self._frame = ctypes.c_uint64.from_address(address)
+        # the number of threads that sleep is next to it, and 0 between calls
         self._arrivals = ctypes.c_uint64.from_address(address + ARRIVALS_OFFSET)
         self._parts = aligned_bytes(threads * PART_WORDS * 8).view(np.uint64).reshape(threads, PART_WORDS)
         self._parts[:, 0] = address
