@@ -251,7 +251,7 @@ NARROWER: Table = {
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_names", "payload/packed_weights"),
         *("mlir/tile_permission", "runtime/arrays", "runtime/loaded_code"),
-        *("runtime/cpu/loaded_object", "runtime/cpu/processor_flags"),
+        *("runtime/cpu/loaded_object", "runtime/cpu/processor_flags", "runtime/cpu/program_team"),
     ),
     "runtime/arrays": ("core",),
     "runtime/cpu": ("core", "payload", "mlir/jit", "mlir/tile_permission"),

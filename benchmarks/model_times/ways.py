@@ -65,7 +65,7 @@ def _by_tuner(model: Model, setting: Setting) -> Call:
     import tuner.torch
 
     module, inputs = build(model, setting.dtype)
-    return _called(tuner.torch.compile(module, inputs), inputs)
+    return _called(tuner.torch.compile(module, inputs, threads=setting.threads), inputs)
 
 
 def _by_tuning(model: Model, setting: Setting) -> Call:
@@ -75,7 +75,8 @@ def _by_tuning(model: Model, setting: Setting) -> Call:
     tune: Any = getattr(tuner.torch, "tune", None)
     if tune is None:
         raise TunerError("tuner.torch.tune does not exist")
-    return _called(tune(module, inputs, budget=setting.budget_s, baseline="none"), inputs)
+    tuned = tune(module, inputs, budget=setting.budget_s, threads=setting.threads, baseline="none")
+    return _called(tuned, inputs)
 
 
 def _called(program: Any, inputs: Inputs) -> Call:

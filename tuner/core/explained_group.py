@@ -16,6 +16,7 @@ class CompiledGroup:
     element: str  # element type of its result
     flop: int
     moved_bytes: int  # read and written, each byte once
+    is_divided: bool = False  # among all threads of the program; else one thread runs it
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,9 @@ class GroupCode:
 
     llvm_text: str  # its function takes bare pointers: one for each input, then one for each output
     packings: tuple[WeightPacking | None, ...]  # one for each input; None: as it lies in the view
+    # its function takes two integers more, a thread's number and the number of threads, and computes that
+    # thread's share
+    is_divided: bool = False
 
 
 def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:

@@ -43,6 +43,7 @@ def explained_document(each: ExplainedGroup) -> Document:
         "knobs": dict(group.knobs),
         "origin": group.origin,
         "reason": group.reason or None,
+        "divided": group.is_divided,
         "flop": group.flop,
         "bytes": group.moved_bytes,
         "time_s": each.time_s,
@@ -54,6 +55,7 @@ def explained_document(each: ExplainedGroup) -> Document:
 def _row(number: int, each: ExplainedGroup) -> Row:
     group = each.group
     schedule = f"{group.strategy} {knobs_text(group.knobs)}" if group.strategy else group.reason
+    schedule += ", on all threads" if group.is_divided else ""
     return (
         f"g{number}",
         group.kind,

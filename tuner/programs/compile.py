@@ -27,6 +27,7 @@ def compile_program(
     order: str = "fifo",
     seed: int = 0,
     db: str | Path | None = None,
+    threads: int = 1,
 ) -> "DeviceFunction | GroupedFunction | HostFunction":
     """Compiles a function of MLIR text, or of a file, into ``program(*arrays, stream=None)``.
 
@@ -50,12 +51,15 @@ def compile_program(
         db: for the CPU: path or URL of a results database, whose best trials schedule groups of operations;
             None: the default one, if there is one. A group that was not tuned takes the configuration of a
             similar one, or its first.
+        threads: for the CPU: on how many threads groups of operations run, 1 to 256, the caller's among
+            them; more than there are processors are slow. Groups with little work, and programs that are
+            computed as a whole, run on the caller's thread alone.
 
     Returns:
-        The function. On the CPU it runs in the caller's thread: as groups of operations, each with a
-        schedule of its own and the constants packed once, where the program allows it; else as a whole, and
-        ``why_no_groups`` says why. On a GPU and on the simulator ``as_graph(*arrays)`` captures one call as a
-        CUDA graph. Close the function with ``close()``.
+        The function. On the CPU it runs as groups of operations, each with a schedule of its own and the
+        constants packed once, where the program allows it; else as a whole, and ``why_no_groups`` says why.
+        On a GPU and on the simulator ``as_graph(*arrays)`` captures one call as a CUDA graph. Close the
+        function with ``close()``.
 
     Raises:
         UsageError: an argument does not fit, or the payload does not parse or is no valid program.
@@ -86,7 +90,7 @@ def compile_program(
     from tuner.tuning.target_choice import resolve_target
 
     device = DeviceOptions(form=form, device_arguments=device_arguments, pinned=pinned)
-    options = ProgramOptions(device, order, seed)
+    options = ProgramOptions(device, order, seed, threads=threads)
     composition = real_composition()
     resolved = resolve_target(target, composition, chip)
     options.require_suiting(resolved, composition)

@@ -33,7 +33,11 @@ Array = npt.NDArray[Any]
 
 
 def compile_groups(
-    text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules
+    text: str,
+    entry: str | None,
+    machine: Machine,
+    schedules: Schedules = no_schedules,
+    threads: int = 1,
 ) -> GroupedImage | NotGrouped:
     """Compiles a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
 
@@ -43,6 +47,8 @@ def compile_groups(
         machine: the processor to compile for, that of this process.
         schedules: returns schedules for a group, the best first; where there is none, or none compiles, the
             group has its first configuration.
+        threads: that the program runs on. One where no group can be divided among several, or none is worth
+            it.
 
     Raises CandidateError for text that does not parse.
     """
@@ -50,7 +56,7 @@ def compile_groups(
     if isinstance(formed, NotGrouped):
         return formed
     try:
-        groups = _scheduled(formed.program.groups, machine, schedules)
+        groups = _scheduled(formed.program.groups, machine, schedules, threads)
     except CandidateError as error:
         return NotGrouped(error.reason)
     codes = [each.code for each in groups]
@@ -72,6 +78,7 @@ def compile_groups(
         compiler=cpu_compiler().fingerprint,
         groups=tuple(each.summary for each in groups),
         object_code=object_code,
+        threads=threads if any(code.is_divided for code in codes) else 1,
     )
     weights = _initialized(formed.program, formed.weights)
     return GroupedImage(code, packed_block(places.weights, weights), places.weights)
@@ -82,13 +89,15 @@ def _entry_name(text: str, entry: str | None) -> str:
         return entry_of(interpreter.parse(split_payload(text).text, "payload"), entry)
 
 
-def _scheduled(groups: tuple[OpGroup, ...], machine: Machine, schedules: Schedules) -> list[ScheduledGroup]:
+def _scheduled(
+    groups: tuple[OpGroup, ...], machine: Machine, schedules: Schedules, threads: int
+) -> list[ScheduledGroup]:
     """Returns each group with its code; groups of equal text are compiled once."""
     known: dict[tuple[str, str], ScheduledGroup] = {}
     for group in groups:
         if (group.kind, group.text) not in known:
             try:
-                known[group.kind, group.text] = schedule_group(group, machine, schedules)
+                known[group.kind, group.text] = schedule_group(group, machine, schedules, threads)
             except CandidateError as error:
                 reason = f"{', '.join(dict.fromkeys(group.ops))}: {error.reason}"
                 raise CandidateError(error.stage, reason) from error

@@ -82,6 +82,7 @@ class ProgramCompiler:
         keeps_kernels: bool = False,
         is_checked: bool = False,
         as_groups: bool = False,
+        threads: int = 1,
     ) -> CompiledProgram:
         """Compiles one function of a payload.
 
@@ -96,6 +97,7 @@ class ProgramCompiler:
             is_checked: whether host code asserts that each access is in bounds.
             as_groups: whether a program on the host is compiled as groups of operations where it can be, and
                 no scripts are given.
+            threads: of a program of groups; a program that is compiled as a whole runs on one.
 
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
@@ -105,7 +107,7 @@ class ProgramCompiler:
         with interpreter.new_context(), bindings.ir.Location.unknown():
             if not self.support.has_device:
                 reason = self._why_no_groups(scripts) if as_groups else ""
-                found = self._compile_groups(text, entry) if as_groups and not reason else reason
+                found = self._compile_groups(text, entry, threads) if as_groups and not reason else reason
                 if isinstance(found, CompiledProgram):
                     return found
                 whole = self._compile_for_host(text, entry, scripts, is_checked=is_checked)
@@ -159,13 +161,13 @@ class ProgramCompiler:
             return "its matmuls were asked for as loops"
         return "scripts of its matmuls are given" if scripts else ""
 
-    def _compile_groups(self, text: str, entry: str | None) -> "CompiledProgram | str":
+    def _compile_groups(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | str":
         """Returns a program compiled as groups of operations; else why it must be compiled as a whole."""
         from tuner.programs.compiled_groups import compile_groups
         from tuner.programs.op_groups.payload import NotGrouped
 
         try:
-            found = compile_groups(text, entry, self.machine, self.schedules)
+            found = compile_groups(text, entry, self.machine, self.schedules, threads)
         except CandidateError as error:
             if error.stage is Stage.BIND:
                 return error.reason  # compiled as a whole, it is refused with the same or a better message

@@ -144,7 +144,7 @@ class GroupTuning:
             timed = self.parts.time(request)
         except TunerError as error:
             return replace(result, gain=NotComparable(str(error)))
-        spare_cores = self.composition.machine().physical_cores - 1  # a program runs in one thread
+        spare_cores = self.composition.machine().physical_cores - request.options.threads
         calls = (timed.pair.bound.median_s, timed.pair.plain.median_s)
         with_calls = [replace(report, times=replace(report.times, call_s=call_s)) for call_s in calls]
         return replace(

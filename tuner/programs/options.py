@@ -7,6 +7,7 @@ from tuner.core.errors import UsageError
 from tuner.core.target_name import TargetName
 from tuner.programs.lower.device_options import DEFAULTS, DeviceOptions
 from tuner.programs.support import kinds_with, program_support
+from tuner.runtime.cpu.program_team import checked_threads
 from tuner.simulator.device.lazy_streams import ORDERS
 from tuner.tuning.composition import Composition
 from tuner.tuning.target_kind import ProgramSupport
@@ -21,6 +22,7 @@ class ProgramOptions:
     seed: int = 0  # of random arguments, and of a random order
     trace: bool = False
     sample: int = 0  # approximate number of blocks per launch that the simulator runs; 0: all
+    threads: int = 1  # of a program of groups on the host
 
     def __post_init__(self) -> None:
         """Raises UsageError for a value that is not allowed."""
@@ -30,6 +32,7 @@ class ProgramOptions:
             raise UsageError(f"seed: found {self.seed}, allowed 0 or more")
         if self.sample < 0:
             raise UsageError(f"sample: found {self.sample}, allowed 1 or more, or 0 for all")
+        checked_threads(self.threads)
 
     def require_suiting(self, target: TargetName, composition: Composition) -> None:
         """Raises UsageError for an option that differs from its default and that the target does not support.
@@ -56,6 +59,8 @@ class ProgramOptions:
             yield "order", self.order, lambda programs: programs.is_simulated
         if self.sample:
             yield "sample", self.sample, lambda programs: programs.is_simulated
+        if self.threads != 1:
+            yield "threads", self.threads, lambda programs: not programs.has_device
 
 
 PROGRAM_DEFAULTS = ProgramOptions()

@@ -19,6 +19,7 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.group_code import compile_group
 from tuner.mlir.cpu.jit_guards import DECLARATION
 from tuner.mlir.group_problem import group_problem
+from tuner.programs.useful_threads import useful_threads
 from tuner.scripts.default import first_configuration
 
 
@@ -30,27 +31,31 @@ class ScheduledGroup:
     summary: CompiledGroup
 
 
-def schedule_group(group: OpGroup, machine: Machine, schedules: Schedules = no_schedules) -> ScheduledGroup:
+def schedule_group(
+    group: OpGroup, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
+) -> ScheduledGroup:
     """Compiles a group with the first of its schedules that compiles, else with its first configuration.
 
+    With several ``threads`` the group is divided among them where it can be and has enough work.
     A group that no strategy is for, or whose scripts fail, becomes scalar loops; the summary says why. Raises
     CandidateError for a group that cannot be lowered to loops either.
     """
     if group.kind == LOOPS_KIND:
-        return _as_loops(group, group.reason)
+        return _as_loops(group, group.reason, threads)
     try:
         problem = group_problem(group)
     except UsageError as error:
-        return _as_loops(group, str(error))
+        return _as_loops(group, str(error), threads)
     reason = f"no strategy is for {group.kind} of these sizes"
     for candidate, script, origin in _scripts(problem, machine, schedules):
+        summary = replace(_summary(group, problem, candidate), origin=origin)
         try:
-            code = _compiled(problem.group, script)
+            code = _compiled(problem.group, script, useful_threads(summary, threads))
         except CandidateError as error:
             reason = str(error)
             continue
-        return ScheduledGroup(code, replace(_summary(group, problem, candidate), origin=origin))
-    return _as_loops(group, reason)
+        return ScheduledGroup(code, replace(summary, is_divided=code.is_divided))
+    return _as_loops(group, reason, threads)
 
 
 def _scripts(
@@ -64,17 +69,18 @@ def _scripts(
         yield first[0], first[1].text, FIRST
 
 
-def _as_loops(group: OpGroup, reason: str) -> ScheduledGroup:
+def _as_loops(group: OpGroup, reason: str, threads: int) -> ScheduledGroup:
     flop = _elements(group) * len(group.ops)
     summary = CompiledGroup(
         group.kind, group.ops, "", (), LOOPS, reason, _element(group), flop, _moved_bytes(group)
     )
-    return ScheduledGroup(_compiled(group.text, None), summary)
+    code = _compiled(group.text, None, useful_threads(summary, threads))
+    return ScheduledGroup(code, replace(summary, is_divided=code.is_divided))
 
 
-def _compiled(text: str, script: str | None) -> GroupCode:
+def _compiled(text: str, script: str | None, threads: int) -> GroupCode:
     with interpreter.new_context(), ir.Location.unknown():
-        code = compile_group(text, script)
+        code = compile_group(text, script, threads)
     _require_symbols(code.llvm_text)
     return code
 

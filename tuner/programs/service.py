@@ -141,7 +141,12 @@ def compile_and_check(request: ProgramRequest) -> CompiledProgram:
         compiler = _compiler(request)
         with _scheduling(compiler, request) as scheduling:
             compiled = scheduling.compile(
-                request.text, request.entry, request.bound, request.options.device, as_groups=True
+                request.text,
+                request.entry,
+                request.bound,
+                request.options.device,
+                as_groups=True,
+                threads=request.options.threads,
             )
     if compiled.image is None:  # the machine code of groups is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
@@ -267,6 +272,7 @@ def _compile(
             # without checks on a real device, where host code is timed
             is_checked=is_checked or compiler.support.is_simulated,
             as_groups=as_groups,
+            threads=request.options.threads,
         )
 
 

@@ -32,6 +32,7 @@ def tune_text(
     database: str | Path | None = None,
     source: str = "",
     observe: GroupObserver = ignore_group,
+    threads: int = 1,
 ) -> TunedProgram:
     """Tunes the groups of an MLIR program on this processor under one budget; times it tuned and untuned.
 
@@ -45,6 +46,7 @@ def tune_text(
         database: path or URL of the results database; None: the default one.
         source: name of the program, stored with the runs.
         observe: called with each event.
+        threads: that the program is timed on in the end; each group is tuned on one.
 
     Raises UsageError for a program that has no groups to tune, with the reason, and for wrong limits.
     """
@@ -63,7 +65,12 @@ def tune_text(
         )
 
     request = ProgramRequest(
-        text, TargetName(CPU), entry, ProgramOptions(seed=seed), scripts=(), is_compared=False
+        text,
+        TargetName(CPU),
+        entry,
+        ProgramOptions(seed=seed, threads=threads),
+        scripts=(),
+        is_compared=False,
     )
     with open_or_create(database) as store:
         tuning = GroupTuning(

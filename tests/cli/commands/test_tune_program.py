@@ -70,7 +70,11 @@ def test_a_program_on_the_host_is_timed_with_and_without_scripts(
         (("8x8x8",), "tune: 8x8x8 cannot be combined with a program: its types come from the file"),
         (("--dtype", "f64"), "tune: --dtype cannot be combined with a program"),
         (("--output-dtype", "f16"), "tune: --output-dtype cannot be combined with a program"),
-        (("--threads", "2"), "threads: found 2, allowed 1: a whole program runs in one thread"),
+        (("--threads", "0"), "threads: found 0, allowed 1 to 256"),
+        (
+            ("--threads", "2", "--space", "default"),
+            "threads: found 2, allowed 1: a program that is no groups",
+        ),
         (("--entry", "f"), "payload.mlir: payload: entry: found 'f', allowed main"),
     ],
 )

@@ -241,7 +241,7 @@ def test_pinned_members_stay_on_their_processors(code: JittedModule, made: list[
     try:
         made[0].pin((min(allowed), max(allowed)))
         assert os.sched_getaffinity(0) == {min(allowed)}
-        members = [thread.native_id for thread in made[0]._threads]  # noqa: SLF001 - nobody else knows them
+        members = [thread.native_id for thread in made[0].members.threads]
         assert [os.sched_getaffinity(one or 0) for one in members] == [{max(allowed)}]
     finally:
         os.sched_setaffinity(0, allowed)

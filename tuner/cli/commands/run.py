@@ -35,6 +35,7 @@ RUN_TIMEOUT_S = 600.0
 @click.option("--form", default="streams", show_default=True, help="streams, tokens or sync.")
 @click.option("--order", default="fifo", show_default=True, help="Of the simulator: fifo, lifo or random.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random arguments and order.")
+@click.option("--threads", type=int, default=1, show_default=True, help="Of groups of operations on the CPU.")
 @click.option("--pinned", is_flag=True, help="Page-lock the host memory that is copied.")
 @click.option("--trace", is_flag=True, help="Print what the program asks of the device, one line per call.")
 @click.option("--explain", "is_explained", is_flag=True, help="On the CPU: list the groups, time each.")

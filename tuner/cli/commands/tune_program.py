@@ -53,7 +53,6 @@ def tune_payload(
     from tuner.output.progress import progress
     from tuner.programs.options import ProgramOptions
     from tuner.programs.request import ProgramRequest
-    from tuner.programs.support import program_support
     from tuner.programs.torch_models.payload_source import read_payload_text
     from tuner.programs.tuning import ProgramTuning, child_process_parts
     from tuner.tuning.interruption import Interruption
@@ -63,13 +62,14 @@ def tune_payload(
     _require_program_options(context, texts)
     of_runs = {name: typed for name, typed in texts.items() if name not in (*PROBLEM_OPTIONS, *OF_PROGRAMS)}
     resolved = resolve_target(texts["target"], composition, texts["chip"])
-    program_support(resolved, composition)
+    request_options = ProgramOptions(seed=texts["seed"], threads=texts["threads"])
+    request_options.require_suiting(resolved, composition)
     require_runs_here(resolved, composition, f"tuner tune {shlex.quote(texts['operation'])}")
     request = ProgramRequest(
         text=read_payload_text(Path(texts["operation"])),
         target=resolved,
         entry=texts["entry"],
-        options=ProgramOptions(seed=texts["seed"]),
+        options=request_options,
         arguments=texts["arguments"],
         is_compared=True,
         model=texts["operation"] if is_model(texts["operation"]) else "",
@@ -80,6 +80,11 @@ def tune_payload(
     _require_types_of_payload(context, OF_ONE_PROBLEM)
     if request.model and of_runs["baseline"] in CHOICES:
         of_runs["baseline"] = ""  # nothing is timed next to a model that is no groups
+    if request_options.threads > 1:
+        raise UsageError(
+            f"threads: found {request_options.threads}, allowed 1: a program that is no groups of operations "
+            "runs on one thread"
+        )
     interruption = Interruption()
     parts = child_process_parts()
     parts = replace(parts, problems=partial(_hinted_problems, parts.problems, Path(texts["operation"])))
@@ -122,6 +127,7 @@ def _tuned_groups(
         return None
     name, cache = str(context.params["operation"]), _cache(context)
     of_runs = {key: given for key, given in options.items() if key not in (*OF_ONE_RUN, "baseline")}
+    of_runs["threads"] = 1  # groups are tuned on one thread, and run on as many as the request has
     interruption = Interruption()
     with open_store(database) as store, ended_by_signals(interruption), group_progress() as observe:
         tuning = GroupTuning(
@@ -293,8 +299,6 @@ def _require_program_options(context: click.Context, texts: dict[str, Any]) -> N
             f"tune: {texts['shape']} cannot be combined with a program: its types come from the file"
         )
     _require_types_of_payload(context, tuple(name for name in OF_ONE_PROBLEM if name != "cache"))
-    if texts["threads"] != 1:
-        raise UsageError(f"threads: found {texts['threads']}, allowed 1: a whole program runs in one thread")
 
 
 def _require_types_of_payload(context: click.Context, names: tuple[str, ...]) -> None:

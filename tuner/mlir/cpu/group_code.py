@@ -16,7 +16,14 @@ from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
 from tuner.mlir.cpu.masks_as_bytes import read_masks_as_bytes
-from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM, GROUP_TO_LOOPS, NO_BUILTINS, TENSORS_TO_BUFFERS
+from tuner.mlir.cpu.pipeline import (
+    GROUP_LOOPS_TO_LLVM,
+    GROUP_TO_LOOPS,
+    NO_BUILTINS,
+    PARALLEL_TO_LOOPS,
+    TENSORS_TO_BUFFERS,
+)
+from tuner.mlir.cpu.thread_parts import divide_among_threads
 from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.lowering_stages import reached
@@ -29,12 +36,13 @@ from tuner.mlir.rewrite.walking import walk
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
 
 
-def compile_group(text: str, script: str | None) -> GroupCode:
+def compile_group(text: str, script: str | None, threads: int = 1) -> GroupCode:
     """Compiles a group's text with a bound script, in the current MLIR context.
 
     Args:
         text: a module with the function ``group``, as ``OpGroup.text`` has it.
         script: a transform script; None: scalar loops.
+        threads: how many threads the loops are divided for, where they can be divided; 1: they are not.
 
     Returns:
         LLVM dialect with one function, which takes a pointer for each input and for each output, and how each
@@ -58,10 +66,13 @@ def compile_group(text: str, script: str | None) -> GroupCode:
     run_passes(module, GROUP_TO_LOOPS)
     reached("loops", module)
     fill_masked_lanes(module)
-    expand_math(module)
     _drop_attributes(module)
+    if threads > 1:
+        run_passes(module, PARALLEL_TO_LOOPS)
+    is_divided = threads > 1 and divide_among_threads(group_function(module), threads)
+    expand_math(module)
     run_passes(module, GROUP_LOOPS_TO_LLVM)
-    return GroupCode(_with_no_builtins(jit_text(module)), packings)
+    return GroupCode(_with_no_builtins(jit_text(module)), packings, is_divided)
 
 
 def _packings(function: Op, inputs: int) -> tuple[WeightPacking | None, ...]:

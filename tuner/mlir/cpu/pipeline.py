@@ -27,6 +27,8 @@ GROUP_TO_LOOPS = (
     "func.func(convert-linalg-to-loops,lower-vector-multi-reduction{lowering-strategy=inner-reduction}),"
     "convert-vector-to-scf,fold-memref-alias-ops,expand-strided-metadata,lower-affine,cse)"
 )
+# Before loops are divided among threads: copies are parallel loops until here.
+PARALLEL_TO_LOOPS = "builtin.module(func.func(scf-parallel-for-to-nested-fors))"
 # Sums over a vector may be reordered: in order, each addition waits for the one before.
 GROUP_LOOPS_TO_LLVM = (
     "builtin.module(convert-scf-to-cf,"

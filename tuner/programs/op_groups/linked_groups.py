@@ -2,7 +2,8 @@
 
 ``@program`` takes one pointer: to an array of pointers, its frame. They are those of the arguments, of the
 results, of the packed weights, and of the arena. ``@group_at`` runs one group alone, by its number, to time
-it. Groups of equal code are one function.
+it. Groups of equal code are one function. Where groups are divided among threads, each thread runs
+``@program_part`` (``linked_parts``).
 
     llvm.func @program(%frame: !llvm.ptr) {
       llvm.call @call_0(%frame) : (!llvm.ptr) -> ()
@@ -17,6 +18,7 @@ it. Groups of equal code are one function.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from tuner.core.element_types import number_type
 from tuner.core.errors import CandidateError, Stage
@@ -27,6 +29,7 @@ from tuner.core.grouped_program import (
     WEIGHT,
     GroupCode,
     GroupedProgram,
+    OpGroup,
     View,
     WeightPacking,
 )
@@ -34,12 +37,15 @@ from tuner.mlir import interpreter
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import EXPORTED
 from tuner.mlir.rewrite.walking import walk_where
+from tuner.programs.op_groups.barriers import waits
+from tuner.programs.op_groups.linked_parts import SYSTEM_CALLS, call_of, part_texts
 from tuner.programs.op_groups.memory_plan import MemoryPlan
-from tuner.programs.run.grouped_code import PROGRAM_ENTRY, SINGLE_ENTRY
+from tuner.programs.run.grouped_code import MEMBER_ENTRY, PROGRAM_ENTRY, REPEAT_ENTRY, SINGLE_ENTRY
 from tuner.programs.run.packed_weights import WeightPlan
 
 FUNCTION, GLOBAL, POINTER = "llvm.func", "llvm.mlir.global", "!llvm.ptr"
 INTERNAL = "#llvm.linkage<internal>"
+TEAM_ONCE = "team_once"  # what the exported functions of a team call
 
 
 @dataclass(frozen=True)
@@ -101,14 +107,56 @@ def linked(places: GroupPlaces, codes: Sequence[GroupCode], level: ProcessorLeve
         for text, prefix in names.items():
             _add(whole, interpreter.parse(text, "group"), prefix, declared, level)
         calls = [_call_text(number, places, code, names[code.llvm_text]) for number, code in enumerate(codes)]
-        text = "\n".join([*_declarations(places, codes, names), *calls, *_entries(len(codes))])
+        texts = [*_declarations(places, codes, names), *calls, *_entries(codes)]
+        if any(code.is_divided for code in codes):
+            _add_team(whole, declared, level)
+            texts += part_texts(codes, _waits(places, codes))
+        text = "\n".join(texts)
         made = interpreter.parse(f"module {{\n{text}\n}}", "program")
         for op in [each.operation for each in made.body.operations]:
-            if op.name == FUNCTION and op.regions[0].blocks:
+            if op.name == FUNCTION and op.attributes["sym_name"].value == SYSTEM_CALLS:
+                op.detach_from_parent()
+                whole.body.append(op)
+            elif op.name == FUNCTION and op.regions[0].blocks:
                 op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
                 op.detach_from_parent()
                 whole.body.append(op)
         return str(whole)
+
+
+def _add_team(whole: ir.Module, declared: set[str], level: ProcessorLevel) -> None:
+    """Adds the fork and join of a team of threads, for processes that have no compiler."""
+    text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
+    team = interpreter.parse(text, "team")
+    for op in [each.operation for each in team.body.operations]:
+        name = op.attributes["sym_name"].value
+        if name not in (TEAM_ONCE, MEMBER_ENTRY, REPEAT_ENTRY) and not _is_declaration(op):
+            continue
+        if EXPORTED in op.attributes:
+            del op.attributes[EXPORTED]
+        if not _is_declaration(op):
+            op.attributes["passthrough"] = ir.Attribute.parse(level.attribute)
+        elif name in declared:
+            continue
+        declared.add(name)
+        op.detach_from_parent()
+        whole.body.append(op)
+
+
+def _waits(places: GroupPlaces, codes: Sequence[GroupCode]) -> tuple[bool, ...]:
+    groups = places.program.groups
+    of_views = [
+        [
+            places.place(view, packing)
+            for view, packing in zip((*group.inputs, *group.outputs), _packings(group, code), strict=True)
+        ]
+        for group, code in zip(groups, codes, strict=True)
+    ]
+    return waits(groups, codes, of_views)
+
+
+def _packings(group: OpGroup, code: GroupCode) -> tuple[WeightPacking | None, ...]:
+    return (*code.packings, *[None] * len(group.outputs))
 
 
 def _add(whole: ir.Module, module: ir.Module, prefix: str, declared: set[str], level: ProcessorLevel) -> None:
@@ -148,22 +196,19 @@ def _is_of(attribute: ir.Attribute, names: dict[str, Op]) -> bool:
 
 
 def _declarations(places: GroupPlaces, codes: Sequence[GroupCode], names: dict[str, str]) -> list[str]:
-    counts = {
-        names[code.llvm_text]: len(group.inputs) + len(group.outputs)
+    types = {
+        names[code.llvm_text]: [*[POINTER] * (len(group.inputs) + len(group.outputs)), *_share_types(code)]
         for group, code in zip(places.program.groups, codes, strict=True)
     }
-    return [
-        f"llvm.func @{prefix}{GROUP_ENTRY}({', '.join([POINTER] * count)})"
-        for prefix, count in counts.items()
-    ]
+    return [f"llvm.func @{prefix}{GROUP_ENTRY}({', '.join(found)})" for prefix, found in types.items()]
 
 
 def _call_text(number: int, places: GroupPlaces, code: GroupCode, prefix: str) -> str:
     """Returns the function that calls a group with the addresses of its inputs and outputs."""
     group = places.program.groups[number]
-    packings = (*code.packings, *[None] * len(group.outputs))
     lines, names = [], []
-    for at, (view, packing) in enumerate(zip((*group.inputs, *group.outputs), packings, strict=True)):
+    views = (*group.inputs, *group.outputs)
+    for at, (view, packing) in enumerate(zip(views, _packings(group, code), strict=True)):
         slot, offset = places.place(view, packing)
         lines += [
             f"  %slot{at} = llvm.getelementptr %frame[{slot}] : ({POINTER}) -> {POINTER}, i64",
@@ -171,23 +216,35 @@ def _call_text(number: int, places: GroupPlaces, code: GroupCode, prefix: str) -
             f"  %at{at} = llvm.getelementptr %base{at}[{offset}] : ({POINTER}) -> {POINTER}, i8",
         ]
         names.append(f"%at{at}")
-    types = ", ".join([POINTER] * len(names))
+    types = ", ".join([*[POINTER] * len(names), *_share_types(code)])
+    names += ["%thread", "%threads"] * code.is_divided
     lines.append(f"  llvm.call @{prefix}{GROUP_ENTRY}({', '.join(names)}) : ({types}) -> ()")
     body = "\n".join(lines)
-    return f"llvm.func internal @call_{number}(%frame: {POINTER}) {{\n{body}\n  llvm.return\n}}"
+    share = ", %thread: i64, %threads: i64" if code.is_divided else ""
+    return f"llvm.func internal @call_{number}(%frame: {POINTER}{share}) {{\n{body}\n  llvm.return\n}}"
 
 
-def _entries(count: int) -> tuple[str, str]:
-    """Returns the texts of ``@program``, and of ``@group_at``, which does nothing for a number it lacks."""
-    calls = "".join(f"  llvm.call @call_{number}(%frame) : ({POINTER}) -> ()\n" for number in range(count))
-    cases = ", ".join(f"{number}: ^group{number}" for number in range(count))
-    blocks = "".join(
-        f"^group{number}:\n  llvm.call @call_{number}(%frame) : ({POINTER}) -> ()\n  llvm.return\n"
-        for number in range(count)
-    )
-    program = f"llvm.func @{PROGRAM_ENTRY}(%frame: {POINTER}) {{\n{calls}  llvm.return\n}}"
+def _share_types(code: GroupCode) -> list[str]:
+    return ["i64", "i64"] * code.is_divided
+
+
+def _entries(codes: Sequence[GroupCode]) -> tuple[str, str]:
+    """Returns the texts of ``@program``, and of ``@group_at``, which does nothing for a number it lacks.
+
+    Both run on the caller's thread alone.
+    """
+    only = [
+        "  %first = llvm.mlir.constant(0 : i64) : i64\n  %one = llvm.mlir.constant(1 : i64) : i64\n"
+        for code in codes
+        if code.is_divided
+    ][:1]
+    each = [f"{call_of(number, code, '%first', '%one')}\n" for number, code in enumerate(codes)]
+    cases = ", ".join(f"{number}: ^group{number}" for number in range(len(codes)))
+    blocks = "".join(f"^group{number}:\n{call}  llvm.return\n" for number, call in enumerate(each))
+    head = "".join(only)
+    program = f"llvm.func @{PROGRAM_ENTRY}(%frame: {POINTER}) {{\n{head}{''.join(each)}  llvm.return\n}}"
     single = (
-        f"llvm.func @{SINGLE_ENTRY}(%frame: {POINTER}, %number: i32) {{\n"
+        f"llvm.func @{SINGLE_ENTRY}(%frame: {POINTER}, %number: i32) {{\n{head}"
         f"  llvm.switch %number : i32, ^done [{cases}]\n^done:\n  llvm.return\n{blocks}}}"
     )
     return program, single

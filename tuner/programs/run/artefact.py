@@ -92,6 +92,7 @@ def document_text(code: GroupedCode, hashes: Mapping[str, str]) -> str:
         "weights_bytes": code.weights_bytes,
         "needs": list(code.needs),
         "compiler": code.compiler,
+        "threads": code.threads,
         "groups": [group_document(group) for group in code.groups],
         "files": dict(hashes),
     }
@@ -114,6 +115,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> GroupedCode:
         compiler=str(document["compiler"]),
         groups=tuple(_group_of(each) for each in document["groups"]),
         object_code=object_code,
+        threads=int(document["threads"]),
     )
 
 

@@ -6,6 +6,11 @@ from tuner.core.explained_group import CompiledGroup
 from tuner.core.grouped_program import TensorType
 
 PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
+PART_ENTRY = "program_part"  # what each thread of a program for several threads runs
+MEMBER_ENTRY, REPEAT_ENTRY = "team_member", "team_repeat"  # of the threads' team
+# A part takes a pointer to its call, the thread's number and the number of threads; the call has a pointer
+# to the frame, and the number of arrivals at barriers, 0 at first, on a line of the cache by itself.
+PART_WORDS, ARRIVALS_OFFSET, CALL_BYTES = 8, 64, 128
 
 
 @dataclass(frozen=True)
@@ -35,3 +40,4 @@ class GroupedCode:
     compiler: str  # fingerprint
     groups: tuple[CompiledGroup, ...]
     object_code: bytes  # an object file of x86-64
+    threads: int = 1  # that the program was compiled for

@@ -32,9 +32,10 @@ DATA_OFFSET_BYTES = 16  # of PyArrayObject.data: after the object's header of CP
 
 
 class GroupedFunction(LoadedCode):
-    """A callable that runs a compiled program of groups on this processor, in the caller's thread.
+    """A callable that runs a compiled program of groups on this processor.
 
-    Calls of several threads run one after the other.
+    It runs in the caller's thread, and where it was compiled for several threads, on so many. Calls of
+    several threads run one after the other.
     """
 
     load_again = "tuner.compile_program(payload), or tuner.load(folder)"
@@ -50,7 +51,7 @@ class GroupedFunction(LoadedCode):
         self.weights = weights
         self._loaded = LoadedObject(code.object_code)
         self._arena = _arena(code)
-        self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._loaded.addresses[PROGRAM_ENTRY])
+        self._function: Any = _entry(self._loaded, code.threads)
         self._single: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32)(
             self._loaded.addresses[SINGLE_ENTRY]
         )
@@ -361,6 +362,16 @@ class PreparedGroupedCall:
     def __init__(self, arrays: tuple[Array, ...]) -> None:
         self.arrays = arrays
         self.addresses = tuple(each.ctypes.data for each in arrays)
+
+
+def _entry(loaded: LoadedObject, threads: int) -> Callable[[int], None]:
+    """Returns the function that runs a program on a frame, on a number of threads."""
+    if threads > 1:
+        from tuner.programs.run.team_call import TeamCall
+
+        return TeamCall(loaded, threads)
+    function: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(loaded.addresses[PROGRAM_ENTRY])
+    return function
 
 
 def _arena(code: GroupedCode) -> Array:

@@ -20,6 +20,7 @@ def compile(  # noqa: A001 - as torch.compile
     keywords: Mapping[str, Any] | None = None,
     *,
     db: str | Path | None = None,
+    threads: int = 1,
 ) -> TensorProgram:
     """Compiles a module for the shapes and types of example inputs; nothing is tuned.
 
@@ -33,6 +34,7 @@ def compile(  # noqa: A001 - as torch.compile
         keywords: example keyword inputs.
         db: path or URL of a results database, whose best trials schedule the groups of operations; None: the
             default one, if there is one.
+        threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
 
     Returns:
         The program, which is called like the module.
@@ -50,7 +52,7 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     exported = export_module(module, arguments, keywords)
-    function: Any = compile_program(exported.text, target="cpu", db=db)
+    function: Any = compile_program(exported.text, target="cpu", db=db, threads=threads)
     return TensorProgram(function, exported, module if isinstance(module, torch.nn.Module) else None)
 
 

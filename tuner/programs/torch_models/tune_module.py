@@ -31,6 +31,7 @@ def tune(
     baseline: str = ALL,
     db: str | Path | None = None,
     observe: GroupObserver = ignore_group,
+    threads: int = 1,
 ) -> TensorProgram:
     """Tunes a module for the shapes and types of example inputs, on this processor; returns the program.
 
@@ -51,6 +52,7 @@ def tune(
             "torch.compile" (with eager) or "none". Compiling by torch.compile takes a minute or so.
         db: path or URL of the results database; None: the default one.
         observe: called with each event of the tuning (``tuner.tuning.many_shapes.group_events``).
+        threads: that the program runs on, 1 to 256; its groups are tuned on one thread each.
 
     Returns:
         The program, which is called like the module; ``program.tuned`` has the times of its groups, the gain
@@ -87,14 +89,15 @@ def tune(
         database=db,
         source=name,
         observe=observe,
+        threads=threads,
     )
     if tuned.is_interrupted:
         raise KeyboardInterrupt
     if tuned.failure:
         raise UsageError(f"{name}: {tuned.failure}")
-    function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database)
+    function: Any = compile_program(exported.text, target="cpu", db=tuned.request.database, threads=threads)
     program = TensorProgram(function, exported, module if isinstance(module, torch.nn.Module) else None)
     example = example_of(module, arguments, keywords or {})
-    program.tuned = replace(tuned, baselines=timed_baselines(program, example, names))
+    program.tuned = replace(tuned, baselines=timed_baselines(program, example, names, threads))
     store_result(program.tuned)
     return program

@@ -14,7 +14,9 @@ from tuner.runtime.cpu.elf_object import ElfObject, ElfSection, ElfSymbol, read_
 PAGE_BYTES = mmap.PAGESIZE
 # R_X86_64_*: kind -> format of the field, and whether the address of the field is subtracted
 FIELDS = {1: ("<Q", False), 2: ("<i", True), 4: ("<i", True), 24: ("<q", True)}
-LIBRARIES = ("libm.so.6", "libc.so.6")  # what code may call: exp, memcpy, malloc
+# What code may call: exp, memcpy, malloc, and what Python is linked with: sem_wait is in another file in old
+# versions of the C library.
+LIBRARIES = ("libm.so.6", "libc.so.6", None)
 ABSOLUTE = 0xFFF1  # SHN_ABS
 
 

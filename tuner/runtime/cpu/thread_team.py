@@ -1,15 +1,11 @@
 """A persistent thread team that runs compiled functions in parallel, like an OpenMP runtime.
 
 Fork and join are compiled code, thread_team.mlir: a thread spins on a counter, then sleeps on a semaphore, so
-that fork and join take less than a microsecond for a busy team, and an idle team uses no processor. Each
-thread is a Python thread inside of one compiled call, which has released the interpreter lock. After
-os.fork() the child process has none of the threads: its teams start new threads at their next call.
+that fork and join take less than a microsecond for a busy team, and an idle team uses no processor.
 """
 
-import ctypes
 import os
 import threading
-import weakref
 from collections.abc import Callable
 from importlib.resources import files
 
@@ -17,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuner.mlir.jit import CompiledFunction, JittedModule, PackedArguments
+from tuner.runtime.cpu.team_threads import TeamThreads
 
-SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
-FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
-SEMAPHORE_OFFSET = 384
 SPIN_LIMIT = 200_000  # pauses, about 2 ms, before a thread sleeps
 
 
@@ -37,31 +31,13 @@ class ThreadTeam:
         self._repeat = CompiledFunction(self._code.addresses["team_repeat"])
         self._watch = CompiledFunction(self._code.addresses["team_watch"])
         self.size = size
-        self.lock = threading.Lock()  # for callers that share the team; a forked process has a new one
-        self._processors: tuple[int, ...] = ()  # that the threads are pinned to
-        self._start()
-        TEAMS.add(self)
+        self.members = TeamThreads(self._live, size - 1)
+        self.members.require(size - 1)
 
-    def _start(self) -> None:
-        self._slots = _aligned(max(self.size - 1, 1) * SLOT_BYTES)
-        self._threads = [
-            threading.Thread(target=self._live, args=(index,), daemon=True) for index in range(self.size - 1)
-        ]
-        self._is_forked = False  # since the threads were started
-        libc = ctypes.CDLL(None, use_errno=True)
-        for index, thread in enumerate(self._threads):
-            libc.sem_init(ctypes.c_void_p(self._slots.address + index * SLOT_BYTES + SEMAPHORE_OFFSET), 0, 0)
-            thread.start()
-        self._pin_threads()
-
-    def forget_threads(self) -> None:
-        """Makes the team start new threads at its next call, with a new lock: for a forked process.
-
-        A fork copies neither the threads nor a usable lock.
-        """
-        self._is_forked = True
-        self._threads = []
-        self.lock = threading.Lock()
+    @property
+    def lock(self) -> threading.Lock:
+        """Returns a lock for callers that share the team; a forked process has a new one."""
+        return self.members.lock
 
     def repeat(self, calls: tuple[tuple[int, int], ...], times: int) -> None:
         """Runs compiled functions in parallel, one per thread, and waits for all; ``times`` rounds of this.
@@ -111,11 +87,11 @@ class ThreadTeam:
         """Writes the calls into the threads' slots; returns the first arguments of the compiled loops."""
         if not 1 <= len(calls) <= self.size:
             raise ValueError(f"team of {self.size}: found {len(calls)} calls")
-        if self._is_forked:
-            self._start()
+        if len(self.members.threads) < self.size - 1:  # in a forked process
+            self.members.require(self.size - 1)
         for index, (function, arguments) in enumerate(calls[1:]):
-            self._write(index, function, arguments)
-        return (self._slots.address, len(calls) - 1, *calls[0])
+            self.members.write(index, function, arguments)
+        return (self.members.slots, len(calls) - 1, *calls[0])
 
     def pin(self, processors: tuple[int, ...]) -> None:
         """Pins the caller's thread to the first of ``processors`` and each other thread to one of the next.
@@ -123,51 +99,19 @@ class ThreadTeam:
         Processors are numbers as in /proc/cpuinfo; threads beyond their number are not pinned.
         """
         os.sched_setaffinity(0, {processors[0]})
-        self._processors = processors
-        self._pin_threads()
-
-    def _pin_threads(self) -> None:
-        for thread, processor in zip(self._threads, self._processors[1:], strict=False):
-            if thread.native_id is not None:
-                os.sched_setaffinity(thread.native_id, {processor})
+        self.members.pin(processors[1:])
 
     def close(self) -> None:
         """Ends the team's threads and waits for their end; the caller's thread goes on.
 
         The team must not be used afterwards.
         """
-        if self._threads:
-            for index in range(len(self._threads)):
-                self._write(index, 0, 0)
-            self._repeat(PackedArguments(self._slots.address, len(self._threads), 0, 0, 1))
-            for thread in self._threads:
-                thread.join()
-            self._threads = []
+        count = len(self.members.threads)
+        if count:
+            for index in range(count):
+                self.members.write(index, 0, 0)
+            self._repeat(PackedArguments(self.members.slots, count, 0, 0, 1))
+            self.members.join()
 
-    def _live(self, index: int) -> None:
-        slot = self._slots.address + index * SLOT_BYTES
+    def _live(self, slot: int) -> None:
         CompiledFunction(self._code.addresses["team_member"])(PackedArguments(slot, SPIN_LIMIT))
-
-    def _write(self, index: int, function: int, arguments: int) -> None:
-        slot = self._slots.address + index * SLOT_BYTES
-        ctypes.c_uint64.from_address(slot + FUNCTION_OFFSET).value = function
-        ctypes.c_uint64.from_address(slot + ARGUMENTS_OFFSET).value = arguments
-
-
-class _Memory:
-    def __init__(self, size: int) -> None:
-        self._bytes = (ctypes.c_uint8 * (size + 64))()
-        self.address = -(-ctypes.addressof(self._bytes) // 64) * 64
-
-
-def _forget_threads() -> None:
-    for team in TEAMS:
-        team.forget_threads()
-
-
-TEAMS: "weakref.WeakSet[ThreadTeam]" = weakref.WeakSet()
-os.register_at_fork(after_in_child=_forget_threads)
-
-
-def _aligned(size: int) -> _Memory:
-    return _Memory(size)

@@ -1,0 +1,91 @@
+"""The team that programs share: numbers of threads that are allowed, threads that grow, a fork."""
+
+import ctypes
+import os
+import threading
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tuner.core.errors import UsageError
+from tuner.runtime.cpu.loaded_object import LoadedObject
+from tuner.runtime.cpu.program_team import ProgramTeam, checked_threads
+from tuner.targets.cpu.object_code import write_object
+
+COUNT = """
+llvm.func @count(%counter: !llvm.ptr) attributes {llvm.emit_c_interface} {
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %old = llvm.load %counter : !llvm.ptr -> i64
+  %new = llvm.add %old, %one : i64
+  llvm.store %new, %counter : i64, !llvm.ptr
+  llvm.return
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedObject:
+    file: Path = tmp_path_factory.mktemp("team") / "code.o"
+    text = (files("tuner.runtime.cpu") / "thread_team.mlir").read_text()
+    write_object(text.rstrip().removesuffix("}") + COUNT + "}", file, entry="count")
+    return LoadedObject(file.read_bytes())
+
+
+class Counters:
+    """A counter for each thread, 128 bytes from the next."""
+
+    def __init__(self, size: int) -> None:
+        self._memory = (ctypes.c_int64 * (16 * size))()
+        self.arguments = tuple(ctypes.addressof(self._memory) + 128 * at for at in range(size))
+
+    @property
+    def values(self) -> list[int]:
+        return list(self._memory[::16])
+
+
+def team_of(loaded: LoadedObject) -> ProgramTeam:
+    return ProgramTeam(loaded, loaded.addresses["team_member"], loaded.addresses["team_repeat"])
+
+
+@pytest.mark.mlir
+def test_callers_with_more_and_fewer_threads_share_one_team(loaded: LoadedObject) -> None:
+    team, count = team_of(loaded), loaded.addresses["count"]
+    two, three = Counters(2), Counters(3)
+    for _ in range(200):
+        team.run(count, two.arguments)
+        team.run(count, three.arguments)
+        team.run(count, three.arguments)
+    assert (two.values, three.values) == ([200] * 2, [400] * 3)
+    assert len(team.members.threads) == 2
+
+
+@pytest.mark.mlir
+def test_a_forked_process_has_threads_of_its_own(loaded: LoadedObject) -> None:
+    team, count = team_of(loaded), loaded.addresses["count"]
+    counters = Counters(2)
+    team.run(count, counters.arguments)
+    with team.lock:  # as if another thread ran a program
+        child = os.fork()
+        if not child:
+            with team.lock:
+                team.run(count, counters.arguments)
+            os._exit(0 if counters.values == [2, 2] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    team.run(count, counters.arguments)
+    assert counters.values == [2, 2]
+
+
+@pytest.mark.mlir
+def test_the_size_of_stacks_of_other_threads_stays_as_it_was(loaded: LoadedObject) -> None:
+    before, counters = threading.stack_size(), Counters(2)
+    team_of(loaded).run(loaded.addresses["count"], counters.arguments)
+    assert (threading.stack_size(), counters.values) == (before, [1, 1])
+
+
+@pytest.mark.parametrize("threads", [0, -1, 257, True, "2", 2.0, None])
+def test_other_numbers_of_threads_are_refused(threads: Any) -> None:
+    with pytest.raises(UsageError, match=rf"threads: found {threads!r}, allowed 1 to 256$"):
+        checked_threads(threads)
+    assert checked_threads(256) == 256

@@ -1,0 +1,98 @@
+"""The threads of a team: each waits in compiled code for work that is written into its slot of memory.
+
+Each thread is a Python thread inside of one compiled call, which has released the interpreter lock. The
+compiled code is ``thread_team.mlir``. After os.fork() the child process has none of the threads: new ones are
+started when they are needed next.
+"""
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Callable
+
+SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
+FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
+SEMAPHORE_OFFSET = 384
+STACK_BYTES = 8 << 20  # as of the main thread by default; groups of operations have buffers on the stack
+
+
+class TeamThreads:
+    """Threads that run posted functions; started when they are needed first, and again after a fork."""
+
+    def __init__(self, member: Callable[[int], None], capacity: int) -> None:
+        """Reserves a slot for each of ``capacity`` threads; starts none.
+
+        ``member`` runs what is posted in the slot at an address, until a function of address 0 is posted.
+        """
+        self._member = member
+        self._capacity = capacity
+        self._slots = _Memory(max(capacity, 1) * SLOT_BYTES)
+        self._processors: tuple[int, ...] = ()  # that the threads are pinned to
+        self.lock = threading.Lock()  # for callers that share the threads; a forked process has a new one
+        self.threads: list[threading.Thread] = []
+        TEAMS.add(self)
+
+    @property
+    def slots(self) -> int:
+        """Returns the address of the first slot; another one in a forked process."""
+        return self._slots.address
+
+    def require(self, count: int) -> None:
+        """Starts threads until there are ``count``. Raises ValueError for more than there are slots."""
+        if count > self._capacity:
+            raise ValueError(f"found {count} threads, allowed {self._capacity}")
+        libc = ctypes.CDLL(None, use_errno=True)
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            for index in range(len(self.threads), count):
+                slot = self._slots.address + index * SLOT_BYTES
+                libc.sem_init(ctypes.c_void_p(slot + SEMAPHORE_OFFSET), 0, 0)
+                self.threads.append(threading.Thread(target=self._member, args=(slot,), daemon=True))
+                self.threads[-1].start()
+        finally:
+            threading.stack_size(before)
+        self._pin()
+
+    def write(self, index: int, function: int, arguments: int) -> None:
+        """Writes the addresses of a function and of its argument into a slot, before it is posted."""
+        slot = self._slots.address + index * SLOT_BYTES
+        ctypes.c_uint64.from_address(slot + FUNCTION_OFFSET).value = function
+        ctypes.c_uint64.from_address(slot + ARGUMENTS_OFFSET).value = arguments
+
+    def pin(self, processors: tuple[int, ...]) -> None:
+        """Pins each thread to one of ``processors``; threads beyond their number are not pinned."""
+        self._processors = processors
+        self._pin()
+
+    def forget(self) -> None:
+        """Drops the threads, the lock and the slots: for a forked process, which has no such threads."""
+        self.threads = []
+        self.lock = threading.Lock()
+        self._slots = _Memory(max(self._capacity, 1) * SLOT_BYTES)
+
+    def join(self) -> None:
+        """Waits for the end of the threads, which have got a function of address 0."""
+        for thread in self.threads:
+            thread.join()
+        self.threads = []
+
+    def _pin(self) -> None:
+        for thread, processor in zip(self.threads, self._processors, strict=False):
+            if thread.native_id is not None:
+                os.sched_setaffinity(thread.native_id, {processor})
+
+
+class _Memory:
+    def __init__(self, size: int) -> None:
+        self._bytes = (ctypes.c_uint8 * (size + 64))()
+        self.address = -(-ctypes.addressof(self._bytes) // 64) * 64
+
+
+def _forget_threads() -> None:
+    for team in TEAMS:
+        team.forget()
+
+
+TEAMS: "weakref.WeakSet[TeamThreads]" = weakref.WeakSet()
+os.register_at_fork(after_in_child=_forget_threads)
