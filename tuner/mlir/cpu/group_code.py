@@ -17,11 +17,13 @@ from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
 from tuner.mlir.cpu.masks_as_bytes import read_masks_as_bytes
 from tuner.mlir.cpu.pipeline import GROUP_LOOPS_TO_LLVM, GROUP_TO_LOOPS, NO_BUILTINS, TENSORS_TO_BUFFERS
+from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
 from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.lowering_stages import reached
 from tuner.mlir.math.math_lowering import expand_math
 from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.byte_dots import lower_byte_dots
 from tuner.mlir.rewrite.memref_copies import copy_by_loops
 from tuner.mlir.rewrite.packed_weights import packing_of
 from tuner.mlir.rewrite.walking import walk
@@ -29,12 +31,13 @@ from tuner.mlir.rewrite.walking import walk
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
 
 
-def compile_group(text: str, script: str | None) -> GroupCode:
+def compile_group(text: str, script: str | None, *, emulates: bool = False) -> GroupCode:
     """Compiles a group's text with a bound script, in the current MLIR context.
 
     Args:
         text: a module with the function ``group``, as ``OpGroup.text`` has it.
         script: a transform script; None: scalar loops.
+        emulates: AMX tiles and dot products of bytes become vector code, which every processor runs.
 
     Returns:
         LLVM dialect with one function, which takes a pointer for each input and for each output, and how each
@@ -55,7 +58,10 @@ def compile_group(text: str, script: str | None) -> GroupCode:
         apply_script(module, parse(script, "script"))
     packings = _packings(group_function(module), inputs)
     copy_by_loops(module)
+    if emulates:
+        tiles_as_vectors(module)
     run_passes(module, GROUP_TO_LOOPS)
+    lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
     fill_masked_lanes(module)
     expand_math(module)

@@ -5,7 +5,8 @@ Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, eac
 rows of A is packed and multiplied by one panel after the other, 16 * ``tiles_m`` rows by 16 * ``tiles_n``
 columns at a time, with the sums in tile registers. A ``linalg.fill`` of zero of the same C goes with it: sums
 start at zero instead. Any size: K is padded by zeros in packed tiles; rows and columns behind the last are
-computed and not stored.
+computed and not stored. A B that is an argument ``tuner.weight`` comes packed
+(``tuner.mlir.ops.blocks.weight_words``).
 
     linalg.fill ins(%zero : f32) outs(%c : memref<32x32xf32>)
     linalg.matmul ins(%a, %b : memref<32x64xbf16>, memref<64x32xbf16>) outs(%c : memref<32x32xf32>)
@@ -28,6 +29,7 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
+from tuner.mlir.ops.blocks.weight_words import WeightWords, drop_views, take_weight_words
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
@@ -66,10 +68,13 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
             why_not = _why_not(matmul, packs_a)
             if why_not:
                 return why_not
-        for matmul in found:
+        weights = take_weight_words(function, found, WORDS * tiles[1])
+        for matmul, words in zip(found, weights, strict=True):
+            b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
-                _AmxMatmul.of(matmul, *tiles, packs_a).build()
+                _AmxMatmul.of(matmul, *tiles, packs_a, words).build()
             matmul.erase()
+            drop_views(words, b)
         return None
 
 
@@ -105,6 +110,10 @@ class _Tiles:
         """Creates the number of the first row of the tiles of a panel and a step of K."""
         return times(total(times(panel, self.steps), step), self.across * WORDS)
 
+    def load(self, kind: Type, row: Value, tile: int) -> Value:
+        """Creates the load of one tile of a panel, whose first tile begins at ``row``."""
+        return _tile_load(kind, self.memory, plus(row, WORDS * tile), index(0))
+
     def store_a(self, row: Value, step: Value, words: Value) -> None:
         """Creates the store of words of a row of A, which has a single panel."""
         at = total(self.row(index(0), step), row)
@@ -117,6 +126,27 @@ class _Tiles:
 
 
 @dataclass(frozen=True, eq=False)
+class _WeightTiles:
+    """Tiles of a B that comes packed: of 16 rows of words of K, those of 16 columns."""
+
+    words: WeightWords
+    depth: int  # elements of K of a tile
+
+    @property
+    def steps(self) -> int:
+        """Returns the steps of K."""
+        return self.words.words // WORDS
+
+    def row(self, panel: Value, step: Value) -> Value:
+        """Creates the number of the first row of the tiles of a panel and a step of K."""
+        return self.words.row(panel, times(step, WORDS))
+
+    def load(self, kind: Type, row: Value, tile: int) -> Value:
+        """Creates the load of one tile of a panel, which begins at ``row``."""
+        return _tile_load(kind, self.words.memory, row, index(self.depth * tile))
+
+
+@dataclass(frozen=True, eq=False)
 class _AmxMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
@@ -126,22 +156,27 @@ class _AmxMatmul:
     tiles_n: int
     a: WordSource
     packed_a: _Tiles | None  # None: A is read where it lies
-    packed_b: _Tiles
+    packed_b: _Tiles | _WeightTiles
     scratch: Value | None  # a tile at the edge of C is stored here first; None: C has whole tiles only
 
     @classmethod
-    def of(cls, matmul: BufferMatmul, tiles_m: int, tiles_n: int, packs_a: bool) -> "_AmxMatmul":
-        """Creates the buffers of a matmul, and the code that packs B."""
+    def of(
+        cls, matmul: BufferMatmul, tiles_m: int, tiles_n: int, packs_a: bool, weight: WeightWords | None
+    ) -> "_AmxMatmul":
+        """Creates the buffers of a matmul, and the code that packs B, unless it comes packed as ``weight``."""
         a = WordSource(matmul.a, matmul.layout != "tn")
         b = WordSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()
         k_steps, panels = -(-matmul.k // a.depth), columns.steps(WORDS * tiles_n)
-        packed_b = _Tiles.of(b, panels, k_steps, tiles_n)
+        tiles = None if weight else _Tiles.of(b, panels, k_steps, tiles_n)
         packed_a = _Tiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % WORDS or columns.rests(WORDS)
         element = ir.MemRefType(matmul.c.type).element_type
         scratch = allocated((WORDS, WORDS), element) if has_edge else None
-        pack_b(b, columns, matmul.k, tiles_n, packed_b.store_b)
+        if tiles is not None:
+            pack_b(b, columns, matmul.k, tiles_n, tiles.store_b)
+        packed_b = _WeightTiles(weight, a.depth) if weight else tiles
+        assert packed_b is not None
         return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
 
     def build(self) -> None:
@@ -178,7 +213,7 @@ class _AmxMatmul:
             row = self.packed_b.row(panel, step)
             name, totals = MULTIPLY[self.matmul.element], list(sums)
             for j in range(across):  # a tile of B is used up before the next is loaded
-                of_b = _tile_load(self._kind, self.packed_b.memory, plus(row, WORDS * j), index(0))
+                of_b = self.packed_b.load(self._kind, row, j)
                 for number in range(j, len(sums), across):
                     totals[number] = value(name, self._sum_kind, of_a[number // across], of_b, sums[number])
             return totals
