@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul
-from tuner.mlir.ops.blocks.words import WordSource
+from tuner.mlir.ops.blocks.words import WORDS, WordSource
 from tuner.mlir.rewrite.building import index, total, value
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.packed_weights import begins_panel, set_packed_as, weights_of
@@ -40,9 +40,9 @@ class WeightWords:
 
 
 def take_weight_words(
-    function: Op, matmuls: Sequence[BufferMatmul], columns: int
+    function: Op, matmuls: Sequence[BufferMatmul], columns: int, lanes: int = WORDS
 ) -> list[WeightWords | None]:
-    """Gives weights of a function the type of their panels, in place.
+    """Gives weights of a function the type of their panels, in place: K is padded to words of ``lanes``.
 
     Returns, for each matmul, the panels of its B; None for a B that is no weight, or that is not read by
     whole panels or by matmuls alone.
@@ -51,7 +51,7 @@ def take_weight_words(
     for number, weight in weights_of(function):
         reads = _reads(weight, {matmul.op for matmul in matmuls}, columns)
         if reads:
-            words = _pack(function, number, weight, columns)
+            words = _pack(function, number, weight, columns, lanes)
             for matmul, column in reads:
                 found[matmul] = WeightWords(weight, words, columns, column)
     return [found.get(matmul.op) for matmul in matmuls]
@@ -64,10 +64,10 @@ def drop_views(words: WeightWords | None, b: Value) -> None:
         view.erase()
 
 
-def _pack(function: Op, number: int, weight: Value, columns: int) -> int:
+def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int) -> int:
     """Changes the type of a weight to that of its panels; returns the words of K of one."""
     k, n = weight.type.shape
-    source = WordSource(weight, is_along_k=False)
+    source = WordSource(weight, is_along_k=False, words=lanes)
     words = -(-k // source.depth) * source.words
     panels = -(-n // columns)
     kind = ir.MemRefType.get([panels * words, columns * source.per_word], source.element)
