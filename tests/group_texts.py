@@ -236,16 +236,41 @@ def row_sums(rows: int, columns: int) -> str:
     return group([Argument("a", (rows, columns))], Argument("out", (rows,)), "\n".join(lines))
 
 
-def transpose(shape: tuple[int, ...], order: tuple[int, ...]) -> str:
+def narrow_rows(rows: int, columns: int) -> str:
+    """Returns rows of bf16, divided by one more than the sum of their squares, which is of f32."""
+    whole, each = tensor((rows, columns), "bf16"), tensor((rows,))
+    lines = ["%z = arith.constant 0.0 : f32", "%c1 = arith.constant 1.0 : f32"]
+    lines.append(f"%e = tensor.empty() : {each}")
+    lines.append(f"%f = linalg.fill ins(%z : f32) outs(%e : {each}) -> {each}")
+    add = """%w = arith.extf %x0 : bf16 to f32
+      %q = arith.mulf %w, %w : f32
+      %s = arith.addf %q, %o : f32
+      linalg.yield %s : f32"""
+    divide = """%w = arith.extf %x0 : bf16 to f32
+      %d = arith.addf %x1, %c1 : f32
+      %q = arith.divf %w, %d : f32
+      %t = arith.truncf %q : f32 to bf16
+      linalg.yield %t : bf16"""
+    reduce, map_ = [PARALLEL, REDUCTION], [PARALLEL, PARALLEL]
+    lines.append(generic("%sum", [ROWS, OF_ROW], reduce, [("%a_t", whole)], ("%f", each), add))
+    operands = [("%a_t", whole), ("%sum", each)]
+    lines.append(generic("%r", [ROWS, OF_ROW, ROWS], map_, operands, ("%out_t", whole), divide, "root"))
+    shape = (rows, columns)
+    return group([Argument("a", shape, "bf16")], Argument("out", shape, "bf16"), "\n".join(lines))
+
+
+def transpose(shape: tuple[int, ...], order: tuple[int, ...], element: str = "f32") -> str:
     """Returns a transpose; dimension i of the result is dimension ``order[i]`` of the operand."""
     loops = ", ".join(f"d{number}" for number in range(len(shape)))
     read = ", ".join(f"d{order.index(number)}" for number in range(len(shape)))
     maps = [f"affine_map<({loops}) -> ({read})>", f"affine_map<({loops}) -> ({loops})>"]
     result = tuple(shape[each] for each in order)
-    operands = [("%a_t", tensor(shape))]
-    start = ("%out_t", tensor(result))
-    body = generic("%r", maps, [PARALLEL] * len(shape), operands, start, "linalg.yield %x0 : f32", "root")
-    return group([Argument("a", shape)], Argument("out", result), body)
+    operands = [("%a_t", tensor(shape, element))]
+    start = ("%out_t", tensor(result, element))
+    body = generic(
+        "%r", maps, [PARALLEL] * len(shape), operands, start, f"linalg.yield %x0 : {element}", "root"
+    )
+    return group([Argument("a", shape, element)], Argument("out", result, element), body)
 
 
 def elementwise(shape: tuple[int, ...], op: str = "math.tanh %x0", element: str = "f32") -> str:

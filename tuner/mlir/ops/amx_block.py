@@ -163,7 +163,7 @@ class _AmxMatmul:
     def of(
         cls, matmul: BufferMatmul, tiles_m: int, tiles_n: int, packs_a: bool, weight: WeightWords | None
     ) -> "_AmxMatmul":
-        """Creates the buffers of a matmul, and the code that packs B, unless it comes packed as ``weight``."""
+        """Creates the buffers of a matmul, and the code that packs a B that is no ``weight``."""
         a = WordSource(matmul.a, matmul.layout != "tn")
         b = WordSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()

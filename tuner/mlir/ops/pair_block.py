@@ -66,7 +66,9 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
         for matmul in found:
             kind = (matmul.element, matmul.sum_element, matmul.layout)
             if kind != ("bf16", "f32", "nn"):
-                return f"found a matmul of {kind[0]} into {kind[1]}, layout {kind[2]}; allowed bf16 into f32, nn"
+                return (
+                    f"found a matmul of {kind[0]} into {kind[1]}, layout {kind[2]}; allowed bf16 into f32, nn"
+                )
         for matmul, weight in zip(found, take_weight_words(function, found, tile_n, lanes), strict=True):
             b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
@@ -159,7 +161,9 @@ class _PairMatmul:
         """
         narrow = ir.BF16Type.get()
         if not self.dots:
-            numbers = [value("memref.load", narrow, self.matmul.a, row, plus(k, each)) for each in range(elements)]
+            numbers = [
+                value("memref.load", narrow, self.matmul.a, row, plus(k, each)) for each in range(elements)
+            ]
             wide = [value("arith.extf", ir.F32Type.get(), each) for each in numbers]
             return [value("vector.broadcast", self._sums, each) for each in wide]
         kind = ir.VectorType.get([2], narrow)
