@@ -26,6 +26,7 @@ Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (block
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.amx_tiles import PackedTiles, WeightTiles, tile_load, tile_store
 from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
@@ -93,60 +94,6 @@ def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tiles:
-    """Packed tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 words."""
-
-    memory: Value  # memref<rows x elements of 16 words>
-    steps: int  # of K
-    across: int  # tiles of a panel
-
-    @classmethod
-    def of(cls, source: WordSource, panels: int, k_steps: int, across: int) -> "_Tiles":
-        """Creates the allocation of tiles of one matrix."""
-        shape = (panels * k_steps * across * WORDS, source.depth)
-        return cls(allocated(shape, source.element), k_steps, across)
-
-    def row(self, panel: Value, step: Value) -> Value:
-        """Creates the number of the first row of the tiles of a panel and a step of K."""
-        return times(total(times(panel, self.steps), step), self.across * WORDS)
-
-    def load(self, kind: Type, row: Value, tile: int) -> Value:
-        """Creates the load of one tile of a panel, whose first tile begins at ``row``."""
-        return _tile_load(kind, self.memory, plus(row, WORDS * tile), index(0))
-
-    def store_a(self, row: Value, step: Value, words: Value) -> None:
-        """Creates the store of words of a row of A, which has a single panel."""
-        at = total(self.row(index(0), step), row)
-        create("vector.store", [], [words, self.memory, at, index(0)])
-
-    def store_b(self, panel: Value, step: Value, word: Value, tile: Value, words: Value) -> None:
-        """Creates the store of one word of 16 columns of B: a row of a tile."""
-        at = total(total(self.row(panel, step), times(tile, WORDS)), word)
-        create("vector.store", [], [words, self.memory, at, index(0)])
-
-
-@dataclass(frozen=True, eq=False)
-class _WeightTiles:
-    """Tiles of a B that comes packed: of 16 rows of words of K, those of 16 columns."""
-
-    words: WeightWords
-    depth: int  # elements of K of a tile
-
-    @property
-    def steps(self) -> int:
-        """Returns the steps of K."""
-        return self.words.words // WORDS
-
-    def row(self, panel: Value, step: Value) -> Value:
-        """Creates the number of the first row of the tiles of a panel and a step of K."""
-        return self.words.row(panel, times(step, WORDS))
-
-    def load(self, kind: Type, row: Value, tile: int) -> Value:
-        """Creates the load of one tile of a panel, which begins at ``row``."""
-        return _tile_load(kind, self.words.memory, row, index(self.depth * tile))
-
-
-@dataclass(frozen=True, eq=False)
 class _AmxMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
@@ -155,8 +102,8 @@ class _AmxMatmul:
     tiles_m: int
     tiles_n: int
     a: WordSource
-    packed_a: _Tiles | None  # None: A is read where it lies
-    packed_b: _Tiles | _WeightTiles
+    packed_a: PackedTiles | None  # None: A is read where it lies
+    packed_b: PackedTiles | WeightTiles
     scratch: Value | None  # a tile at the edge of C is stored here first; None: C has whole tiles only
 
     @classmethod
@@ -168,14 +115,14 @@ class _AmxMatmul:
         b = WordSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()
         k_steps, panels = -(-matmul.k // a.depth), columns.steps(WORDS * tiles_n)
-        tiles = None if weight else _Tiles.of(b, panels, k_steps, tiles_n)
-        packed_a = _Tiles.of(a, 1, k_steps, tiles_m) if packs_a else None
+        tiles = None if weight else PackedTiles.of(b, panels, k_steps, tiles_n)
+        packed_a = PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % WORDS or columns.rests(WORDS)
         element = ir.MemRefType(matmul.c.type).element_type
         scratch = allocated((WORDS, WORDS), element) if has_edge else None
         if tiles is not None:
             pack_b(b, columns, matmul.k, tiles_n, tiles.store_b)
-        packed_b = _WeightTiles(weight, a.depth) if weight else tiles
+        packed_b = WeightTiles(weight, a.depth) if weight else tiles
         assert packed_b is not None
         return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
 
@@ -221,7 +168,7 @@ class _AmxMatmul:
         totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
         for place, tile in zip(places, totals, strict=True):
             if place.is_whole:
-                _tile_store(tile, self.matmul.c, place.row, place.column)
+                tile_store(tile, self.matmul.c, place.row, place.column)
             else:
                 self._store_edge(place, tile)
 
@@ -236,20 +183,20 @@ class _AmxMatmul:
     def _load_a(self, first: Value, tile: int, step: Value) -> Value:
         if self.packed_a is None:
             row, column = plus(first, WORDS * tile), times(step, self.a.depth)
-            return _tile_load(self._kind, self.a.buffer, row, column)
+            return tile_load(self._kind, self.a.buffer, row, column)
         row = plus(self.packed_a.row(index(0), step), WORDS * tile)
-        return _tile_load(self._kind, self.packed_a.memory, row, index(0))
+        return tile_load(self._kind, self.packed_a.memory, row, index(0))
 
     def _start(self, place: "_Place") -> Value:
         """Creates the tile that sums start from: C, or zero for the first block of K and at the edge."""
         if self.matmul.fill is None and place.is_whole:
-            return _tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
+            return tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
         return value("x86.amx.tile_zero", self._sum_kind)
 
     def _store_edge(self, place: "_Place", tile: Value) -> None:
         """Creates the store of the part of a tile that lies in C, added to C after the first block of K."""
         assert self.scratch is not None
-        _tile_store(tile, self.scratch, index(0), index(0))
+        tile_store(tile, self.scratch, index(0), index(0))
         kind = ir.VectorType.get([WORDS], ir.MemRefType(self.scratch.type).element_type)
         mask = constant_mask(place.columns, WORDS)
 
@@ -277,13 +224,3 @@ class _Place:
     @property
     def is_whole(self) -> bool:
         return self.rows == self.columns == WORDS
-
-
-def _tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
-    segments = ir.DenseI32ArrayAttr.get([1, 2, 0])
-    return value("x86.amx.tile_load", kind, buffer, row, column, operandSegmentSizes=segments)
-
-
-def _tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
-    segments = ir.DenseI32ArrayAttr.get([1, 2, 1, 0])
-    create("x86.amx.tile_store", [], [buffer, row, column, tile], operandSegmentSizes=segments)
