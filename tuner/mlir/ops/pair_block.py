@@ -19,7 +19,7 @@ Without, both elements of a word are extended to f32 and multiplied one after th
       %next = x86.avx512.dot %sums, %pairs, %words : vector<32xbf16> -> vector<16xf32>
       scf.yield %next : vector<16xf32>
     }
-    vector.maskedstore %c[%i, %j], %all, %total : memref<1x16xf32>, vector<16xi1>, vector<16xf32>
+    vector.store %total, %c[%i, %j] : memref<1x16xf32>, vector<16xf32>
 """
 
 from dataclasses import dataclass
