@@ -47,9 +47,10 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and ``pack_a``
     (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of K and A
     stored by rows); ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where
-    B and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
-    Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32 or of i8 into i32,
-    too many tiles, or an A that has to be packed.
+    B and C have a dynamic number of columns (default: it is static); ``ahead``, 1 to fetch the next panel of
+    a weight to the second level of cache (default 0). The handle (a func.func) stays valid. Silenceable
+    failure: a matmul that is not of memrefs of static sizes of bf16 into f32 or of i8 into i32, too many
+    tiles, or an A that has to be packed.
     """
 
     def change(self, function: Op) -> str | None:
@@ -73,7 +74,7 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
         for matmul, words in zip(found, weights, strict=True):
             b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
-                _AmxMatmul.of(matmul, *tiles, packs_a, words).build()
+                _AmxMatmul.of(matmul, *tiles, packs_a, words, bool(attribute(self, "ahead", 0))).build()
             matmul.erase()
             drop_views(words, b)
         return None
@@ -105,10 +106,17 @@ class _AmxMatmul:
     packed_a: PackedTiles | None  # None: A is read where it lies
     packed_b: PackedTiles | WeightTiles
     scratch: Value | None  # a tile at the edge of C is stored here first; None: C has whole tiles only
+    fetches: bool  # the next panel of a weight
 
     @classmethod
     def of(
-        cls, matmul: BufferMatmul, tiles_m: int, tiles_n: int, packs_a: bool, weight: WeightWords | None
+        cls,
+        matmul: BufferMatmul,
+        tiles_m: int,
+        tiles_n: int,
+        packs_a: bool,
+        weight: WeightWords | None,
+        fetches: bool,
     ) -> "_AmxMatmul":
         """Creates the buffers of a matmul, and the code that packs a B that is no ``weight``."""
         a = WordSource(matmul.a, matmul.layout != "tn")
@@ -124,7 +132,7 @@ class _AmxMatmul:
             pack_b(b, columns, matmul.k, tiles_n, tiles.store_b)
         packed_b = WeightTiles(weight, a.depth) if weight else tiles
         assert packed_b is not None
-        return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
+        return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
 
     def build(self) -> None:
         """Creates the loops over strips of rows of A, and over panels of B."""
@@ -137,11 +145,12 @@ class _AmxMatmul:
         in_steps(
             self.columns,
             self.tiles_n * WORDS,
-            lambda panel, columns: self._tiles(first, rows, panel, columns),
+            lambda panel, columns: self._tiles(number, rows, panel, columns),
         )
 
-    def _tiles(self, first: Value, rows: int, panel: Value, columns: int) -> None:
+    def _tiles(self, strip: Value, rows: int, panel: Value, columns: int) -> None:
         """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""
+        first = times(strip, self.tiles_m * WORDS)
         column = times(panel, self.tiles_n * WORDS)
         places = [
             _Place(
@@ -158,6 +167,9 @@ class _AmxMatmul:
         def multiply(step: Value, *sums: Value) -> list[Value]:
             of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
             row = self.packed_b.row(panel, step)
+            if self.fetches and isinstance(self.packed_b, WeightTiles):
+                strips = BlockExtent(self.matmul.m).steps(self.tiles_m * WORDS)
+                self.packed_b.fetch(total(panel, index(1)), step, strip, -(-WORDS // strips), self.tiles_n)
             name, totals = MULTIPLY[self.matmul.element], list(sums)
             for j in range(across):  # a tile of B is used up before the next is loaded
                 of_b = self.packed_b.load(self._kind, row, j)

@@ -65,6 +65,19 @@ class WeightTiles:
         """Creates the load of one tile of a panel, which begins at ``row``."""
         return tile_load(kind, self.words.memory, row, index(self.depth * tile))
 
+    def fetch(self, panel: Value, step: Value, part: Value, rows: int, across: int) -> None:
+        """Creates prefetches of one part of the rows of ``across`` tiles to the second level of cache.
+
+        Each part has ``rows`` rows. Addresses after the last panel are fetched too, which has no effect.
+        """
+        begin = total(self.row(panel, step), times(part, rows))
+        flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
+        locality = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)
+        for row in range(rows):
+            for tile in range(across):
+                place = (plus(begin, row), index(self.depth * tile))
+                create("memref.prefetch", [], [self.words.memory, *place], localityHint=locality, **flags)
+
 
 def tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
     """Creates the load of a tile from a place of a memref."""

@@ -66,9 +66,9 @@ def drop_views(words: WeightWords | None, b: Value) -> None:
 
 def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int) -> int:
     """Changes the type of a weight to that of its panels; returns the words of K of one."""
-    k, n = weight.type.shape
+    k, n = ir.MemRefType(weight.type).shape
     source = WordSource(weight, is_along_k=False, words=lanes)
-    words = -(-k // source.depth) * source.words
+    words: int = -(-k // source.depth) * source.words
     panels = -(-n // columns)
     kind = ir.MemRefType.get([panels * words, columns * source.per_word], source.element)
     set_packed_as(function, number, kind, columns, interleave=source.per_word, depth=source.depth)
