@@ -145,12 +145,11 @@ class _AmxMatmul:
         in_steps(
             self.columns,
             self.tiles_n * WORDS,
-            lambda panel, columns: self._tiles(number, rows, panel, columns),
+            lambda panel, columns: self._tiles(number, first, rows, panel, columns),
         )
 
-    def _tiles(self, strip: Value, rows: int, panel: Value, columns: int) -> None:
+    def _tiles(self, strip: Value, first: Value, rows: int, panel: Value, columns: int) -> None:
         """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""
-        first = times(strip, self.tiles_m * WORDS)
         column = times(panel, self.tiles_n * WORDS)
         places = [
             _Place(
