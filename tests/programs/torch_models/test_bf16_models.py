@@ -9,7 +9,9 @@ pytestmark = pytest.mark.mlir
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
-import tuner.torch  # noqa: E402 - after the skip
+from torch import nn  # noqa: E402 - after the skip
+
+import tuner.torch  # noqa: E402
 from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
 from tuner.core.grouped_program import CONTRACTION  # noqa: E402
 
@@ -39,7 +41,7 @@ def test_a_model_of_bf16_is_as_exact_as_in_eager_mode(name: str) -> None:
     assert all(each.strategy for each in groups)
 
 
-class Sums(torch.nn.Module):
+class Sums(nn.Module):
     """Sums and means of many numbers, and GELU, which torch-mlir would compute in bf16."""
 
     def forward(self, x: Any) -> Any:
@@ -56,7 +58,7 @@ def test_sums_of_bf16_are_of_f32_as_in_eager_mode() -> None:
 
 def test_nan_and_infinities_pass_through_a_layer_of_bf16() -> None:
     torch.manual_seed(0)
-    layer = torch.nn.Linear(35, 18).to(torch.bfloat16).eval()
+    layer = nn.Linear(35, 18).to(torch.bfloat16).eval()
     x = torch.randn(5, 35).to(torch.bfloat16)
     x[1, 34], x[3, 0] = torch.nan, torch.inf
     with torch.no_grad():
