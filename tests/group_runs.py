@@ -11,10 +11,12 @@ from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.group_code import compile_group
+from tuner.mlir.group_form import STORE, group_function, parse_group
 from tuner.mlir.group_problem import group_problem
 from tuner.mlir.interpreter import new_context
 from tuner.mlir.jit import JittedModule
 from tuner.mlir.reference.group_reference import Expected, draw_inputs, evaluate, worst_error
+from tuner.mlir.rewrite.walking import walk
 
 Array = Any
 GUARD = 64  # elements before and after each array: NaN, which shows in a result where it is read
@@ -25,19 +27,21 @@ def as_problem(kind: str, text: str) -> Problem:
     return group_problem(OpGroup(kind, text, (), (), ()))
 
 
-def compiled(text: str, script: str | None) -> GroupCode:
+def compiled(text: str, script: str | None, *, emulates: bool = False) -> GroupCode:
     """Returns a group compiled in a context of its own."""
     with new_context(), ir.Location.unknown():
-        return compile_group(text, script)
+        return compile_group(text, script, emulates=emulates)
 
 
 def packed(weight: Array, packing: WeightPacking) -> Array:
-    """Returns a weight as panels of columns, the last one padded with zeros."""
+    """Returns a weight as panels of columns, words of rows interleaved; what is missing of both is zeros."""
     k, n = weight.shape
-    panels = -(-n // packing.columns)
-    wide = np.zeros((k, panels * packing.columns), weight.dtype)
-    wide[:, :n] = weight
-    return np.ascontiguousarray(wide.reshape(k, panels, packing.columns).transpose(1, 0, 2))
+    panels, unit = -(-n // packing.columns), max(packing.interleave, packing.depth)
+    rows = -(-k // unit) * unit
+    wide = np.zeros((rows, panels * packing.columns), weight.dtype)
+    wide[:k, :n] = weight
+    parts = wide.reshape(rows // packing.interleave, packing.interleave, panels, packing.columns)
+    return np.ascontiguousarray(parts.transpose(2, 0, 3, 1))
 
 
 def run(code: GroupCode, inputs: Sequence[Array], outputs: Sequence[Expected], element: str) -> list[Array]:
@@ -58,22 +62,39 @@ def run(code: GroupCode, inputs: Sequence[Array], outputs: Sequence[Expected], e
     for number, ((whole, part), old) in enumerate(zip(arrays, before, strict=True)):
         if number >= len(given):
             old[GUARD : GUARD + part.size] = part.reshape(-1)
-        np.testing.assert_array_equal(whole, old)
+        np.testing.assert_array_equal(whole.view(np.uint8), old.view(np.uint8))  # NaN of bf16 is unequal
     return [part for _, part in arrays[len(given) :]]
 
 
-def error_of(text: str, script: str | None, rng: np.random.Generator, inputs: Sequence[Array] = ()) -> float:
+def error_of(
+    text: str,
+    script: str | None,
+    rng: np.random.Generator,
+    inputs: Sequence[Array] = (),
+    *,
+    emulates: bool = False,
+) -> float:
     """Returns the largest error of a compiled group on random inputs, in units of the tolerance."""
     given = tuple(inputs) or draw_inputs(text, rng)
     expected = evaluate(text, given)
-    element = "f64" if all(each.dtype == np.float64 for each in given) else "f32"
-    found = run(compiled(text, script), given, expected, element)
+    (element,) = output_elements(text)
+    found = run(compiled(text, script, emulates=emulates), given, expected, element)
     return max(worst_error(each, array) for each, array in zip(expected, found, strict=True))
+
+
+def output_elements(text: str) -> set[str]:
+    """Returns the element types of a group's outputs, its last arguments."""
+    with new_context(), ir.Location.unknown():
+        module = parse_group(text)
+        function = group_function(module)
+        arguments = list(function.regions[0].blocks[0].arguments)
+        outputs = arguments[len(arguments) - len(walk(function, STORE)) :]
+        return {str(ir.MemRefType(each.type).element_type) for each in outputs}
 
 
 def _guarded(array: Array) -> tuple[Array, Array]:
     """Returns a buffer with guards, and the part of it that holds a copy of the array."""
-    guard = np.nan if array.dtype.kind == "f" else 1
+    guard = 1 if array.dtype.kind in "iub" else np.nan  # ml_dtypes' bfloat16 is of kind "V"
     whole = np.full(array.size + 2 * GUARD, guard, array.dtype)
     part = whole[GUARD : GUARD + array.size].reshape(array.shape)
     part[...] = array

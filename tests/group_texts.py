@@ -73,29 +73,35 @@ def product(
     batch: int = 0,
     pairs: bool = False,
     element: str = "f32",
+    sums: str = "",
 ) -> str:
     """Returns a contraction with an epilogue; a matmul's B is a weight, a batch_matmul's is not.
 
     ``pairs``: two products of one A, of which the second is multiplied by the first after its epilogue.
+    ``sums``: the type of the sums and of a bias, where it is not ``element``; the epilogue is computed in it,
+    and its result is rounded to ``element``.
     """
+    sums = sums or element
     lead = (batch,) if batch else ()
     a, b, c = (*lead, m, k), (*lead, k, n), (*lead, m, n)
     name = "linalg.batch_matmul" if batch else "linalg.matmul"
-    kind = tensor(c, element)
+    kind = tensor(c, sums)
     inputs = [Argument("a", a, element), Argument("b", b, element, not batch)]
     inputs += [Argument("d", b, element, not batch)] * pairs
     extra = {"bias": (n,), "bias_relu": (n,), "gelu": (n,), "residual": c}.get(epilogue)
-    inputs += [Argument("e", extra, element, epilogue != "residual")] if extra else []
-    lines = [f"%z = arith.constant 0.0 : {element}", f"%empty = tensor.empty() : {kind}"]
-    lines.append(f"%f = linalg.fill ins(%z : {element}) outs(%empty : {kind}) -> {kind}")
+    is_residual = epilogue == "residual"
+    inputs += [Argument("e", extra, element if is_residual else sums, not is_residual)] if extra else []
+    lines = [f"%z = arith.constant 0.0 : {sums}", f"%empty = tensor.empty() : {kind}"]
+    lines.append(f"%f = linalg.fill ins(%z : {sums}) outs(%empty : {kind}) -> {kind}")
     only = epilogue == "none" and not pairs
     marks = "{contraction, root}" if only else "{contraction}"
     for result, right in [("%p", "%b_t"), ("%q", "%d_t")][: 1 + pairs]:
         kinds = f"{tensor(a, element)}, {tensor(b, element)}"
         lines.append(f"{result} = {name} {marks} ins(%a_t, {right} : {kinds}) outs(%f : {kind}) -> {kind}")
     if not only:
-        lines.append(_epilogue(epilogue, c, element, extra, pairs))
-    return group(inputs, Argument("out", c, element), "\n".join(lines), "%p" if only else "%r")
+        lines.append(_epilogue(epilogue, c, (element, sums), extra, pairs))
+    output = Argument("out", c, sums if only else element)
+    return group(inputs, output, "\n".join(lines), "%p" if only else "%r")
 
 
 BODIES = {
@@ -125,25 +131,32 @@ BODIES = {
 
 
 def _epilogue(
-    epilogue: str, c: tuple[int, ...], element: str, extra: tuple[int, ...] | None, pairs: bool
+    epilogue: str, c: tuple[int, ...], types: tuple[str, str], extra: tuple[int, ...] | None, pairs: bool
 ) -> str:
+    element, sums = types
     names = [f"d{number}" for number in range(len(c))]
     loops = ", ".join(names)
     whole, columns = f"affine_map<({loops}) -> ({loops})>", f"affine_map<({loops}) -> ({names[-1]})>"
-    kind = tensor(c, element)
+    kind = tensor(c, sums)
     operands, maps = [("%p", kind)], [whole]
     if extra:
-        operands.append(("%e_t", tensor(extra, element)))
+        operands.append(("%e_t", tensor(extra, element if extra == c else sums)))
         maps.append(whole if extra == c else columns)
-    body = f"%cz = arith.constant 0.0 : {element}\n      " + BODIES[epilogue].format(e=element)
+    body = f"%cz = arith.constant 0.0 : {sums}\n      " + BODIES[epilogue].format(e=sums)
+    if extra == c and element != sums:
+        body = f"%wide = arith.extf %x1 : {element} to {sums}\n      " + body.replace("%x1", "%wide")
     last = "%r"
     if pairs:
         operands.append(("%q", kind))
         maps.append(whole)
-        body += f"\n      %gated = arith.mulf %r, %x{len(operands) - 1} : {element}"
+        body += f"\n      %gated = arith.mulf %r, %x{len(operands) - 1} : {sums}"
         last = "%gated"
+    if element != sums:
+        body += f"\n      %rounded = arith.truncf {last} : {sums} to {element}"
+        last = "%rounded"
     body += f"\n      linalg.yield {last} : {element}"
-    return generic("%r", [*maps, whole], [PARALLEL] * len(c), operands, ("%out_t", kind), body, "root")
+    start = ("%out_t", tensor(c, element))
+    return generic("%r", [*maps, whole], [PARALLEL] * len(c), operands, start, body, "root")
 
 
 def softmax(rows: int, columns: int) -> str:
@@ -223,16 +236,41 @@ def row_sums(rows: int, columns: int) -> str:
     return group([Argument("a", (rows, columns))], Argument("out", (rows,)), "\n".join(lines))
 
 
-def transpose(shape: tuple[int, ...], order: tuple[int, ...]) -> str:
+def narrow_rows(rows: int, columns: int) -> str:
+    """Returns rows of bf16, divided by one more than the sum of their squares, which is of f32."""
+    whole, each = tensor((rows, columns), "bf16"), tensor((rows,))
+    lines = ["%z = arith.constant 0.0 : f32", "%c1 = arith.constant 1.0 : f32"]
+    lines.append(f"%e = tensor.empty() : {each}")
+    lines.append(f"%f = linalg.fill ins(%z : f32) outs(%e : {each}) -> {each}")
+    add = """%w = arith.extf %x0 : bf16 to f32
+      %q = arith.mulf %w, %w : f32
+      %s = arith.addf %q, %o : f32
+      linalg.yield %s : f32"""
+    divide = """%w = arith.extf %x0 : bf16 to f32
+      %d = arith.addf %x1, %c1 : f32
+      %q = arith.divf %w, %d : f32
+      %t = arith.truncf %q : f32 to bf16
+      linalg.yield %t : bf16"""
+    reduce, map_ = [PARALLEL, REDUCTION], [PARALLEL, PARALLEL]
+    lines.append(generic("%sum", [ROWS, OF_ROW], reduce, [("%a_t", whole)], ("%f", each), add))
+    operands = [("%a_t", whole), ("%sum", each)]
+    lines.append(generic("%r", [ROWS, OF_ROW, ROWS], map_, operands, ("%out_t", whole), divide, "root"))
+    shape = (rows, columns)
+    return group([Argument("a", shape, "bf16")], Argument("out", shape, "bf16"), "\n".join(lines))
+
+
+def transpose(shape: tuple[int, ...], order: tuple[int, ...], element: str = "f32") -> str:
     """Returns a transpose; dimension i of the result is dimension ``order[i]`` of the operand."""
     loops = ", ".join(f"d{number}" for number in range(len(shape)))
     read = ", ".join(f"d{order.index(number)}" for number in range(len(shape)))
     maps = [f"affine_map<({loops}) -> ({read})>", f"affine_map<({loops}) -> ({loops})>"]
     result = tuple(shape[each] for each in order)
-    operands = [("%a_t", tensor(shape))]
-    start = ("%out_t", tensor(result))
-    body = generic("%r", maps, [PARALLEL] * len(shape), operands, start, "linalg.yield %x0 : f32", "root")
-    return group([Argument("a", shape)], Argument("out", result), body)
+    operands = [("%a_t", tensor(shape, element))]
+    start = ("%out_t", tensor(result, element))
+    body = generic(
+        "%r", maps, [PARALLEL] * len(shape), operands, start, f"linalg.yield %x0 : {element}", "root"
+    )
+    return group([Argument("a", shape, element)], Argument("out", result, element), body)
 
 
 def elementwise(shape: tuple[int, ...], op: str = "math.tanh %x0", element: str = "f32") -> str:

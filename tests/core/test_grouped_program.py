@@ -24,7 +24,14 @@ def test_packings_are_read_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "packings", [(), (None,), (None, WeightPacking(48), WeightPacking(16, 2)), (WeightPacking(64), None)]
+    "packings",
+    [
+        (),
+        (None,),
+        (None, WeightPacking(48), WeightPacking(16, 2)),
+        (WeightPacking(64), None),
+        (WeightPacking(32, 2, depth=32), WeightPacking(32, 2, order=(1, 0), depth=32)),
+    ],
 )
 def test_packings_are_read_back(packings: tuple[WeightPacking | None, ...]) -> None:
     assert packings_in(packings_comment(packings) + "module {\n}\n") == packings

@@ -38,6 +38,7 @@ from tests.mlir.ops import (
     test_overlap_tiles,
     test_pack_by_rows,
     test_pack_weights,
+    test_pair_block,
     test_prefetch_fragments,
     test_prefetch_reads,
     test_reorder_weights,
@@ -142,6 +143,7 @@ OF_OPS = {
     "unroll_inner_loops": (test_unroll_inner_loops.LINE, test_unroll_inner_loops.PIPELINE),
     "use_fp8": (test_use_fp8.LINE.format("e4m3"), test_use_fp8.payload()),
     "use_tf32": (test_use_tf32.LINE, test_use_tf32.payload("vector<4x1xf32>", "vector<2x1xf32>", "16, 8, 8")),
+    "pair_block": (test_pair_block.line(1, 16, dots=1), block_runs.payload(1, 16, 64, "bf16")),
     "vnni_block": (test_vnni_block.line(1, 16), block_runs.payload(1, 16, 64, "i8")),
     "wgmma_pipeline": (test_wgmma_pipeline.line(), test_wgmma_pipeline.payload()),
 }

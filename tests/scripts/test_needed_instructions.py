@@ -6,6 +6,7 @@ from tuner.scripts.needed_instructions import instructions_needed
 
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
 VNNI = '"tuner.vnni_block"(%block) {{tile_m = 6 : i64, lanes = {} : i64}} : (!transform.any_op) -> ()'
+PAIRS = '"tuner.pair_block"(%block) {{tile_m = 6 : i64, dots = {} : i64}} : (!transform.any_op) -> ()'
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
 
 
@@ -20,6 +21,8 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (VNNI.format(8), "i8", ("vnni",)),
         (f"{VNNI.format(8)}\n{VNNI.format(16)}", "i8", ("avx512", "vnni")),
         ('"tuner.bf16_dot"(%f) : (!transform.any_op) -> ()', "bf16", ("avx512-bf16",)),
+        (PAIRS.format(1), "bf16", ("avx512-bf16",)),
+        (PAIRS.format(0), "bf16", ()),
         (PATTERN.format("amx"), "i8", ("amx-int8",)),
         (PATTERN.format("packed_type"), "bf16", ("avx512-bf16",)),
         (PATTERN.format("packed_type"), "f32", ()),

@@ -100,7 +100,8 @@ class WeightPacking:
     """How a script reads a weight of k x n elements: as panels of ``columns`` columns, one after the other.
 
     A panel has k x columns elements, row by row; the last one is padded with zeros. With ``interleave`` 2,
-    two rows of k lie next to each other for each column, as the dot products of bf16 take them.
+    two rows of k lie next to each other for each column, as the dot products of bf16 take them. With
+    ``depth`` 32, k is padded with zeros to a multiple of 32.
 
     A weight of other than two dimensions, or a transposed one, is a matrix by ``order``: its dimensions in
     the order in which rows go through all but the last, and columns through the last. ``(2, 3, 1, 0)`` of
@@ -111,6 +112,7 @@ class WeightPacking:
     columns: int
     interleave: int = 1
     order: tuple[int, ...] = ()  # (): rows and columns of a matrix as they are
+    depth: int = 1
 
     def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Returns k and n of a weight of this shape."""
@@ -130,7 +132,7 @@ class GroupCode:
 
 
 def packings_comment(packings: tuple[WeightPacking | None, ...]) -> str:
-    """Returns the comment line in front of a group's code that says how its inputs are packed: - 48 -."""
+    """Returns the comment line in front of a group's code that says how its inputs are packed: - 48x1 -."""
     return PACKINGS_COMMENT + " ".join(map(_packing_text, packings)) + "\n"
 
 
@@ -146,12 +148,13 @@ def _packing_text(packing: WeightPacking | None) -> str:
     if packing is None:
         return "-"
     order = "".join(f":{dimension}" for dimension in packing.order)
-    return f"{packing.columns}x{packing.interleave}{order}"
+    depth = f"x{packing.depth}" if packing.depth > 1 else ""
+    return f"{packing.columns}x{packing.interleave}{depth}{order}"
 
 
 def _packing(text: str) -> WeightPacking | None:
     if text == "-":
         return None
     sizes, *order = text.split(":")
-    columns, interleave = (int(number) for number in sizes.split("x"))
-    return WeightPacking(columns, interleave, tuple(int(each) for each in order))
+    columns, interleave, *depth = (int(number) for number in sizes.split("x"))
+    return WeightPacking(columns, interleave, tuple(int(each) for each in order), *depth)

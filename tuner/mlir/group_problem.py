@@ -36,7 +36,7 @@ def group_problem(group: OpGroup) -> Problem:
         found = contractions(group_function(module))
         sizes = loop_extents(found[0]) if group.kind == CONTRACTION and found else ()
         convolution = _convolution_sizes(found[0]) if group.kind == CONVOLUTION and found else (1, (1, 1, 1))
-        dtype = _element_type(module)
+        dtype = _element_type(found[0] if found else None, module)
         text = str(module)
     if group.kind == CONTRACTION:
         batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
@@ -66,10 +66,11 @@ def _only(letters: str, some: str) -> str:
     return "".join(each for each in letters if each in some)
 
 
-def _element_type(module: ir.Module) -> str:
-    """Returns the element type of the last argument of a group's function, an output."""
-    function = group_function(module)
-    element = str(ir.MemRefType(function.regions[0].blocks[0].arguments[-1].type).element_type)
+def _element_type(contraction: Op | None, module: ir.Module) -> str:
+    """Returns the element type of what is multiplied; without a contraction, that of the last output."""
+    output = group_function(module).regions[0].blocks[0].arguments[-1]
+    read = output.type if contraction is None else contraction.operands[0].type
+    element = str(ir.ShapedType(read).element_type)
     if element not in NUMBER_TYPES:
         raise UsageError(f"group: found elements of {element}, allowed {', '.join(NUMBER_TYPES)}")
     return element

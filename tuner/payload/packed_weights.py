@@ -5,7 +5,8 @@ A weight of k x n elements that is read as panels of 4 columns, with n = 6:
     0 1 2 3 | 4 5
     6 7 8 9 | a b      becomes    0 1 2 3  6 7 8 9    4 5 . .  a b . .       . is a zero
 
-With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9.
+With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9. With a depth, rows of
+zeros are added until their number is a multiple of it.
 """
 
 from typing import Any
@@ -22,7 +23,8 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
     if len(packing.order or (0, 1)) != len(shape):
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
     rows, columns = packing.matrix_shape(shape)
-    panels, steps = -(-columns // packing.columns), -(-rows // packing.interleave)
+    padded = -(-rows // packing.depth) * packing.depth
+    panels, steps = -(-columns // packing.columns), -(-padded // packing.interleave)
     return panels, steps, packing.columns, packing.interleave
 
 

@@ -17,6 +17,7 @@ OPS = {
     "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
 }
 VNNI_BLOCK = re.compile(r'"tuner\.vnni_block"\s*\([^)]*\)\s*(<?\{[^}]*\})?')  # with its attributes
+PAIRS = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*<?\{[^}]*\bdots = 1\b')  # which are dot products
 IN_256_BITS = re.compile(r"\blanes = 8\b")  # AVX-VNNI has these; 16 lanes, the default, are AVX-512
 
 
@@ -31,4 +32,6 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     found = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
     if any(not IN_256_BITS.search(attributes) for attributes in VNNI_BLOCK.findall(code)):
         found.add(AVX512)
+    if PAIRS.search(code):
+        found.add(AVX512_BF16)
     return tuple(sorted(name for name in found if name))

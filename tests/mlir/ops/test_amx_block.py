@@ -98,6 +98,27 @@ def test_without_a_fill_of_zero_c_is_added_to(fill: str, start: int, apply: Appl
     assert np.array_equal(c, start + expected(a, b, "nn"))
 
 
+def of_weight(text: str) -> str:
+    """Returns a payload whose B is a weight."""
+    return text.replace("xbf16>, %c:", "xbf16> {tuner.weight}, %c:")
+
+
+def test_a_weight_comes_packed_to_words_of_k(apply: Apply) -> None:
+    text = apply(line(more=", ahead = 1 : i64"), of_weight(payload(32, 60, 70, "bf16")))
+    # 2 panels of 32 columns, and 48 words of pairs for 70 rows
+    packed = "tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, tuner.weight"
+    assert f"memref<96x64xbf16> {{{packed}}}" in text
+    assert "memref.prefetch" in text
+
+
+def test_a_weight_that_something_else_reads_stays_as_it_lies(apply: Apply) -> None:
+    read = "%first = memref.load %b[%i, %i] : memref<64x64xbf16>\n    return"
+    text = of_weight(payload(32, 64, 64, "bf16")).replace(
+        "return", f"%i = arith.constant 0 : index\n    {read}"
+    )
+    assert "memref<64x64xbf16> {tuner.weight}" in apply(line(), text)
+
+
 def test_what_lies_behind_the_last_of_k_never_reaches_c(apply: Apply) -> None:
     a = np.full((17, 64), np.nan, ml_dtypes.bfloat16)
     a[:, :35] = drawn((17, 35), "bf16")

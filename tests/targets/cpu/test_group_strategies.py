@@ -1,19 +1,22 @@
 """Strategies of groups on random sizes and configurations: compiled, run, right; NaN and infinities kept."""
 
 import functools
+from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.fuzzing.cpu_points import emulated_machine
 from tests import group_texts as texts
 from tests.group_runs import as_problem, error_of
 from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import Problem
 from tuner.runtime.cpu.describe_host import describe_machine
 from tuner.scripts.chosen import choose, spaces
-from tuner.scripts.default import default_script
+from tuner.scripts.default import default_script, first_configuration
 from tuner.scripts.strategy import Binder, load_strategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file
@@ -29,13 +32,16 @@ def machine() -> Machine:
     return describe_machine()
 
 
-def drawn_script(problem: Problem, strategy: str, number: int) -> str | None:
+def drawn_script(
+    problem: Problem, strategy: str, number: int, processor: Machine | None = None
+) -> str | None:
     """Returns the script of one feasible configuration of a strategy; None where it has none."""
+    processor = processor or machine()
     file = load_space_file(default_space_file())
-    variables = variables_of(problem, machine(), threads=1)
+    variables = variables_of(problem, processor, threads=1)
     able = [
         space
-        for space in spaces(choose((), file), file, problem, machine().isa, variables)
+        for space in spaces(choose((), file), file, problem, processor.isa, variables)
         if space.strategy == strategy
     ]
     if not able:
@@ -76,6 +82,87 @@ def test_a_contraction_of_f64_is_right(strategy: str) -> None:
     batch = 3 * (strategy == "contraction_cpu_direct")
     text = texts.product(13, 37, 29, "bias_relu", batch=batch, element="f64")
     require_right("contraction", text, strategy, 5)
+
+
+@settings(max_examples=5, deadline=None)
+@given(
+    SIZES,
+    SIZES,
+    SIZES,
+    st.sampled_from(texts.EPILOGUES),
+    st.sampled_from(["one", "pairs", "batch"]),
+    st.integers(0, 10**6),
+)
+@pytest.mark.parametrize("strategy", ["contraction_cpu_amx", "contraction_cpu_pairs"])
+def test_contractions_of_bf16_are_right(
+    strategy: str, m: int, n: int, k: int, epilogue: str, form: str, number: int
+) -> None:
+    text = texts.product(
+        m, n, k, epilogue, batch=3 * (form == "batch"), pairs=form == "pairs", element="bf16", sums="f32"
+    )
+    problem = as_problem("contraction", text)
+    emulates = strategy == "contraction_cpu_amx" and not machine().has_amx_bf16
+    script = drawn_script(problem, strategy, number, emulated_machine() if emulates else None)
+    assert script is not None
+    error = error_of(problem.group, script, np.random.default_rng(number), emulates=emulates)
+    assert error <= 1, (problem.key, script)
+
+
+@pytest.mark.parametrize("epilogue", ["bias_relu", "none"])
+def test_tiles_as_vectors_compute_a_group(epilogue: str) -> None:
+    problem = as_problem("contraction", texts.product(17, 40, 35, epilogue, element="bf16", sums="f32"))
+    script = drawn_script(problem, "contraction_cpu_amx", 7, emulated_machine())
+    assert script is not None
+    assert error_of(problem.group, script, np.random.default_rng(1), emulates=True) <= 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batch"),
+    [((1, 5, 3), 0), ((16, 176, 64), 0), ((128, 1024, 512), 0), ((700, 300, 700), 3), ((2000, 3, 33), 3)],
+)
+@pytest.mark.parametrize("has", ["amx", "bf16", "neither", "avx2"])
+def test_each_processor_has_a_first_configuration_for_bf16(
+    sizes: tuple[int, int, int], batch: int, has: str
+) -> None:
+    text = texts.product(*sizes, "bias", batch=batch, element="bf16", sums="f32")
+    processor = replace(
+        emulated_machine(), has_amx_bf16=has == "amx", has_bf16=has in ("amx", "bf16"), isa="avx512"
+    )
+    if has == "avx2":
+        processor = replace(processor, isa="avx2")
+    found = first_configuration(as_problem("contraction", text), processor)
+    assert found is not None
+    candidate = found[0]
+    assert candidate.strategy == ("contraction_cpu_amx" if has == "amx" else "contraction_cpu_pairs")
+    if has != "amx":
+        assert dict(candidate.choices)["dots"] == (has == "bf16")
+
+
+def test_nan_infinities_and_zeros_of_padding_do_not_mix_in_bf16() -> None:
+    problem = as_problem("contraction", texts.product(18, 33, 35, "bias_relu", element="bf16", sums="f32"))
+    found = default_script(problem, machine())
+    assert found is not None
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((18, 35), (35, 33)))
+    a[1, 34], a[3, 4], b[34, 32] = np.nan, np.inf, np.inf
+    bias = rng.standard_normal(33).astype(np.float32)
+    assert error_of(problem.group, found.text, rng, [a, b, bias]) <= 1
+
+
+@settings(max_examples=4, deadline=None)
+@given(SIZES, st.integers(1, 300), st.integers(0, 9))
+def test_rows_of_bf16_are_right(rows: int, columns: int, number: int) -> None:
+    require_right("rows", texts.narrow_rows(rows, columns), "rows_cpu", number)
+
+
+@pytest.mark.parametrize("op", ["math.tanh %x0", "arith.mulf %x0, %x0", "math.exp %x0"])
+def test_elementwise_operations_of_bf16_are_right(op: str) -> None:
+    require_right("elementwise", texts.elementwise((3, 77), op, "bf16"), "elementwise_cpu", 1)
+
+
+@pytest.mark.parametrize("shape", [(32, 48), (17, 35)])
+def test_transposes_of_bf16_are_right(shape: tuple[int, int]) -> None:
+    require_right("elementwise", texts.transpose(shape, (1, 0), "bf16"), "elementwise_cpu", 0)
 
 
 @FEW

@@ -24,11 +24,13 @@ from tuner.mlir.cpu.pipeline import (
     TENSORS_TO_BUFFERS,
 )
 from tuner.mlir.cpu.thread_parts import divide_among_threads
+from tuner.mlir.cpu.tiles_as_vectors import tiles_as_vectors
 from tuner.mlir.group_form import STORE, group_function, parse_group, prepare
 from tuner.mlir.interpreter import apply_script, parse
 from tuner.mlir.lowering_stages import reached
 from tuner.mlir.math.math_lowering import expand_math
 from tuner.mlir.pipeline import run_passes
+from tuner.mlir.rewrite.byte_dots import lower_byte_dots
 from tuner.mlir.rewrite.memref_copies import copy_by_loops
 from tuner.mlir.rewrite.packed_weights import packing_of
 from tuner.mlir.rewrite.walking import walk
@@ -36,13 +38,14 @@ from tuner.mlir.rewrite.walking import walk
 ATTRIBUTES = "tuner."  # prefix of attributes that mean something to tuner only
 
 
-def compile_group(text: str, script: str | None, threads: int = 1) -> GroupCode:
+def compile_group(text: str, script: str | None, threads: int = 1, *, emulates: bool = False) -> GroupCode:
     """Compiles a group's text with a bound script, in the current MLIR context.
 
     Args:
         text: a module with the function ``group``, as ``OpGroup.text`` has it.
         script: a transform script; None: scalar loops.
         threads: how many threads the loops are divided for, where they can be divided; 1: they are not.
+        emulates: AMX tiles and dot products of bytes become vector code, which every processor runs.
 
     Returns:
         LLVM dialect with one function, which takes a pointer for each input and for each output, and how each
@@ -63,7 +66,10 @@ def compile_group(text: str, script: str | None, threads: int = 1) -> GroupCode:
         apply_script(module, parse(script, "script"))
     packings = _packings(group_function(module), inputs)
     copy_by_loops(module)
+    if emulates:
+        tiles_as_vectors(module)
     run_passes(module, GROUP_TO_LOOPS)
+    lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
     fill_masked_lanes(module)
     _drop_attributes(module)

@@ -5,7 +5,8 @@ Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, eac
 rows of A is packed and multiplied by one panel after the other, 16 * ``tiles_m`` rows by 16 * ``tiles_n``
 columns at a time, with the sums in tile registers. A ``linalg.fill`` of zero of the same C goes with it: sums
 start at zero instead. Any size: K is padded by zeros in packed tiles; rows and columns behind the last are
-computed and not stored.
+computed and not stored. A B that is an argument ``tuner.weight`` comes packed
+(``tuner.mlir.ops.blocks.weight_words``).
 
     linalg.fill ins(%zero : f32) outs(%c : memref<32x32xf32>)
     linalg.matmul ins(%a, %b : memref<32x64xbf16>, memref<64x32xbf16>) outs(%c : memref<32x32xf32>)
@@ -25,9 +26,11 @@ Sources: Intel 64 and IA-32 architectures optimization manual, chapter 20 (block
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.amx_tiles import PackedTiles, WeightTiles, tile_load, tile_store
 from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
 from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
+from tuner.mlir.ops.blocks.weight_words import WeightWords, drop_views, take_weight_words
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
@@ -44,9 +47,10 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
     Attributes, i64: ``tiles_m`` and ``tiles_n``, the sums in tile registers (default 2 and 2), and ``pack_a``
     (default 1; 0: tiles of A are loaded from where A lies, which needs rows by 16, whole tiles of K and A
     stored by rows); ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where
-    B and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
-    Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into f32 or of i8 into i32,
-    too many tiles, or an A that has to be packed.
+    B and C have a dynamic number of columns (default: it is static); ``ahead``, 1 to fetch the next panel of
+    a weight to the second level of cache (default 0). The handle (a func.func) stays valid. Silenceable
+    failure: a matmul that is not of memrefs of static sizes of bf16 into f32 or of i8 into i32, too many
+    tiles, or an A that has to be packed.
     """
 
     def change(self, function: Op) -> str | None:
@@ -66,10 +70,13 @@ class AmxBlockOp(InPlaceOp, name="amx_block"):
             why_not = _why_not(matmul, packs_a)
             if why_not:
                 return why_not
-        for matmul in found:
+        weights = take_weight_words(function, found, WORDS * tiles[1])
+        for matmul, words in zip(found, weights, strict=True):
+            b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
-                _AmxMatmul.of(matmul, *tiles, packs_a).build()
+                _AmxMatmul.of(matmul, *tiles, packs_a, words, bool(attribute(self, "ahead", 0))).build()
             matmul.erase()
+            drop_views(words, b)
         return None
 
 
@@ -88,35 +95,6 @@ def _why_not(matmul: BufferMatmul, packs_a: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tiles:
-    """Packed tiles: for each panel and step of K, ``across`` tiles of 16 rows of 16 words."""
-
-    memory: Value  # memref<rows x elements of 16 words>
-    steps: int  # of K
-    across: int  # tiles of a panel
-
-    @classmethod
-    def of(cls, source: WordSource, panels: int, k_steps: int, across: int) -> "_Tiles":
-        """Creates the allocation of tiles of one matrix."""
-        shape = (panels * k_steps * across * WORDS, source.depth)
-        return cls(allocated(shape, source.element), k_steps, across)
-
-    def row(self, panel: Value, step: Value) -> Value:
-        """Creates the number of the first row of the tiles of a panel and a step of K."""
-        return times(total(times(panel, self.steps), step), self.across * WORDS)
-
-    def store_a(self, row: Value, step: Value, words: Value) -> None:
-        """Creates the store of words of a row of A, which has a single panel."""
-        at = total(self.row(index(0), step), row)
-        create("vector.store", [], [words, self.memory, at, index(0)])
-
-    def store_b(self, panel: Value, step: Value, word: Value, tile: Value, words: Value) -> None:
-        """Creates the store of one word of 16 columns of B: a row of a tile."""
-        at = total(total(self.row(panel, step), times(tile, WORDS)), word)
-        create("vector.store", [], [words, self.memory, at, index(0)])
-
-
-@dataclass(frozen=True, eq=False)
 class _AmxMatmul:
     """One matmul with its packed buffers; its methods create its code at the current insertion point."""
 
@@ -125,24 +103,36 @@ class _AmxMatmul:
     tiles_m: int
     tiles_n: int
     a: WordSource
-    packed_a: _Tiles | None  # None: A is read where it lies
-    packed_b: _Tiles
+    packed_a: PackedTiles | None  # None: A is read where it lies
+    packed_b: PackedTiles | WeightTiles
     scratch: Value | None  # a tile at the edge of C is stored here first; None: C has whole tiles only
+    fetches: bool  # the next panel of a weight
 
     @classmethod
-    def of(cls, matmul: BufferMatmul, tiles_m: int, tiles_n: int, packs_a: bool) -> "_AmxMatmul":
-        """Creates the buffers of a matmul, and the code that packs B."""
+    def of(
+        cls,
+        matmul: BufferMatmul,
+        tiles_m: int,
+        tiles_n: int,
+        packs_a: bool,
+        weight: WeightWords | None,
+        fetches: bool,
+    ) -> "_AmxMatmul":
+        """Creates the buffers of a matmul, and the code that packs a B that is no ``weight``."""
         a = WordSource(matmul.a, matmul.layout != "tn")
         b = WordSource(matmul.b, matmul.layout == "nt")
         columns = matmul.columns()
         k_steps, panels = -(-matmul.k // a.depth), columns.steps(WORDS * tiles_n)
-        packed_b = _Tiles.of(b, panels, k_steps, tiles_n)
-        packed_a = _Tiles.of(a, 1, k_steps, tiles_m) if packs_a else None
+        tiles = None if weight else PackedTiles.of(b, panels, k_steps, tiles_n)
+        packed_a = PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % WORDS or columns.rests(WORDS)
         element = ir.MemRefType(matmul.c.type).element_type
         scratch = allocated((WORDS, WORDS), element) if has_edge else None
-        pack_b(b, columns, matmul.k, tiles_n, packed_b.store_b)
-        return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch)
+        if tiles is not None:
+            pack_b(b, columns, matmul.k, tiles_n, tiles.store_b)
+        packed_b = WeightTiles(weight, a.depth) if weight else tiles
+        assert packed_b is not None
+        return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
 
     def build(self) -> None:
         """Creates the loops over strips of rows of A, and over panels of B."""
@@ -155,10 +145,10 @@ class _AmxMatmul:
         in_steps(
             self.columns,
             self.tiles_n * WORDS,
-            lambda panel, columns: self._tiles(first, rows, panel, columns),
+            lambda panel, columns: self._tiles(number, first, rows, panel, columns),
         )
 
-    def _tiles(self, first: Value, rows: int, panel: Value, columns: int) -> None:
+    def _tiles(self, strip: Value, first: Value, rows: int, panel: Value, columns: int) -> None:
         """Creates the sums of ``rows`` x ``columns`` of C: at most tiles_m x tiles_n tiles."""
         column = times(panel, self.tiles_n * WORDS)
         places = [
@@ -176,9 +166,12 @@ class _AmxMatmul:
         def multiply(step: Value, *sums: Value) -> list[Value]:
             of_a = [self._load_a(first, i, step) for i in range(len(sums) // across)]
             row = self.packed_b.row(panel, step)
+            if self.fetches and isinstance(self.packed_b, WeightTiles):
+                strips = BlockExtent(self.matmul.m).steps(self.tiles_m * WORDS)
+                self.packed_b.fetch(total(panel, index(1)), step, strip, -(-WORDS // strips), self.tiles_n)
             name, totals = MULTIPLY[self.matmul.element], list(sums)
             for j in range(across):  # a tile of B is used up before the next is loaded
-                of_b = _tile_load(self._kind, self.packed_b.memory, plus(row, WORDS * j), index(0))
+                of_b = self.packed_b.load(self._kind, row, j)
                 for number in range(j, len(sums), across):
                     totals[number] = value(name, self._sum_kind, of_a[number // across], of_b, sums[number])
             return totals
@@ -186,7 +179,7 @@ class _AmxMatmul:
         totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
         for place, tile in zip(places, totals, strict=True):
             if place.is_whole:
-                _tile_store(tile, self.matmul.c, place.row, place.column)
+                tile_store(tile, self.matmul.c, place.row, place.column)
             else:
                 self._store_edge(place, tile)
 
@@ -201,20 +194,20 @@ class _AmxMatmul:
     def _load_a(self, first: Value, tile: int, step: Value) -> Value:
         if self.packed_a is None:
             row, column = plus(first, WORDS * tile), times(step, self.a.depth)
-            return _tile_load(self._kind, self.a.buffer, row, column)
+            return tile_load(self._kind, self.a.buffer, row, column)
         row = plus(self.packed_a.row(index(0), step), WORDS * tile)
-        return _tile_load(self._kind, self.packed_a.memory, row, index(0))
+        return tile_load(self._kind, self.packed_a.memory, row, index(0))
 
     def _start(self, place: "_Place") -> Value:
         """Creates the tile that sums start from: C, or zero for the first block of K and at the edge."""
         if self.matmul.fill is None and place.is_whole:
-            return _tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
+            return tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
         return value("x86.amx.tile_zero", self._sum_kind)
 
     def _store_edge(self, place: "_Place", tile: Value) -> None:
         """Creates the store of the part of a tile that lies in C, added to C after the first block of K."""
         assert self.scratch is not None
-        _tile_store(tile, self.scratch, index(0), index(0))
+        tile_store(tile, self.scratch, index(0), index(0))
         kind = ir.VectorType.get([WORDS], ir.MemRefType(self.scratch.type).element_type)
         mask = constant_mask(place.columns, WORDS)
 
@@ -242,13 +235,3 @@ class _Place:
     @property
     def is_whole(self) -> bool:
         return self.rows == self.columns == WORDS
-
-
-def _tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
-    segments = ir.DenseI32ArrayAttr.get([1, 2, 0])
-    return value("x86.amx.tile_load", kind, buffer, row, column, operandSegmentSizes=segments)
-
-
-def _tile_store(tile: Value, buffer: Value, row: Value, column: Value) -> None:
-    segments = ir.DenseI32ArrayAttr.get([1, 2, 1, 0])
-    create("x86.amx.tile_store", [], [buffer, row, column, tile], operandSegmentSizes=segments)

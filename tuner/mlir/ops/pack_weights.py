@@ -22,7 +22,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import create, index, value
 from tuner.mlir.rewrite.definitions import op_of
-from tuner.mlir.rewrite.packed_weights import packed_type, set_packed, weights_of
+from tuner.mlir.rewrite.packed_weights import begins_panel, packed_type, set_packed, weights_of
 
 COLUMNS = 64  # default of the attribute
 B_OPERAND = 1  # of a matmul
@@ -89,7 +89,7 @@ def _read(user: Op, number: int, tensor: Value, columns: int) -> _Slice | None:
     if user.results[0].type.rank != 2 or strides != [1, 1] or DYNAMIC in sizes or sizes[1] > columns:
         return None
     row, column = offsets
-    if not _begins_panel(column, columns):
+    if not begins_panel(column, columns):
         return None
     uses = [(use.owner.operation, use.operand_number) for use in user.results[0].uses]
     return _padded(user, (row, column), (sizes[0], sizes[1]), uses)
@@ -127,16 +127,6 @@ def _offsets(op: Op) -> tuple[Value | int, Value | int]:
     operands = iter(list(op.operands)[1:])
     row, column = (next(operands) if each == DYNAMIC else each for each in op.attributes["static_offsets"])
     return row, column
-
-
-def _begins_panel(column: Value | int, columns: int) -> bool:
-    """Returns whether a column is known to be the first of a panel: a number, or a loop's index."""
-    if isinstance(column, int):
-        return column % columns == 0
-    if not isinstance(column, ir.BlockArgument) or column.owner.owner.name != "scf.for":
-        return False
-    bounds = [op_of(column.owner.owner.operands[each], "arith.constant") for each in (0, 2)]
-    return all(each is not None and each.attributes["value"].value % columns == 0 for each in bounds)
 
 
 def _pack(function: Op, number: int, columns: int, slices: list[_Slice]) -> None:

@@ -10,16 +10,21 @@ dimensions of the weight in the order in which the rows and the columns of that 
 
     %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, tuner.weight}
                                                                     of 64 filters of 64 x 3 x 3 elements
+
+``tuner.interleave`` and ``tuner.depth`` have the fields of ``WeightPacking`` of these names, where they are
+not 1.
 """
 
 from collections.abc import Sequence
 
 from tuner.core.grouped_program import WeightPacking
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.rewrite.definitions import constant_of
 from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.symbols import function_type
 
 PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
+INTERLEAVE, DEPTH = "tuner.interleave", "tuner.depth"
 ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
 WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call
 
@@ -46,11 +51,19 @@ def set_packed(function: Op, number: int, columns: int) -> None:
 
 
 def set_packed_as(
-    function: Op, number: int, kind: ir.MemRefType, columns: int, order: Sequence[int] = ()
+    function: Op,
+    number: int,
+    kind: ir.MemRefType,
+    columns: int,
+    order: Sequence[int] = (),
+    *,
+    interleave: int = 1,
+    depth: int = 1,
 ) -> None:
     """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
 
-    ``order``: as of ``WeightPacking``; an order that the argument has already stays where this is ().
+    The other parameters: as of ``WeightPacking``; an ``order`` that the argument has already stays where this
+    is ().
     """
     arguments = function.regions[0].blocks[0].arguments
     arguments[number].set_type(kind)
@@ -58,7 +71,9 @@ def set_packed_as(
     results = function_type(function).results
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
     every = [argument_attributes(function, each) for each in range(len(kinds))]
-    every[number] |= {PACKING: ir.IntegerAttr.get(ir.IntegerType.get_signless(64), columns)}
+    wide = ir.IntegerType.get_signless(64)
+    sizes = ((PACKING, columns, 0), (INTERLEAVE, interleave, 1), (DEPTH, depth, 1))
+    every[number] |= {name: ir.IntegerAttr.get(wide, size) for name, size, usual in sizes if size != usual}
     if order:
         every[number] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
     function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in every])
@@ -70,7 +85,21 @@ def packing_of(function: Op, number: int) -> WeightPacking | None:
     if PACKING not in attributes:
         return None
     order = tuple(ir.DenseI64ArrayAttr(attributes[ORDER])) if ORDER in attributes else ()
-    return WeightPacking(int(ir.IntegerAttr(attributes[PACKING]).value), order=order)
+    columns, interleave, depth = (
+        int(ir.IntegerAttr(attributes[name]).value) if name in attributes else 1
+        for name in (PACKING, INTERLEAVE, DEPTH)
+    )
+    return WeightPacking(columns, interleave, order, depth)
+
+
+def begins_panel(column: Value | int, columns: int) -> bool:
+    """Returns whether a column is known to be the first of a panel: a number, or a loop's index."""
+    if isinstance(column, int):
+        return column % columns == 0
+    if not isinstance(column, ir.BlockArgument) or column.owner.owner.name != "scf.for":
+        return False
+    bounds = [constant_of(column.owner.owner.operands[each]) for each in (0, 2)]
+    return all(each is not None and each % columns == 0 for each in bounds)
 
 
 def _is_plain_weight(function: Op, number: int, argument: Value) -> bool:

@@ -14,6 +14,7 @@ from tuner.programs.op_groups.copying import copying_group
 from tuner.programs.op_groups.forming import Members, form_groups
 from tuner.programs.op_groups.generics import reshape_fills
 from tuner.programs.op_groups.hoisting import hoist
+from tuner.programs.op_groups.narrow_operands import narrow_operands
 from tuner.programs.op_groups.normal_form import clean_up, fold_unit_dimensions, generalize, prepare
 from tuner.programs.op_groups.outlining import outlined
 from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_payload, tensor_type
@@ -69,6 +70,7 @@ def _normalize(payload: TensorPayload) -> None:
     generalize(payload.module)
     drop_unused_results(payload)
     transpose_operands(payload)
+    narrow_operands(payload)
     pointwise_as_matmuls(payload)
     fold_unit_dimensions(payload.module)
     reshape_fills(payload)

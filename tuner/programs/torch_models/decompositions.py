@@ -2,7 +2,9 @@
 
 torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 / pi, which is 0.797885;
 clamp, hardtanh, hardsigmoid, minimum and maximum lose NaN; a reciprocal asserts that no element is zero;
-cumulative sums become operations of a dialect that MLIR does not have.
+cumulative sums become operations of a dialect that MLIR does not have. Of bf16 and f16 it adds up sums and
+means in that type, where sums of 512 numbers lose most of their bits, and rounds each step of GELU; PyTorch
+computes both in f32 and rounds once.
 """
 
 import math
@@ -15,6 +17,7 @@ from tuner.mlir.bindings import torch_decompositions
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
+NARROW = (torch.float16, torch.bfloat16)
 
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
@@ -29,13 +32,28 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.minimum.default: lambda x, y: torch.where((x < y) | (x != x), x, y),
         ATEN.reciprocal.default: _reciprocal,
         ATEN.cumsum.default: _cumulative_sum,
+        ATEN.mean.dim: _in_f32(ATEN.mean.dim),
+        ATEN.mean.default: _in_f32(ATEN.mean.default),
+        ATEN.sum.dim_IntList: _in_f32(ATEN.sum.dim_IntList),
+        ATEN.sum.default: _in_f32(ATEN.sum.default),
     }
 
 
+def _in_f32(operation: Any) -> Callable[..., Any]:
+    """Returns an operation that computes narrow floats in f32, and rounds its result."""
+
+    def computed(x: torch.Tensor, *arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
+        if x.dtype not in NARROW or (dtype or x.dtype) not in NARROW:
+            return NotImplemented
+        return operation(x.float(), *arguments, **keywords).to(dtype or x.dtype)
+
+    return computed
+
+
 def _gelu(x: torch.Tensor, approximate: str = "none") -> Any:
-    if approximate == "none":
-        return NotImplemented  # torch-mlir's is right
-    wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+    if approximate == "none":  # torch-mlir's is right for what is not narrow
+        return ATEN.gelu.default(x.float()).to(x.dtype) if x.dtype in NARROW else NotImplemented
+    wide = x.float() if x.dtype in NARROW else x
     inner = GELU_SCALE * (wide + GELU_CUBE * (wide * wide * wide))
     return (0.5 * wide * (1 + torch.tanh(inner))).to(x.dtype)
 

@@ -19,7 +19,7 @@ def model_baselines_in_child(request: ProgramRequest) -> tuple[ProgramBaseline, 
     try:
         return call_in_child("baselines", partial(model_baselines, request), TIMEOUT_S)
     except TunerError as error:
-        return tuple(ProgramBaseline(name, reason=error.message) for name in request.baselines, threads)
+        return tuple(ProgramBaseline(name, reason=error.message) for name in request.baselines)
 
 
 def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
@@ -37,4 +37,4 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
         threads = request.options.threads
         function: Any = compile_program(exported.text, target="cpu", db=request.database, threads=threads)
     program = TensorProgram(function, exported)
-    return timed_baselines(program, example_of(module, arguments, {}), request.baselines)
+    return timed_baselines(program, example_of(module, arguments, {}), request.baselines, threads)

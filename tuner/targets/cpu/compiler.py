@@ -53,7 +53,7 @@ class CpuCompiler(AbstractCompiler):
         start = time.perf_counter()
         self._context = self._context or interpreter.new_context()
         with self._context, bindings.ir.Location.unknown():
-            compiled = compile_group(problem.group, script.text)
+            compiled = compile_group(problem.group, script.text, emulates=self._emulates)
         code = packings_comment(compiled.packings) + compiled.llvm_text
         jit_guards.reject_what_the_jit_cannot_take(code)
         digest = hashlib.sha256(code.encode()).hexdigest()

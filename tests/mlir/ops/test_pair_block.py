@@ -1,0 +1,96 @@
+"""``tuner.pair_block``: the code it makes of a matmul of bf16, that it is right, and what it refuses."""
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.mlir.ops.block_runs import payload, run
+from tests.mlir.ops.conftest import Apply
+from tuner.core.errors import CandidateError, Stage
+from tuner.runtime.cpu.describe_host import describe_machine
+
+pytestmark = pytest.mark.mlir
+
+Array = Any
+HERE = describe_machine()
+
+
+def line(tile_m: int = 6, tile_n: int = 64, lanes: int = 16, *, dots: int = 0) -> str:
+    knobs = f"tile_m = {tile_m} : i64, tile_n = {tile_n} : i64, lanes = {lanes} : i64, dots = {dots} : i64"
+    return f'"tuner.pair_block"(%func) {{{knobs}}} : (!transform.any_op) -> ()'
+
+
+def drawn(shape: tuple[int, int]) -> Array:
+    """Small whole numbers: every sum is exact, in any order."""
+    return np.random.default_rng(0).integers(-8, 8, shape).astype(ml_dtypes.bfloat16)
+
+
+def expected(a: Array, b: Array) -> Array:
+    product: Array = a.astype(np.float64) @ b.astype(np.float64)
+    return product
+
+
+def test_a_matmul_becomes_packing_and_products_of_pairs(
+    apply: Apply, golden: Callable[[str, str], None]
+) -> None:
+    text = apply(line(2, 16), payload(2, 16, 64, "bf16"))
+    assert "linalg." not in text
+    golden("pair_block.mlir", text)
+
+
+@pytest.mark.parametrize("dots", [0, 1], ids=["f32", "dots"])
+@pytest.mark.parametrize(
+    ("sizes", "knobs"),
+    [
+        ((12, 64, 64), (6, 64)),
+        ((17, 49, 35), (4, 32)),
+        ((1, 3, 1), (1, 16)),
+        ((7, 65, 2), (2, 48)),
+        ((17, 49, 35), (4, 16, 8)),  # registers of 256 bits
+    ],
+    ids=str,
+)
+def test_pairs_give_the_product(
+    sizes: tuple[int, int, int], knobs: tuple[int, ...], dots: int, apply: Apply
+) -> None:
+    if dots and not HERE.has_bf16:
+        pytest.skip("this processor has no AVX512-BF16")
+    if dots and knobs[2:] == (8,):
+        pytest.skip("vdpbf16ps of 256 bits is not made")
+    m, n, k = sizes
+    a, b, c = drawn((m, k)), drawn((k, n)), np.full((m, n), 7, np.float32)
+    run(apply, line(*knobs, dots=dots), payload(m, n, k, "bf16"), (a, b, c), emulates=False)
+    assert np.array_equal(c, expected(a, b))
+
+
+def test_without_a_fill_c_is_added_to(apply: Apply) -> None:
+    a, b, c = drawn((7, 40)), drawn((40, 17)), np.full((7, 17), 7, np.float32)
+    run(apply, line(), payload(7, 17, 40, "bf16", fill=""), (a, b, c), emulates=False)
+    assert np.array_equal(c, 7 + expected(a, b))
+
+
+def test_nan_and_infinities_stay_in_their_rows(apply: Apply) -> None:
+    a, b, c = drawn((4, 5)), drawn((5, 16)), np.zeros((4, 16), np.float32)
+    a[1, 4], a[2, 0] = np.nan, np.inf
+    b[0] = 1
+    run(apply, line(), payload(4, 16, 5, "bf16"), (a, b, c), emulates=False)
+    np.testing.assert_array_equal(c, expected(a, b).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("script", "text", "reason"),
+    [
+        (line(6, 24), payload(32, 64, 64, "bf16"), "found 6 x 24 sums in registers of 16, allowed whole"),
+        (line(0, 16), payload(32, 64, 64, "bf16"), "found 0 x 16 sums"),
+        (line(4, 16, 8, dots=1), payload(32, 64, 64, "bf16"), "found dots with 8 lanes, allowed 16"),
+        (line(), payload(32, 64, 64, "i8"), "found a matmul of i8 into i32, layout nn; allowed bf16"),
+        (line(), payload(32, 64, 64, "bf16", "nt"), "found a matmul of bf16 into f32, layout nt; allowed"),
+    ],
+)
+def test_what_it_refuses_is_named(script: str, text: str, reason: str, apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=rf"^tuner\.pair_block at script:.*{reason}") as caught:
+        apply(script, text)
+    assert caught.value.stage == Stage.COMPILE

@@ -1,0 +1,99 @@
+"""Lets matmuls read bf16 where they would read f32 numbers that were bf16: the products are the same.
+
+torch-mlir exports a linear layer of bf16 with both operands extended to f32. The product of two bf16 numbers
+is exact in f32, and sums stay f32, so nothing is rounded differently. Processors multiply pairs of bf16, and
+weights and activations take half of the memory.
+
+    %a32 = linalg.generic ins(%a)  // arith.extf
+    %b32 = linalg.generic ins(%b)  // arith.extf
+    %r = linalg.matmul ins(%a32, %b32 : tensor<8x4xf32>, tensor<4x6xf32>) outs(%zeros : tensor<8x6xf32>)
+  becomes
+    %r = linalg.matmul ins(%a, %b : tensor<8x4xbf16>, tensor<4x6xbf16>) outs(%zeros : tensor<8x6xf32>)
+"""
+
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.definitions import attributes_of
+from tuner.programs.op_groups.op_names import (
+    COLLAPSE,
+    EXPAND,
+    GENERIC,
+    MATMULS,
+    SLICE,
+    body_of,
+    defining,
+    inputs_of,
+    is_identity,
+    is_parallel,
+    maps_of,
+)
+from tuner.programs.op_groups.payload import TensorPayload
+
+EXTEND = "arith.extf"
+RESHAPES = (COLLAPSE, EXPAND, SLICE)
+
+
+def narrow_operands(payload: TensorPayload) -> None:
+    """Replaces both operands of matmuls of extended bf16 by the bf16 tensors, in place."""
+    for op in payload.ops:
+        if op.name not in MATMULS:
+            continue
+        if all(_is_narrow(operand) for operand in inputs_of(op)):
+            for number, operand in enumerate(inputs_of(op)):
+                _replace(op, number, _narrowed(operand))
+
+
+def _replace(op: Op, number: int, tensor: Value) -> None:
+    """Makes a matmul read another tensor, whose elements its body extends."""
+    body = op.regions[0].blocks[0]
+    element = body.arguments[number]
+    wide = element.type
+    uses = [(use.owner.operation, use.operand_number) for use in element.uses]
+    op.operands[number] = tensor
+    element.set_type(tensor.type.element_type)
+    with ir.InsertionPoint.at_block_begin(body), op.location:
+        extended = value(EXTEND, wide, element)
+    for user, place in uses:
+        user.operands[place] = extended
+
+
+def _is_narrow(tensor: Value) -> bool:
+    """Returns whether a tensor of f32 is one of bf16, extended, and perhaps reshaped after that."""
+    op = defining(tensor)
+    if op is None:
+        return False
+    return _is_narrow(op.operands[0]) if op.name in RESHAPES else _extends(op)
+
+
+def _narrowed(tensor: Value) -> Value:
+    """Returns the tensor of bf16 that was extended; creates its reshapes anew."""
+    op = defining(tensor)
+    assert op is not None
+    if op.name not in RESHAPES:
+        return op.operands[0]
+    source = _narrowed(op.operands[0])
+    kind = ir.RankedTensorType.get(tensor.type.shape, source.type.element_type)
+    with ir.InsertionPoint(op), op.location:
+        made = ir.Operation.create(
+            op.name,
+            results=[kind],
+            operands=[source, *list(op.operands)[1:]],
+            attributes=attributes_of(op),
+        )
+    return made.results[0]
+
+
+def _extends(op: Op) -> bool:
+    """Returns whether an operation only extends each element of a tensor of bf16 to f32."""
+    if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1:
+        return False
+    body = body_of(op)
+    return (
+        str(op.operands[0].type.element_type) == "bf16"
+        and str(op.results[0].type.element_type) == "f32"
+        and all(is_parallel(op))
+        and all(is_identity(each) for each in maps_of(op))
+        and [each.name for each in body] == [EXTEND, "linalg.yield"]
+        and body[0].operands[0] == op.regions[0].blocks[0].arguments[0]
+        and body[1].operands[0] == body[0].results[0]
+    )
