@@ -90,8 +90,9 @@ INSIDE: Mapping[str, Table] = {
         "lower": ("interpret",),
         "run": ("interpret", "lower/on_host"),
         "op_groups": ("lower", "run"),
+        "device_groups": ("lower", "op_groups"),
         "torch_models": (REST, "run"),
-        REST: ("interpret", "lower", "op_groups", "run"),
+        REST: ("device_groups", "interpret", "lower", "op_groups", "run"),
     },
     "programs/lower": {
         "bounds_assertions": (),
@@ -235,7 +236,7 @@ NARROWER: Table = {
     "cli/fleet_tables": ("core", "fleet", "output"),
     "cli/gate_summary": ("output", "regression"),
     "cli/help_text": (),
-    "cli/program_documents": ("analysis", "output", "programs"),
+    "cli/program_documents": ("analysis", "core", "output", "programs"),
     "cli/script_check": ("output", "regression"),
     "mlir/ops": (),
     "mlir/rewrite": ("core",),
@@ -246,6 +247,7 @@ NARROWER: Table = {
     ),
     "programs/interpret": ("core", "mlir"),
     "programs/lower": ("core", "mlir", "payload"),
+    "programs/device_groups": ("core", "mlir", "payload"),
     "programs/op_groups": ("core", "mlir", "payload/packed_weights"),
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (

@@ -1,0 +1,302 @@
+"""Matmuls of groups as kernels of transform scripts, with the group's epilogue where sums are stored.
+
+The last matmul of a group gets the epilogue, if that is one ``linalg.generic`` of arithmetic that reads, next
+to the sums, matrices, rows or columns in memory: biases, residuals, the sums of the matmuls before it. Else
+the matmul's sums go to memory, and a kernel of one thread per element follows.
+
+    %gate = linalg.matmul ins(%x, %g : ...) ...
+    %up = linalg.matmul ins(%x, %u : ...) ...
+    %y = linalg.generic ... ins(%gate, %up : ...) ...     // silu(gate) * up
+  becomes
+    %sums = memref.alloc() : memref<64x1376xf32>
+    gpu.launch_func @kernels_group3_0...::@matmul_kernel_group3_0... ... args(%x, %g, %sums)
+    gpu.launch_func @kernels_group3_1...::@matmul_kernel_group3_1... ... args(%x, %u, %sums, %y)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tuner.core.chips import Chip
+from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.kernel_program import KernelBuffer, buffers_of
+from tuner.core.problem import Matmul, Problem, natural_output, output_names
+from tuner.core.target import Script
+from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.interpreter import parse
+from tuner.mlir.rewrite.building import value
+from tuner.mlir.rewrite.parallel_loops import load, store
+from tuner.mlir.rewrite.type_sizes import is_row_major, memref_bytes
+from tuner.mlir.rewrite.walking import walk
+from tuner.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir, views_in
+from tuner.programs.device_groups.element_kernels import launch_elements
+from tuner.programs.device_groups.group_function import GroupFunction
+from tuner.programs.device_groups.launching import launch_for_each
+from tuner.programs.lower.matmuls.find_matmuls import DTYPES
+from tuner.programs.lower.matmuls.insert_gpu_kernels import add_kernels_of, launch_all
+from tuner.programs.lower.matmuls.packed_views import allocate
+from tuner.programs.op_groups.op_names import (
+    GENERIC,
+    dimensions,
+    inputs_of,
+    is_identity,
+    is_parallel,
+    maps_of,
+)
+
+MATMUL = "linalg.matmul"
+ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
+WITH_EPILOGUE = "bias_relu"  # how a script is asked for that finishes stores, whatever the epilogue
+
+ScriptOf = Callable[[Problem], Script | None]
+
+
+@dataclass(frozen=True)
+class KernelPlace:
+    """Where kernels are added: the program, the chip, the scripts, a prefix of names."""
+
+    module: ir.Module
+    chip: Chip
+    script_of: ScriptOf
+    name: str  # of the group, unique in the program
+
+
+@dataclass(frozen=True)
+class _Epilogue:
+    """What follows the last matmul of a group: a generic, and what it reads next to the sums."""
+
+    op: Op
+    sums: int  # number of the operand that has the sums
+    others: tuple[tuple[int, Value], ...]  # number of an operand, memref that has it
+    output: Value  # memref
+
+
+def matmuls_of(function: GroupFunction) -> list[Op]:
+    """Returns the matmuls of a group, in order; [] where one cannot be a script's: elements, operands."""
+    found = [op for op in function.ops if op.name == MATMUL]
+    is_known = all(_problem(op) is not None and _has_arguments(op, function) for op in found)
+    return found if is_known else []
+
+
+def launch_matmuls(function: GroupFunction, place: KernelPlace) -> str:
+    """Creates the launches of a group of matmuls at the current insertion point.
+
+    Returns why the epilogue is a kernel of its own; "" where it is not, or there is none. Raises
+    CandidateError where no script supports a matmul, or a script fails.
+    """
+    *first, last = matmuls_of(function)
+    for number, op in enumerate(first):
+        _launch_to_memory(op, function, place, number)
+    epilogue = _epilogue_of(last, function)
+    if isinstance(epilogue, _Epilogue):
+        script = _script(replace(_with_output(last, epilogue.output), epilogue=WITH_EPILOGUE), place)
+        reason = _launch_with_epilogue(last, epilogue, function, place, script, len(first))
+        if not reason:
+            return ""
+    else:
+        reason = epilogue
+    output = _own_output(last, function)
+    if output is not None:
+        _launch_plain(last, output, function, place, len(first))
+        return ""
+    _launch_to_memory(last, function, place, len(first))
+    launch_elements(function)
+    return reason
+
+
+def _problem(op: Op) -> Problem | None:
+    a, b = (each.type for each in inputs_of(op))
+    sums = op.results[0].type
+    dtype, result = str(a.element_type), str(sums.element_type)
+    if dtype not in DTYPES or str(b.element_type) != dtype or result not in output_names(dtype):
+        return None
+    if "indexing_maps" in op.attributes and not _is_nn(op):
+        return None
+    (m, k), n = a.shape, b.shape[1]
+    if 0 in (m, n, k):
+        return None
+    return Matmul(m, n, k, dtype, "nn", output="" if result == natural_output(dtype) else result)
+
+
+def _is_nn(op: Op) -> bool:
+    return [dimensions(each) for each in maps_of(op)] == [(0, 2), (2, 1), (0, 1)]
+
+
+def _has_arguments(op: Op, function: GroupFunction) -> bool:
+    return all(each in function.memory for each in inputs_of(op))
+
+
+def _with_output(op: Op, output: Value) -> Problem:
+    """Returns the problem of a matmul whose epilogue writes the elements of ``output``."""
+    problem = _problem(op)
+    assert problem is not None
+    element = str(output.type.element_type)
+    return replace(problem, output="" if element == natural_output(problem.dtype) else element)
+
+
+def _script(problem: Problem, place: KernelPlace) -> Script:
+    script = place.script_of(problem)
+    if script is None:
+        raise CandidateError(Stage.COMPILE, f"no strategy supports {problem.key}")
+    return script
+
+
+def _own_output(op: Op, function: GroupFunction) -> Value | None:
+    """Returns the memory that a matmul writes itself; None where it needs another."""
+    written = [memory for tensor, memory in function.outputs if tensor == op.results[0]]
+    uses = len(list(op.results[0].uses))
+    return written[0] if len(written) == uses == 1 and _is_plain(written[0]) else None
+
+
+def _launch_to_memory(op: Op, function: GroupFunction, place: KernelPlace, number: int) -> None:
+    """Creates a matmul whose sums go to new memory, where the function then reads them."""
+    kind = op.results[0].type
+    sums = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
+    _launch_plain(op, sums, function, place, number)
+    function.memory[op.results[0]] = sums
+
+
+def _launch_plain(op: Op, output: Value, function: GroupFunction, place: KernelPlace, number: int) -> None:
+    problem = _problem(op)
+    assert problem is not None
+    script = _script(problem, place)
+    with failing_at(Stage.BIND):
+        views = views_in(script.text, problem)
+    own = parse(gpu_payload_mlir(problem, views), "payload")
+    suffix = _suffix(problem, place, number)
+    kernels = add_kernels_of(place.module, own, buffers_of(problem), script, suffix, place.chip)
+    a, b = _factors(op, function)
+    launch_all(kernels, {"a": a, "b": b, "c": output})
+
+
+def _suffix(problem: Problem, place: KernelPlace, number: int) -> str:
+    """Returns the suffix of the kernels' names: the group, which matmul of it, what it multiplies."""
+    return f"{place.name}_{number}_{problem.shape}_{problem.dtype}"
+
+
+def _factors(op: Op, function: GroupFunction) -> list[Value]:
+    return [_contiguous(function.memory[each]) for each in inputs_of(op)]
+
+
+def _contiguous(memory: Value) -> Value:
+    """Returns memory as kernels of scripts take it; creates a launch that copies rows with gaps."""
+    if _is_plain(memory):
+        return memory
+    kind = memory.type
+    packed = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
+    launch_for_each(kind.shape, lambda indices: store(load(memory, indices), packed, indices))
+    return packed
+
+
+def _is_plain(memory: Value) -> bool:
+    """Returns whether a memref is row-major and begins where its buffer begins."""
+    return is_row_major(memory.type)
+
+
+def _epilogue_of(last: Op, function: GroupFunction) -> "_Epilogue | str":
+    """Returns what follows a group's last matmul; else why it is a kernel of its own, "" for nothing."""
+    tensor, output = function.outputs[0]
+    sums = last.results[0]
+    if tensor == sums and len(list(sums.uses)) == 1:
+        return ""
+    generics = function.generics
+    if len(generics) != 1 or len(function.outputs) != 1 or tensor != generics[0].results[0]:
+        return "the epilogue is several operations"
+    op = generics[0]
+    places = [number for number, each in enumerate(op.operands) if each == sums]
+    if len(places) != 1 or not is_identity(maps_of(op)[places[0]]) or not all(is_parallel(op)):
+        return "the epilogue reads other sums than those of its element"
+    if not _is_arithmetic(op):
+        return "the epilogue is more than arithmetic"
+    problem = _problem(last)
+    assert problem is not None
+    if str(output.type.element_type) not in output_names(problem.dtype) or not _is_plain(output):
+        return "the result is not what a matmul of its elements writes"
+    others = [(number, each) for number, each in enumerate(inputs_of(op)) if number != places[0]]
+    for number, each in others:
+        loops = dimensions(maps_of(op)[number])
+        is_read = each in function.memory and _is_plain(function.memory[each])
+        if not is_read or not loops or list(loops) != sorted(loops):
+            return "the epilogue reads what does not lie in rows"
+    memory = tuple((number, function.memory[each]) for number, each in others)
+    return _Epilogue(op, places[0], memory, output)
+
+
+def _is_arithmetic(op: Op) -> bool:
+    """Returns whether a body has no other operations than arithmetic on its arguments and on constants."""
+    block = op.regions[0].blocks[0]
+    inner = [each.operation for each in block.operations]
+    own = {result for each in inner for result in each.results} | set(block.arguments)
+    outside = [each for op in inner for each in op.operands if each not in own]
+    return (
+        all(each.name.startswith(ARITHMETIC) and not len(each.regions) for each in inner)
+        and all(_is_number(each) for each in outside)
+        and not list(block.arguments[len(block.arguments) - 1].uses)
+    )
+
+
+def _is_number(found: Value) -> bool:
+    return not isinstance(found.owner, ir.Block) and found.owner.operation.name == "arith.constant"
+
+
+def _launch_with_epilogue(
+    op: Op, epilogue: _Epilogue, function: GroupFunction, place: KernelPlace, script: Script, number: int
+) -> str:
+    """Creates the launch of a matmul with its epilogue; returns why the script cannot have it, else ""."""
+    problem = _with_output(op, epilogue.output)
+    with failing_at(Stage.BIND):
+        views = views_in(script.text, problem)
+    if views.slices > 1 or views.packed:
+        return "the matmul's script sums parts of K or packs its operands"
+    operands = tuple(
+        EpilogueOperand(f"other{at}", _loops(epilogue.op, at), str(memory.type.element_type))
+        for at, memory in epilogue.others
+    )
+    own = parse(matmul_with_epilogue_mlir(problem, views, operands), "payload")
+    _put_body(own, epilogue)
+    others = tuple(
+        KernelBuffer(operand.name, memref_bytes(memory.type), "input")
+        for operand, (_, memory) in zip(operands, epilogue.others, strict=True)
+    )
+    a, b, c = buffers_of(problem)
+    suffix = _suffix(problem, place, number)
+    kernels = add_kernels_of(place.module, own, (a, b, *others, c), script, suffix, place.chip)
+    factors = _factors(op, function)
+    arrays = {operand.name: memory for operand, (_, memory) in zip(operands, epilogue.others, strict=True)}
+    launch_all(kernels, {"a": factors[0], "b": factors[1], "c": epilogue.output, **arrays})
+    return ""
+
+
+def _loops(op: Op, operand: int) -> tuple[int, ...]:
+    found = dimensions(maps_of(op)[operand])
+    assert found is not None
+    return found
+
+
+def _put_body(own: ir.Module, epilogue: _Epilogue) -> None:
+    """Copies the epilogue's operations to the payload's last generic, whose first argument is the sum."""
+    generic = walk(own, GENERIC)[-1]
+    block, source = generic.regions[0].blocks[0], epilogue.op.regions[0].blocks[0]
+    given = list(source.arguments)
+    order = [epilogue.sums, *(number for number, _ in epilogue.others)]
+    known = {given[number]: block.arguments[at] for at, number in enumerate(order)}
+    end = list(block.operations)[-1].operation
+    sums = given[epilogue.sums]
+    with ir.InsertionPoint(end), ir.Location.unknown():
+        if sums.type != block.arguments[0].type:  # the program rounds sums before the epilogue
+            known[sums] = value("arith.truncf", sums.type, block.arguments[0])
+        for op in (each.operation for each in source.operations):
+            operands = [_known(each, known) for each in op.operands]
+            if op.name == "linalg.yield":
+                end.operands[0] = operands[0]
+                return
+            copy = op.clone()
+            for number, operand in enumerate(operands):
+                copy.operands[number] = operand
+            known.update(zip(op.results, copy.results, strict=True))
+
+
+def _known(found: Value, known: dict[Value, Value]) -> Value:
+    if found not in known:
+        constant = found.owner.operation
+        known[found] = value("arith.constant", found.type, value=constant.attributes["value"])
+    return known[found]
