@@ -10,7 +10,7 @@ comments at its top::
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
@@ -75,14 +75,17 @@ class EpilogueOperand:
     element: str
 
 
-def matmul_with_epilogue_mlir(problem: Problem, views: Views, operands: tuple[EpilogueOperand, ...]) -> str:
+def matmul_with_epilogue_mlir(
+    problem: Problem, views: Views, operands: tuple[EpilogueOperand, ...], result: str
+) -> str:
     """Returns an MLIR module with @matmul whose epilogue reads further operands and has no operations yet.
 
     Arguments of @matmul: A, B, the operands, C. The body of the epilogue, the last ``linalg.generic``, yields
     what was in C before; whoever has the operations puts them in front of its ``linalg.yield``. ``views``
-    must have one slice and no packed operand.
+    must have one slice and no packed operand; ``result`` is the element type of C.
     """
-    a, b, c = _operand(problem, views, "a"), _operand(problem, views, "b"), _output(problem, views)
+    a, b = _operand(problem, views, "a"), _operand(problem, views, "b")
+    c = replace(_output(problem, views), element=result)
     others = [_epilogue_view(problem, views, each) for each in operands]
     sums = problem.accumulator
     between = f"tensor<{_sizes(c.padded)}x{sums}>"

@@ -91,9 +91,9 @@ def _function_of(
 
 
 def _erase(place: KernelPlace) -> None:
-    """Removes the function of a group that could not be completed, and its kernels."""
-    for op in walk(place.module, "func.func", "gpu.module"):
-        if name_of(op) == place.name or name_of(op).startswith(f"kernels_{place.name}_"):
+    """Removes the function of a group that could not be completed."""
+    for op in walk(place.module, "func.func"):
+        if name_of(op) == place.name:
             op.erase()
 
 

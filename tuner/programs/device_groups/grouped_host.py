@@ -30,8 +30,11 @@ from tuner.core.grouped_program import (
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create, reinterpreted
+from tuner.mlir.rewrite.launch_operands import module_of
+from tuner.mlir.rewrite.symbols import name_of
+from tuner.mlir.rewrite.walking import walk
 from tuner.programs.device_groups.group_kernels import add_group
-from tuner.programs.device_groups.matmul_kernels import KernelPlace, ScriptOf
+from tuner.programs.device_groups.matmul_kernels import KernelPlace, ScriptKernels, ScriptOf
 from tuner.programs.lower.device_memory.host_to_device_memory import DEVICE_ATTRIBUTE
 from tuner.programs.lower.matmuls.packed_views import allocate
 from tuner.programs.lower.read_program import ProgramPayload
@@ -65,6 +68,7 @@ def host_of_groups(program: GroupedProgram, entry: str, chip: Chip, script_of: S
     reasons: list[str] = []
     with ir.Location.unknown():
         function = _empty_function(module, entry, program, resident)
+        scripts = ScriptKernels(module, chip, script_of)
         known: dict[tuple[str, tuple[str, ...]], tuple[str, str]] = {}
         block = function.regions[0].blocks[0]
         with ir.InsertionPoint(block):
@@ -73,7 +77,7 @@ def host_of_groups(program: GroupedProgram, entry: str, chip: Chip, script_of: S
                 views = [_view(each, memory) for each in (*group.inputs, *group.outputs)]
                 key = (group.text, tuple(str(each.type) for each in views))
                 if key not in known:
-                    place = KernelPlace(module, chip, script_of, f"group{number}")
+                    place = KernelPlace(scripts, f"group{number}")
                     made = add_group(group, [each.type for each in views], place)
                     known[key] = (place.name, made.reason)
                 name, reason = known[key]
@@ -81,7 +85,16 @@ def host_of_groups(program: GroupedProgram, entry: str, chip: Chip, script_of: S
                 reasons.append(reason)
             create("func.return", [], _results(program, memory))
     run_passes(module, INLINE)
+    _drop_unused_kernels(module)
     return HostOfGroups(ProgramPayload(module, entry), resident, tuple(reasons))
+
+
+def _drop_unused_kernels(module: ir.Module) -> None:
+    """Removes the kernels of groups that could not be completed, in place."""
+    used = {module_of(launch) for launch in walk(module, "gpu.launch_func")}
+    for holder in walk(module, "gpu.module"):
+        if name_of(holder) not in used:
+            holder.erase()
 
 
 def is_resident(buffer: Buffer) -> bool:

@@ -32,7 +32,11 @@ from tuner.programs.device_groups.element_kernels import launch_elements
 from tuner.programs.device_groups.group_function import GroupFunction
 from tuner.programs.device_groups.launching import launch_for_each
 from tuner.programs.lower.matmuls.find_matmuls import DTYPES
-from tuner.programs.lower.matmuls.insert_gpu_kernels import add_kernels_of, launch_all
+from tuner.programs.lower.matmuls.insert_gpu_kernels import (
+    InsertedKernels,
+    add_kernels_of,
+    launch_all,
+)
 from tuner.programs.lower.matmuls.packed_views import allocate
 from tuner.programs.op_groups.op_names import (
     GENERIC,
@@ -45,19 +49,58 @@ from tuner.programs.op_groups.op_names import (
 
 MATMUL = "linalg.matmul"
 ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
+RESULTS = ("f32", "f64", "f16", "bf16")  # elements that scripts store
 WITH_EPILOGUE = "bias_relu"  # how a script is asked for that finishes stores, whatever the epilogue
 
 ScriptOf = Callable[[Problem], Script | None]
 
 
+class ScriptKernels:
+    """The kernels of scripts in a program, each compiled once for all matmuls that it fits."""
+
+    def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf) -> None:
+        """Takes the program, the GPU architecture, and what returns the script of a matmul."""
+        self.module = module
+        self._chip, self._script_of = chip, script_of
+        self._known: dict[tuple[str, str], InsertedKernels] = {}
+
+    def script(self, problem: Problem) -> Script:
+        """Returns the script of a matmul. Raises CandidateError(COMPILE) where no strategy supports it."""
+        script = self._script_of(problem)
+        if script is None:
+            raise CandidateError(Stage.COMPILE, f"no strategy supports {problem.key}")
+        return script
+
+    def of(
+        self, payload: ir.Module, buffers: tuple[KernelBuffer, ...], script: Script, suffix: str
+    ) -> InsertedKernels:
+        """Returns the kernels of a script for a payload, which is changed.
+
+        Args:
+            payload: the payload, with the operations of an epilogue.
+            buffers: those that its function takes, in order.
+            script: the transform script.
+            suffix: of the names of the kernels.
+
+        Raises CandidateError where the script fails.
+        """
+        key = (str(payload), script.text)
+        if key not in self._known:
+            self._known[key] = add_kernels_of(self.module, payload, buffers, script, suffix, self._chip)
+        return self._known[key]
+
+
 @dataclass(frozen=True)
 class KernelPlace:
-    """Where kernels are added: the program, the chip, the scripts, a prefix of names."""
+    """Where the kernels of a group are added."""
 
-    module: ir.Module
-    chip: Chip
-    script_of: ScriptOf
+    scripts: ScriptKernels
     name: str  # of the group, unique in the program
+
+    @property
+    def module(self) -> ir.Module:
+        """Returns the program."""
+        return self.scripts.module
 
 
 @dataclass(frozen=True)
@@ -88,7 +131,7 @@ def launch_matmuls(function: GroupFunction, place: KernelPlace) -> str:
         _launch_to_memory(op, function, place, number)
     epilogue = _epilogue_of(last, function)
     if isinstance(epilogue, _Epilogue):
-        script = _script(replace(_with_output(last, epilogue.output), epilogue=WITH_EPILOGUE), place)
+        script = place.scripts.script(_with_output(last, epilogue.output))
         reason = _launch_with_epilogue(last, epilogue, function, place, script, len(first))
         if not reason:
             return ""
@@ -100,7 +143,7 @@ def launch_matmuls(function: GroupFunction, place: KernelPlace) -> str:
         return ""
     _launch_to_memory(last, function, place, len(first))
     launch_elements(function)
-    return reason
+    return reason or "the result does not lie in rows of its own"
 
 
 def _problem(op: Op) -> Problem | None:
@@ -126,18 +169,12 @@ def _has_arguments(op: Op, function: GroupFunction) -> bool:
 
 
 def _with_output(op: Op, output: Value) -> Problem:
-    """Returns the problem of a matmul whose epilogue writes the elements of ``output``."""
+    """Returns the problem that asks for the script of a matmul whose epilogue writes ``output``."""
     problem = _problem(op)
     assert problem is not None
     element = str(output.type.element_type)
-    return replace(problem, output="" if element == natural_output(problem.dtype) else element)
-
-
-def _script(problem: Problem, place: KernelPlace) -> Script:
-    script = place.script_of(problem)
-    if script is None:
-        raise CandidateError(Stage.COMPILE, f"no strategy supports {problem.key}")
-    return script
+    narrow = element if element in output_names(problem.dtype)[1:] else ""
+    return replace(problem, output=narrow, epilogue=WITH_EPILOGUE)
 
 
 def _own_output(op: Op, function: GroupFunction) -> Value | None:
@@ -158,12 +195,12 @@ def _launch_to_memory(op: Op, function: GroupFunction, place: KernelPlace, numbe
 def _launch_plain(op: Op, output: Value, function: GroupFunction, place: KernelPlace, number: int) -> None:
     problem = _problem(op)
     assert problem is not None
-    script = _script(problem, place)
+    script = place.scripts.script(problem)
     with failing_at(Stage.BIND):
         views = views_in(script.text, problem)
     own = parse(gpu_payload_mlir(problem, views), "payload")
     suffix = _suffix(problem, place, number)
-    kernels = add_kernels_of(place.module, own, buffers_of(problem), script, suffix, place.chip)
+    kernels = place.scripts.of(own, buffers_of(problem), script, suffix)
     a, b = _factors(op, function)
     launch_all(kernels, {"a": a, "b": b, "c": output})
 
@@ -207,10 +244,8 @@ def _epilogue_of(last: Op, function: GroupFunction) -> "_Epilogue | str":
         return "the epilogue reads other sums than those of its element"
     if not _is_arithmetic(op):
         return "the epilogue is more than arithmetic"
-    problem = _problem(last)
-    assert problem is not None
-    if str(output.type.element_type) not in output_names(problem.dtype) or not _is_plain(output):
-        return "the result is not what a matmul of its elements writes"
+    if str(output.type.element_type) not in RESULTS or not _is_plain(output):
+        return f"the result is {output.type}, not rows of {', '.join(RESULTS)}"
     others = [(number, each) for number, each in enumerate(inputs_of(op)) if number != places[0]]
     for number, each in others:
         loops = dimensions(maps_of(op)[number])
@@ -251,15 +286,17 @@ def _launch_with_epilogue(
         EpilogueOperand(f"other{at}", _loops(epilogue.op, at), str(memory.type.element_type))
         for at, memory in epilogue.others
     )
-    own = parse(matmul_with_epilogue_mlir(problem, views, operands), "payload")
+    result = str(epilogue.output.type.element_type)
+    own = parse(matmul_with_epilogue_mlir(problem, views, operands, result), "payload")
     _put_body(own, epilogue)
     others = tuple(
         KernelBuffer(operand.name, memref_bytes(memory.type), "input")
         for operand, (_, memory) in zip(operands, epilogue.others, strict=True)
     )
-    a, b, c = buffers_of(problem)
+    a, b, c = buffers_of(replace(problem, epilogue="none"))
+    c = replace(c, bytes=memref_bytes(epilogue.output.type))
     suffix = _suffix(problem, place, number)
-    kernels = add_kernels_of(place.module, own, (a, b, *others, c), script, suffix, place.chip)
+    kernels = place.scripts.of(own, (a, b, *others, c), script, suffix)
     factors = _factors(op, function)
     arrays = {operand.name: memory for operand, (_, memory) in zip(operands, epilogue.others, strict=True)}
     launch_all(kernels, {"a": factors[0], "b": factors[1], "c": epilogue.output, **arrays})
