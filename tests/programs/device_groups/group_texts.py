@@ -58,8 +58,8 @@ func.func @main(%x: tensor<6x75xf32>, %scale: tensor<75xf32>, %shift: tensor<75x
 CONVOLUTION = """
 #all = affine_map<(n, f, y, x) -> (n, f, y, x)>
 #channel = affine_map<(n, f, y, x) -> (f)>
-func.func @main(%x: tensor<1x3x7x6xf32>, %w: tensor<4x3x3x3xf32>, %scale: tensor<4xf32>, %shift: tensor<4xf32>)
-    -> tensor<1x4x7x6xf32> {
+func.func @main(%x: tensor<1x3x7x6xf32>, %w: tensor<4x3x3x3xf32>,
+    %scale: tensor<4xf32>, %shift: tensor<4xf32>) -> tensor<1x4x7x6xf32> {
   %zero = arith.constant 0.0 : f32
   %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
   ^bb0(%a: index, %b: index, %c: index, %d: index):

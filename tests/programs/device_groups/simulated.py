@@ -36,7 +36,7 @@ def compiled(text: str, *, as_groups: bool = True) -> CompiledProgram:
 
 
 def simulated(text: str, *arguments: Any, as_groups: bool = True) -> Simulated:
-    """Calls a program twice on a simulated GPU; fails for a defect, a leak, and a second result that differs."""
+    """Calls a program twice on a simulated GPU; fails for a defect, a leak, a second result that differs."""
     made = compiled(text, as_groups=as_groups)
     device = SimulatedDevice("sm_90")
     recorder = RecordingDevice(device)

@@ -1,4 +1,4 @@
-"""Layers of models as groups on a GPU: right, in as many launches as they have groups, weights copied once."""
+"""Layers of models as groups on a GPU: right, a launch for each group, weights copied once."""
 
 from pathlib import Path
 
