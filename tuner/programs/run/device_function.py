@@ -36,14 +36,22 @@ class DeviceFunction(LoadedCode):
     load_again = "tuner.compile_program(payload)"
 
     def __init__(
-        self, program: DeviceProgram, device: AbstractDevice, write: Write = sys.stdout.write
+        self,
+        program: DeviceProgram,
+        device: AbstractDevice,
+        write: Write = sys.stdout.write,
+        why_no_groups: str = "",
     ) -> None:
-        """Compiles the host code and loads the kernels; ``write`` receives the text that the program prints.
+        """Compiles the host code, loads the kernels, copies what stays on the device.
+
+        ``write`` receives the text that the program prints; ``why_no_groups`` says why it is not compiled as
+        groups of operations, "" where it is, or where that was not asked.
 
         Raises CandidateError(LOAD) and DeviceError.
         """
         self.program = program
         self.device = device
+        self.why_no_groups = why_no_groups
         self._lock = threading.Lock()
         self._table = MgpuTable(device)
         self._heap = HostHeap(device.watch)
