@@ -103,8 +103,8 @@ def compile_program(
         return host_function(compiled)
     from tuner.programs.run.device_function import DeviceFunction
 
-    device = open_device(resolved.detail, order, seed)
-    return DeviceFunction(compiled.code, device, why_no_groups=compiled.why_no_groups)
+    opened = open_device(resolved.detail, order, seed)
+    return DeviceFunction(compiled.code, opened, why_no_groups=compiled.why_no_groups)
 
 
 def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:

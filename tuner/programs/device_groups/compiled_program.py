@@ -12,7 +12,7 @@ from tuner.core.device_program import Assemble, BufferType, DeviceGroup, DeviceP
 from tuner.core.grouped_program import WEIGHT, Buffer, GroupedProgram
 from tuner.core.numpy_types import DTYPES
 from tuner.programs.device_groups.grouped_host import HostOfGroups, host_of_groups
-from tuner.programs.device_groups.matmul_kernels import ScriptOf
+from tuner.programs.device_groups.script_kernels import ScriptOf
 from tuner.programs.lower.device_lowering import lower_device_program
 from tuner.programs.lower.device_options import DeviceOptions
 from tuner.programs.lower.last_use import free_after_last_use

@@ -13,8 +13,9 @@ from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.device_groups.element_kernels import launch_elements
 from tuner.programs.device_groups.group_function import group_function
-from tuner.programs.device_groups.matmul_kernels import KernelPlace, launch_matmuls, matmuls_of
+from tuner.programs.device_groups.matmul_kernels import launch_matmuls, matmuls_of
 from tuner.programs.device_groups.row_kernels import has_rows, launch_rows
+from tuner.programs.device_groups.script_kernels import KernelPlace
 from tuner.programs.lower.indirect_indices import assert_indirect_indices
 
 BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"

@@ -34,7 +34,7 @@ from tuner.mlir.rewrite.launch_operands import module_of
 from tuner.mlir.rewrite.symbols import name_of
 from tuner.mlir.rewrite.walking import walk
 from tuner.programs.device_groups.group_kernels import add_group
-from tuner.programs.device_groups.matmul_kernels import KernelPlace, ScriptKernels, ScriptOf
+from tuner.programs.device_groups.script_kernels import KernelPlace, ScriptKernels, ScriptOf
 from tuner.programs.lower.device_memory.host_to_device_memory import DEVICE_ATTRIBUTE
 from tuner.programs.lower.matmuls.packed_views import allocate
 from tuner.programs.lower.read_program import ProgramPayload

@@ -13,104 +13,35 @@ the matmul's sums go to memory, and a kernel of one thread per element follows.
     gpu.launch_func @kernels_group3_1...::@matmul_kernel_group3_1... ... args(%x, %u, %sums, %y)
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tuner.core.chips import Chip
-from tuner.core.errors import CandidateError, Stage, failing_at
+from tuner.core.errors import Stage, failing_at
 from tuner.core.kernel_program import KernelBuffer, buffers_of
 from tuner.core.problem import Matmul, Problem, natural_output, output_names
 from tuner.core.target import Script
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.interpreter import parse
-from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.parallel_loops import load, store
-from tuner.mlir.rewrite.type_sizes import is_row_major, memref_bytes
-from tuner.mlir.rewrite.walking import walk
+from tuner.mlir.rewrite.type_sizes import memref_bytes
 from tuner.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir, views_in
 from tuner.programs.device_groups.element_kernels import launch_elements
 from tuner.programs.device_groups.group_function import GroupFunction
 from tuner.programs.device_groups.launching import launch_for_each
+from tuner.programs.device_groups.matmul_epilogues import MatmulEpilogue, epilogue_of, is_plain, put_body
+from tuner.programs.device_groups.script_kernels import KernelPlace
 from tuner.programs.lower.matmuls.find_matmuls import DTYPES
 from tuner.programs.lower.matmuls.insert_gpu_kernels import (
-    InsertedKernels,
-    add_kernels_of,
     launch_all,
 )
 from tuner.programs.lower.matmuls.packed_views import allocate
 from tuner.programs.op_groups.op_names import (
-    GENERIC,
     dimensions,
     inputs_of,
-    is_identity,
-    is_parallel,
     maps_of,
 )
 
 MATMUL = "linalg.matmul"
-ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
-RESULTS = ("f32", "f64", "f16", "bf16")  # elements that scripts store
 WITH_EPILOGUE = "bias_relu"  # how a script is asked for that finishes stores, whatever the epilogue
-
-ScriptOf = Callable[[Problem], Script | None]
-
-
-class ScriptKernels:
-    """The kernels of scripts in a program, each compiled once for all matmuls that it fits."""
-
-    def __init__(self, module: ir.Module, chip: Chip, script_of: ScriptOf) -> None:
-        """Takes the program, the GPU architecture, and what returns the script of a matmul."""
-        self.module = module
-        self._chip, self._script_of = chip, script_of
-        self._known: dict[tuple[str, str], InsertedKernels] = {}
-
-    def script(self, problem: Problem) -> Script:
-        """Returns the script of a matmul. Raises CandidateError(COMPILE) where no strategy supports it."""
-        script = self._script_of(problem)
-        if script is None:
-            raise CandidateError(Stage.COMPILE, f"no strategy supports {problem.key}")
-        return script
-
-    def of(
-        self, payload: ir.Module, buffers: tuple[KernelBuffer, ...], script: Script, suffix: str
-    ) -> InsertedKernels:
-        """Returns the kernels of a script for a payload, which is changed.
-
-        Args:
-            payload: the payload, with the operations of an epilogue.
-            buffers: those that its function takes, in order.
-            script: the transform script.
-            suffix: of the names of the kernels.
-
-        Raises CandidateError where the script fails.
-        """
-        key = (str(payload), script.text)
-        if key not in self._known:
-            self._known[key] = add_kernels_of(self.module, payload, buffers, script, suffix, self._chip)
-        return self._known[key]
-
-
-@dataclass(frozen=True)
-class KernelPlace:
-    """Where the kernels of a group are added."""
-
-    scripts: ScriptKernels
-    name: str  # of the group, unique in the program
-
-    @property
-    def module(self) -> ir.Module:
-        """Returns the program."""
-        return self.scripts.module
-
-
-@dataclass(frozen=True)
-class _Epilogue:
-    """What follows the last matmul of a group: a generic, and what it reads next to the sums."""
-
-    op: Op
-    sums: int  # number of the operand that has the sums
-    others: tuple[tuple[int, Value], ...]  # number of an operand, memref that has it
-    output: Value  # memref
 
 
 def matmuls_of(function: GroupFunction) -> list[Op]:
@@ -129,8 +60,8 @@ def launch_matmuls(function: GroupFunction, place: KernelPlace) -> str:
     *first, last = matmuls_of(function)
     for number, op in enumerate(first):
         _launch_to_memory(op, function, place, number)
-    epilogue = _epilogue_of(last, function)
-    if isinstance(epilogue, _Epilogue):
+    epilogue = epilogue_of(last, function)
+    if isinstance(epilogue, MatmulEpilogue):
         script = place.scripts.script(_with_output(last, epilogue.output))
         reason = _launch_with_epilogue(last, epilogue, function, place, script, len(first))
         if not reason:
@@ -181,7 +112,7 @@ def _own_output(op: Op, function: GroupFunction) -> Value | None:
     """Returns the memory that a matmul writes itself; None where it needs another."""
     written = [memory for tensor, memory in function.outputs if tensor == op.results[0]]
     uses = len(list(op.results[0].uses))
-    return written[0] if len(written) == uses == 1 and _is_plain(written[0]) else None
+    return written[0] if len(written) == uses == 1 and is_plain(written[0]) else None
 
 
 def _launch_to_memory(op: Op, function: GroupFunction, place: KernelPlace, number: int) -> None:
@@ -216,7 +147,7 @@ def _factors(op: Op, function: GroupFunction) -> list[Value]:
 
 def _contiguous(memory: Value) -> Value:
     """Returns memory as kernels of scripts take it; creates a launch that copies rows with gaps."""
-    if _is_plain(memory):
+    if is_plain(memory):
         return memory
     kind = memory.type
     packed = allocate(ir.MemRefType.get(kind.shape, kind.element_type))
@@ -224,57 +155,8 @@ def _contiguous(memory: Value) -> Value:
     return packed
 
 
-def _is_plain(memory: Value) -> bool:
-    """Returns whether a memref is row-major and begins where its buffer begins."""
-    return is_row_major(memory.type)
-
-
-def _epilogue_of(last: Op, function: GroupFunction) -> "_Epilogue | str":
-    """Returns what follows a group's last matmul; else why it is a kernel of its own, "" for nothing."""
-    tensor, output = function.outputs[0]
-    sums = last.results[0]
-    if tensor == sums and len(list(sums.uses)) == 1:
-        return ""
-    generics = function.generics
-    if len(generics) != 1 or len(function.outputs) != 1 or tensor != generics[0].results[0]:
-        return "the epilogue is several operations"
-    op = generics[0]
-    places = [number for number, each in enumerate(op.operands) if each == sums]
-    if len(places) != 1 or not is_identity(maps_of(op)[places[0]]) or not all(is_parallel(op)):
-        return "the epilogue reads other sums than those of its element"
-    if not _is_arithmetic(op):
-        return "the epilogue is more than arithmetic"
-    if str(output.type.element_type) not in RESULTS or not _is_plain(output):
-        return f"the result is {output.type}, not rows of {', '.join(RESULTS)}"
-    others = [(number, each) for number, each in enumerate(inputs_of(op)) if number != places[0]]
-    for number, each in others:
-        loops = dimensions(maps_of(op)[number])
-        is_read = each in function.memory and _is_plain(function.memory[each])
-        if not is_read or not loops or list(loops) != sorted(loops):
-            return "the epilogue reads what does not lie in rows"
-    memory = tuple((number, function.memory[each]) for number, each in others)
-    return _Epilogue(op, places[0], memory, output)
-
-
-def _is_arithmetic(op: Op) -> bool:
-    """Returns whether a body has no other operations than arithmetic on its arguments and on constants."""
-    block = op.regions[0].blocks[0]
-    inner = [each.operation for each in block.operations]
-    own = {result for each in inner for result in each.results} | set(block.arguments)
-    outside = [each for op in inner for each in op.operands if each not in own]
-    return (
-        all(each.name.startswith(ARITHMETIC) and not len(each.regions) for each in inner)
-        and all(_is_number(each) for each in outside)
-        and not list(block.arguments[len(block.arguments) - 1].uses)
-    )
-
-
-def _is_number(found: Value) -> bool:
-    return not isinstance(found.owner, ir.Block) and found.owner.operation.name == "arith.constant"
-
-
 def _launch_with_epilogue(
-    op: Op, epilogue: _Epilogue, function: GroupFunction, place: KernelPlace, script: Script, number: int
+    op: Op, epilogue: MatmulEpilogue, function: GroupFunction, place: KernelPlace, script: Script, number: int
 ) -> str:
     """Creates the launch of a matmul with its epilogue; returns why the script cannot have it, else ""."""
     problem = _with_output(op, epilogue.output)
@@ -288,7 +170,7 @@ def _launch_with_epilogue(
     )
     result = str(epilogue.output.type.element_type)
     own = parse(matmul_with_epilogue_mlir(problem, views, operands, result), "payload")
-    _put_body(own, epilogue)
+    put_body(own, epilogue)
     others = tuple(
         KernelBuffer(operand.name, memref_bytes(memory.type), "input")
         for operand, (_, memory) in zip(operands, epilogue.others, strict=True)
@@ -307,33 +189,3 @@ def _loops(op: Op, operand: int) -> tuple[int, ...]:
     found = dimensions(maps_of(op)[operand])
     assert found is not None
     return found
-
-
-def _put_body(own: ir.Module, epilogue: _Epilogue) -> None:
-    """Copies the epilogue's operations to the payload's last generic, whose first argument is the sum."""
-    generic = walk(own, GENERIC)[-1]
-    block, source = generic.regions[0].blocks[0], epilogue.op.regions[0].blocks[0]
-    given = list(source.arguments)
-    order = [epilogue.sums, *(number for number, _ in epilogue.others)]
-    known = {given[number]: block.arguments[at] for at, number in enumerate(order)}
-    end = list(block.operations)[-1].operation
-    sums = given[epilogue.sums]
-    with ir.InsertionPoint(end), ir.Location.unknown():
-        if sums.type != block.arguments[0].type:  # the program rounds sums before the epilogue
-            known[sums] = value("arith.truncf", sums.type, block.arguments[0])
-        for op in (each.operation for each in source.operations):
-            operands = [_known(each, known) for each in op.operands]
-            if op.name == "linalg.yield":
-                end.operands[0] = operands[0]
-                return
-            copy = op.clone()
-            for number, operand in enumerate(operands):
-                copy.operands[number] = operand
-            known.update(zip(op.results, copy.results, strict=True))
-
-
-def _known(found: Value, known: dict[Value, Value]) -> Value:
-    if found not in known:
-        constant = found.owner.operation
-        known[found] = value("arith.constant", found.type, value=constant.attributes["value"])
-    return known[found]
