@@ -19,6 +19,7 @@ from typing import Any
 import tuner
 from benchmarks.paired_timing import contest, load
 from benchmarks.results_file import add_report_options, emit, report
+from tuner.core.errors import TunerError
 from tuner.core.problem import ALIGNMENTS, NUMPY_ALIGNMENT, Matmul, Problem, parse_shape
 from tuner.targets.cpu.baseline_libraries import CHOICES, chosen_libraries
 
@@ -38,10 +39,8 @@ def main() -> None:
         problem = Matmul(*parse_shape(shape), dtype=options.dtype, layout=options.layout, align=options.align)
         rows.append(_row(problem, options))
         print(_line(rows[-1]), file=sys.stderr, flush=True)
-    ratios = [row["ratio"] for row in rows]
-    geomean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
-    summary = {"geomean": round(geomean, 4), "worst": round(min(ratios), 4)}
-    print(f"geomean {geomean:.3f}, worst {min(ratios):.3f}", file=sys.stderr)
+    summary = _summary(rows)
+    print(", ".join(f"{name} {value}" for name, value in summary.items()), file=sys.stderr)
     settings = {name: value for name, value in vars(options).items() if name not in ("json", "output")}
     emit(report("cpu_matmul", settings, rows, summary), options.json, options.output)
 
@@ -63,7 +62,10 @@ def _row(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
     busy = load()
     libraries = run.run.baseline.libraries if run.run.baseline else ()
     library = libraries[0].library if libraries else chosen_libraries(options.baseline, problem)[0]
-    compared = contest(problem, run.best.script_text, options.threads, library)
+    try:
+        compared = contest(problem, run.best.script_text, options.threads, library)
+    except TunerError as error:  # a library that multiplies wrongly, or has no such matmul
+        return {"shape": problem.shape, "failure": f"{library}: {error}"}
     roofline = run.run.roofline
     return {
         "shape": problem.shape,
@@ -85,7 +87,18 @@ def _row(problem: Problem, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the geometric mean and the least of the ratios, and the number of rows that have none."""
+    ratios = [row["ratio"] for row in rows if "ratio" in row]
+    if not ratios:
+        return {"failed": len(rows)}
+    geomean = math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+    return {"geomean": round(geomean, 4), "worst": round(min(ratios), 4), "failed": len(rows) - len(ratios)}
+
+
 def _line(row: dict[str, Any]) -> str:
+    if "failure" in row:
+        return f"{row['shape']:15s} {row['failure']}"
     knobs = " ".join(f"{name}={value}" for name, value in row["knobs"].items())
     speeds = f"{row['gflop_per_s']:6.1f} / {row['baseline_gflop_per_s']:6.1f} GFLOP/s"
     search = f"trial {row['trial']:3d}, {row['counts']['failed']} failed, {row['seconds']:.0f} s"

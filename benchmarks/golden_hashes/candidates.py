@@ -3,6 +3,7 @@
 ``candidates.json`` gives each candidate by its knobs, so that a changed search space has no effect here. The
 candidates were drawn from an earlier search space: per strategy, type, layout and chip the first random
 feasible point that compiles, of a generator with the place in the list as its seed; some with a given knob.
+Those of groups of operations are first configurations; ``groups`` has the groups' texts.
 """
 
 import json
@@ -30,6 +31,7 @@ from benchmarks.golden_hashes.tuner_names import (
 )
 
 FILE = Path(__file__).with_name("candidates.json")
+GROUPS = FILE.with_name("groups")  # the text of a group each
 
 
 @dataclass(frozen=True)
@@ -93,15 +95,21 @@ def build(golden: GoldenCandidate) -> BuiltCandidate:
 def _candidate(number: int, row: dict[str, Any]) -> GoldenCandidate:
     operation, shape, *options = row["problem"]
     dtype, layout, epilogue, output = options
-    batch, sizes = parse_sizes(operation, shape)
+    group = (GROUPS / row["group"]).read_text() if "group" in row else ""
+    batch, sizes = _sizes_of_group(shape) if group else parse_sizes(operation, shape)
     return GoldenCandidate(
         number,
         TargetName.parse(row["target"]),
         row["isa"],
         row["threads"],
-        Problem(operation, sizes, dtype, layout, epilogue, output, batch),
+        Problem(operation, sizes, dtype, layout, epilogue, output, batch, group=group),
         Candidate.of(row["strategy"], row["knobs"]),
     )
+
+
+def _sizes_of_group(shape: str) -> tuple[int, tuple[int, ...]]:
+    *batch, m, n, k = map(int, shape.split("x"))
+    return (batch or [1])[0], (m, n, k)
 
 
 def _without_code(program: KernelProgram) -> dict[str, Any]:

@@ -30,7 +30,9 @@ from tuner.core.runs import Baseline
 from tuner.core.target import AbstractBaselineSource, Effort, LoadedLibrary
 from tuner.db import store as db_store
 from tuner.programs.gain import TimedPair
+from tuner.programs.group_tuning import child_group_parts
 from tuner.programs.request import ProgramRequest
+from tuner.programs.tunable_groups import TunableGroups
 from tuner.runtime import timing
 from tuner.tuning.composition import Composition
 from tuner.tuning.remeasurement import FINAL_EFFORT
@@ -231,8 +233,12 @@ class Disturbed:
         tuner = Tuner(folder / "program.db", parts(self.disturbance))
         (folder / "program.mlir").write_text("module {}")
         programs = DisturbedPrograms(self.disturbance)
+        no_groups = replace(
+            child_group_parts(), groups=lambda _request, _cache: TunableGroups(why_none="the module is empty")
+        )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tuner.programs.tuning.child_process_parts", lambda: programs.parts)
+            patch.setattr("tuner.programs.group_tuning.child_group_parts", lambda: no_groups)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

@@ -60,6 +60,7 @@ PAGES_RUN_BY_OTHER_TESTS = {  # page -> the test that runs what is left of it
     "your-kernel.md": "tests/docs/test_your_kernel.py",
     "model-shapes.md": "tests/docs/test_model_shapes.py",  # with the real compiler
     "c-library.md": "tests/docs/test_c_library.py",
+    "pytorch.md": "tests/docs/test_pytorch.py",  # with the model of the page
 }
 
 

@@ -70,8 +70,9 @@ def recipes() -> dict[str, list[str]]:
 
 
 def made(arguments: str) -> str:
-    """Returns what make prints where no other make has called it: that one is told of its folders."""
-    alone = {name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL"}}
+    """Returns what make prints where no other make has called it: it is told of its folders and options."""
+    of_another = {"MAKEFLAGS", "MAKELEVEL", "PYTEST_OPTIONS"}
+    alone = {name: value for name, value in os.environ.items() if name not in of_another}
     done = subprocess.run(arguments.split(), cwd=ROOT, env=alone, capture_output=True, text=True, check=True)
     return done.stdout
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.op_group_problems import first_script, program_text
 from tuner.core.candidate import Candidate
-from tuner.core.group_schedule import NEAREST, TUNED, GroupSchedule
+from tuner.core.group_schedule import GroupSchedule
 from tuner.core.problem import Problem
+from tuner.core.schedule_origins import FIRST, NEAREST, TUNED
 from tuner.programs.op_groups.group_program import FormedProgram, group_program
-from tuner.programs.run.grouped_code import FIRST
 from tuner.programs.scheduled_group import schedule_group
 from tuner.runtime.cpu.describe_host import describe_machine
 

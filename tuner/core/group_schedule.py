@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from tuner.core.candidate import Candidate
 from tuner.core.problem import Problem
 
-TUNED = "tuned"  # the best trial of this group
-SAME_CONTRACTION = "same contraction"  # that of a contraction of the same sizes with another epilogue
-NEAREST = "nearest"  # that of the group of the same kind whose sizes are nearest
-
 
 @dataclass(frozen=True)
 class GroupSchedule:

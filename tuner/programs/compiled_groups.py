@@ -54,7 +54,11 @@ def compile_groups(
     except CandidateError as error:
         return NotGrouped(error.reason)
     codes = [each.code for each in groups]
-    places = GroupPlaces(formed.program, memory_plan(formed.program), weight_plan(formed.program, codes))
+    try:
+        memory = memory_plan(formed.program)
+    except ValueError as error:  # an error of forming, which a program compiled as a whole does not have
+        return NotGrouped(f"no place in memory: {error}")
+    places = GroupPlaces(formed.program, memory, weight_plan(formed.program, codes))
     needs = _needs(codes_text="\n".join(code.llvm_text for code in codes), machine=machine)
     object_code = _object_code(linked(places, codes, _level(needs)))
     code = GroupedCode(

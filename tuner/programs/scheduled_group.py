@@ -12,12 +12,13 @@ from tuner.core.grouped_program import CONTRACTION, GroupCode, OpGroup
 from tuner.core.grouped_program import LOOPS as LOOPS_KIND
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
+from tuner.core.schedule_origins import FIRST, LOOPS
 from tuner.mlir import interpreter
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.group_code import compile_group
 from tuner.mlir.cpu.jit_guards import DECLARATION
 from tuner.mlir.group_problem import group_problem
-from tuner.programs.run.grouped_code import FIRST, LOOPS, CompiledGroup
+from tuner.programs.run.grouped_code import CompiledGroup
 from tuner.scripts.default import first_configuration
 
 

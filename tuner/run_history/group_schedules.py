@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from tuner.analysis.task_distance import TuningTask, nearest_first
 from tuner.core.candidate import Candidate
 from tuner.core.group_facts import facts_of
-from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED, GroupSchedule
+from tuner.core.group_schedule import GroupSchedule
 from tuner.core.grouped_program import CONTRACTION, CONTRACTION_ATTRIBUTE, CONVOLUTION, ROOT_ATTRIBUTE
 from tuner.core.machine import Machine
 from tuner.core.problem import CACHES, MATMUL, Problem
 from tuner.core.runs import Run, RunQuery, StoredTrial, TaskQuery, TrialQuery
+from tuner.core.schedule_origins import NEAREST, SAME_CONTRACTION, TUNED
 from tuner.run_history.best_known import is_measured_there
 from tuner.run_history.best_trials import best_results
 from tuner.scripts.projected import projected_script

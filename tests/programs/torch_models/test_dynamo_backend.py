@@ -86,6 +86,24 @@ def test_dynamic_sizes_are_left() -> None:
     assert "sizes are not static" in counts.reasons[0]
 
 
+@pytest.mark.parametrize(
+    ("module", "shape", "taken"),
+    [
+        (nn.Conv2d(8, 8, 3, groups=8), (1, 8, 9, 9), True),  # depthwise: a schedule is for it
+        (nn.Conv3d(2, 3, 2), (1, 2, 4, 4, 4), False),
+    ],
+    ids=["depthwise", "3d"],
+)
+def test_a_convolution_that_would_be_scalar_loops_is_left(module: Any, shape: Any, taken: bool) -> None:
+    x = torch.linspace(-2, 2, torch.Size(shape).numel()).reshape(shape)
+    with torch.no_grad():
+        equal(torch.compile(module.eval(), backend="tuner")(x), module(x))
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left) == ((1, 0) if taken else (0, 1))
+    if not taken:
+        assert "linalg.conv_3d_ncdhw_fcdhw would run as scalar loops" in counts.reasons[0]
+
+
 def test_a_backend_that_fails_leaves_eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamo_backend, "FALLBACK", "no such backend")
     with torch.no_grad():

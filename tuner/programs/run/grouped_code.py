@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 
-from tuner.core.group_schedule import NEAREST, SAME_CONTRACTION, TUNED
 from tuner.core.grouped_program import TensorType
 
 PROGRAM_ENTRY, SINGLE_ENTRY = "program", "group_at"  # functions of the machine code
-FIRST, LOOPS = "first", "loops"  # the first configuration of the search space; no schedule
-ORIGINS = (TUNED, SAME_CONTRACTION, NEAREST, FIRST, LOOPS)  # where a group's schedule comes from
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class CompiledGroup:
     ops: tuple[str, ...]  # names of the payload's operations
     strategy: str  # "" of loops
     knobs: tuple[tuple[str, int | str], ...]
-    origin: str  # one of ORIGINS
+    origin: str  # one of tuner.core.schedule_origins.ORIGINS
     reason: str  # of loops: why no schedule was used
     element: str  # element type of its result
     flop: int

@@ -13,9 +13,8 @@ from typing import Any
 import torch
 
 from tuner.core.errors import TunerError, UsageError
-from tuner.core.grouped_program import CONTRACTION, CONVOLUTION
+from tuner.core.schedule_origins import LOOPS
 from tuner.programs.compile import compile_program
-from tuner.programs.run.grouped_code import LOOPS
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.programs.torch_models.exported_module import export_module, first_line
 from tuner.programs.torch_models.tensor_program import NO_GRADIENTS, TensorProgram
@@ -23,6 +22,8 @@ from tuner.programs.torch_models.tensor_program import NO_GRADIENTS, TensorProgr
 NAME = "tuner"
 Compiled = Callable[..., Any]
 FALLBACK = "inductor"
+MATMULS = ("linalg.matmul", "linalg.batch_matmul")
+CONVOLUTIONS = ("linalg.conv", "linalg.depthwise_conv")  # how their names begin
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,9 @@ def _require_fast(function: Any) -> None:
     if not isinstance(function, GroupedFunction):
         raise UsageError(f"no groups: {function.why_no_groups}")
     for each in function.code.groups:
-        if each.origin == LOOPS and each.kind in (CONTRACTION, CONVOLUTION):
-            raise UsageError(f"{each.kind} would run as loops: {each.reason}")
+        products = [name for name in each.ops if name in MATMULS or name.startswith(CONVOLUTIONS)]
+        if each.origin == LOOPS and products:
+            raise UsageError(f"{products[0]} would run as scalar loops: {each.reason}")
 
 
 def _left(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:

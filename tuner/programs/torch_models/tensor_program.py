@@ -5,7 +5,7 @@ result, which is used again when nobody refers to it.
 """
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.torch_models.exported_module import ExportedModule, leaves_of, rebuilt
 from tuner.programs.tuning import TunedProgram
 
+Tensor = torch.Tensor
 BITS = {"bf16": np.int16}  # numpy has no such type: torch takes the bits
 NO_GRADIENTS = "autograd is not supported: call the program under torch.no_grad(), or detach its inputs"
 
@@ -44,7 +45,9 @@ class TensorProgram:
         self._versions = {} if module is None else dict(_versions(module))
         self._types = _types_of(function)
         self._expected = tuple((torch_type(each.element), torch.Size(each.shape)) for each in self._types)
-        self._elements = _result_elements(function)
+        self._count = len(self._expected)
+        self._run = function.run if isinstance(function, GroupedFunction) else None
+        self._conversions = tuple(_conversion_of(element) for element in _result_elements(function))
         arguments, keywords = len(exported.inputs), exported.in_spec.num_leaves
         flat = torch.utils._pytree.tree_flatten((tuple([0] * arguments), {}))[1]  # noqa: SLF001 - torch's only API
         self._is_flat = arguments == keywords and flat == exported.in_spec
@@ -89,27 +92,26 @@ class TensorProgram:
 
         Raises UsageError for an argument that does not fit.
         """
-        if len(tensors) != len(self._expected):
-            raise UsageError(f"found {len(tensors)} tensors, allowed {len(self._expected)}")
+        if len(tensors) != self._count:
+            raise UsageError(f"found {len(tensors)} tensors, allowed {self._count}")
         addresses = []
         for tensor, (dtype, shape) in zip(tensors, self._expected, strict=True):
-            is_known = (
-                tensor.__class__ is torch.Tensor
+            if not (
+                tensor.__class__ is Tensor
                 and tensor.dtype is dtype
                 and tensor.shape == shape
                 and tensor.is_cpu
                 and not tensor.requires_grad
                 and tensor.is_contiguous()
-            )
-            if not is_known:
+            ):
                 return self.run(self._checked(tensors))
             addresses.append(tensor.data_ptr())
-        if isinstance(self.function, GroupedFunction):
-            arrays = self.function.run(addresses)
+        if self._run is not None:
+            arrays = self._run(addresses)
         else:
             found = self.function(*(_array(each) for each in tensors))
             arrays = list(found) if isinstance(found, tuple) else [found]
-        return [_tensor(array, element) for array, element in zip(arrays, self._elements, strict=True)]
+        return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
     def stale(self) -> tuple[str, ...]:
         """Returns the names of the module's weights that were changed after the program was compiled.
@@ -199,10 +201,13 @@ def _array(tensor: torch.Tensor) -> Any:
     return tensor.numpy()
 
 
-def _tensor(array: Any, element: str) -> torch.Tensor:
-    if element in BITS:
-        return torch.from_numpy(array.view(BITS[element])).view(torch_type(element))
-    return torch.from_numpy(array)
+def _conversion_of(element: str) -> Callable[[Any], torch.Tensor]:
+    """Returns the function that makes a tensor of a result: one that shares the array's memory."""
+    if element not in BITS:
+        convert: Callable[[Any], torch.Tensor] = torch.from_numpy
+        return convert
+    bits, kind = BITS[element], torch_type(element)
+    return lambda array: torch.from_numpy(array.view(bits)).view(kind)
 
 
 def _text(dtype: torch.dtype, shape: torch.Size) -> str:
