@@ -28,6 +28,8 @@ class ResidentMemory:
 
     def load(self) -> None:
         """Allocates the buffers and copies their content to the device. Raises DeviceError."""
+        if not self._buffers:
+            return
         watch = self._device.watch
         with watch.outside_of_calls() if watch is not None else contextlib.nullcontext():
             stream = self._device.create_stream()
