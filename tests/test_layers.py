@@ -90,8 +90,9 @@ INSIDE: Mapping[str, Table] = {
         "lower": ("interpret",),
         "run": ("interpret", "lower/on_host"),
         "op_groups": ("lower", "run"),
+        "device_groups": ("lower", "op_groups"),
         "torch_models": (REST, "run"),
-        REST: ("interpret", "lower", "op_groups", "run"),
+        REST: ("device_groups", "interpret", "lower", "op_groups", "run"),
     },
     "programs/lower": {
         "bounds_assertions": (),
@@ -246,6 +247,7 @@ NARROWER: Table = {
     ),
     "programs/interpret": ("core", "mlir"),
     "programs/lower": ("core", "mlir", "payload"),
+    "programs/device_groups": ("core", "mlir", "payload"),
     "programs/op_groups": ("core", "mlir", "payload/packed_weights"),
     "programs/run/sampled": ("core", "payload", "simulator"),
     "programs/run": (

@@ -27,7 +27,7 @@ RUN = tuple(
 )
 SHOWN = {  # commands and what pages show of their output
     asked.text.strip(): shown.text
-    for page in ("examples/README.md", "docs/getting-started/first-program.md")
+    for page in ("examples/README.md", "docs/getting-started/first-program.md", "docs/guides/programs.md")
     for asked, shown in itertools.pairwise(blocks_of((ROOT / page).read_text()))
     if asked.text.startswith("tuner ") and shown.language == "text"
 }

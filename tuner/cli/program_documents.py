@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from tuner.analysis.comparison import Comparable, NotComparable
+from tuner.core.device_program import DeviceGroup
 from tuner.output.json_documents import problem_document, trial_document, tune_document
 from tuner.output.program_baselines import baseline_document
 from tuner.output.program_groups import explained_document
@@ -30,11 +31,23 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "interpreted": report.is_interpreted,
         "samples": [_sample(one) for one in report.samples] if request.options.sample else None,
         "work": None if report.work is None else _work(report.work),
-        "groups": [explained_document(each) for each in report.groups] or None,
+        "work_without_groups": (
+            None if report.work_without_groups is None else _work(report.work_without_groups)
+        ),
+        "resident_bytes": report.resident_bytes,
+        "groups": [
+            *(explained_document(each) for each in report.groups),
+            *(_device_group(each) for each in report.device_groups),
+        ]
+        or None,
         "why_no_groups": report.why_no_groups or None,
         "printed": report.printed,
         "right": report.is_right,
     }
+
+
+def _device_group(each: DeviceGroup) -> dict[str, Any]:
+    return {"kind": each.kind, "ops": list(each.ops), "reason": each.reason or None}
 
 
 def times_document(times: ProgramTimes) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A host program as compiled code: LLVM-dialect text that allocates, copies, launches by ``mgpu*`` calls."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.core.problem import Problem
 
@@ -36,6 +36,27 @@ class MatmulKernel:
 
 
 @dataclass(frozen=True)
+class ResidentBuffer:
+    """Device memory that a program takes after its arguments, and keeps from call to call: a weight.
+
+    One that is written is a buffer with padding, which calls leave as it is.
+    """
+
+    type: BufferType
+    content: bytes = field(repr=False)  # before the first call
+    is_written: bool
+
+
+@dataclass(frozen=True)
+class DeviceGroup:
+    """A group of operations of a program for a GPU."""
+
+    kind: str  # one of tuner.core.grouped_program.KINDS
+    ops: tuple[str, ...]  # names of the payload's operations, in order
+    reason: str = ""  # why it is not one kernel; "": it is
+
+
+@dataclass(frozen=True)
 class DeviceProgram:
     """A compiled host program that runs work on a GPU: its code, and how to call its entry function."""
 
@@ -52,3 +73,5 @@ class DeviceProgram:
     # Where launches may be sampled: what their results are compared with.
     reference: str = ""  # MLIR of the kernels that can be interpreted
     matmuls: tuple[MatmulKernel, ...] = ()
+    resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
+    groups: tuple[DeviceGroup, ...] = ()  # of a program that is computed as groups of operations

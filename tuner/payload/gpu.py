@@ -10,7 +10,7 @@ comments at its top::
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import SIZE_LIMIT, Problem
@@ -64,6 +64,50 @@ def gpu_payload_mlir(problem: Problem, views: Views) -> str:
     them for all pairs, along z of the grid.
     """
     return batch_comment(problem) + "module {\n" + "".join(_functions(problem, views)) + "}\n"
+
+
+@dataclass(frozen=True)
+class EpilogueOperand:
+    """A matrix, row or column that an epilogue reads next to the sums."""
+
+    name: str  # of its buffer
+    dimensions: tuple[int, ...]  # of C that index it: (0, 1) for a matrix, (1,) for a row, (0,) for a column
+    element: str
+
+
+def matmul_with_epilogue_mlir(
+    problem: Problem, views: Views, operands: tuple[EpilogueOperand, ...], result: str
+) -> str:
+    """Returns an MLIR module with @matmul whose epilogue reads further operands and has no operations yet.
+
+    Arguments of @matmul: A, B, the operands, C. The body of the epilogue, the last ``linalg.generic``, yields
+    what was in C before; whoever has the operations puts them in front of its ``linalg.yield``. ``views``
+    must have one slice and no packed operand; ``result`` is the element type of C.
+    """
+    a, b = _operand(problem, views, "a"), _operand(problem, views, "b")
+    c = replace(_output(problem, views), element=result)
+    others = [_epilogue_view(problem, views, each) for each in operands]
+    sums = problem.accumulator
+    between = f"tensor<{_sizes(c.padded)}x{sums}>"
+    maps = ["(m, n)", *(_indices(each) for each in operands), "(m, n)"]
+    listed = ", ".join(f"affine_map<(m, n) -> {each}>" for each in maps)
+    names = ", ".join(["%product", *(f"%{each.name.upper()}" for each in others)])
+    kinds = ", ".join([between, *(each.tensor for each in others)])
+    inputs = "".join(f"%in_{each.name}: {each.element}, " for each in others)
+    body = f"    %between = tensor.empty() : {between}\n" + _product(problem, a, b, "%between", between)
+    body += f"""    %result = linalg.generic {{indexing_maps = [{listed}],
+      iterator_types = ["parallel", "parallel"]}}
+      ins({names} : {kinds}) outs(%C : {c.tensor}) {{
+    ^bb0(%sum: {sums}, {inputs}%old: {c.element}):
+      linalg.yield %old : {c.element}
+    }} -> {c.tensor}
+"""
+    function = _function(ENTRY, [a, b, *others], c, sums, body, "%result")
+    return "module {\n" + function + "}\n"
+
+
+def _indices(operand: EpilogueOperand) -> str:
+    return "(" + ", ".join("mn"[each] for each in operand.dimensions) + ")"
 
 
 @dataclass(frozen=True)
@@ -140,6 +184,12 @@ def _output(problem: Problem, views: Views) -> _View:
 def _bias(problem: Problem, views: Views) -> _View:
     """Returns the view of the bias, which has C's type in memory."""
     return _View("bias", (problem.sizes[1],), (views.padding[1],), 1, problem.result_dtype, "bias")
+
+
+def _epilogue_view(problem: Problem, views: Views, operand: EpilogueOperand) -> _View:
+    true = tuple(problem.sizes[each] for each in operand.dimensions)
+    padded = tuple(views.padding[each] for each in operand.dimensions)
+    return _View(operand.name, true, padded, true[-1], operand.element, operand.name)
 
 
 def _matmul(problem: Problem, views: Views) -> str:

@@ -58,8 +58,9 @@ def compile_program(
     Returns:
         The function. On the CPU it runs as groups of operations, each with a schedule of its own and the
         constants packed once, where the program allows it; else as a whole, and ``why_no_groups`` says why.
-        On a GPU and on the simulator ``as_graph(*arrays)`` captures one call as a CUDA graph. Close the
-        function with ``close()``.
+        On a GPU and on the simulator, too, groups are a kernel each where the program allows it, and
+        constants stay on the device from call to call; ``as_graph(*arrays)`` captures one call as a CUDA
+        graph. Close the function with ``close()``.
 
     Raises:
         UsageError: an argument does not fit, or the payload does not parse or is no valid program.
@@ -106,7 +107,8 @@ def compile_program(
         return host_function(compiled)
     from tuner.programs.run.device_function import DeviceFunction
 
-    return DeviceFunction(compiled.code, open_device(resolved.detail, order, seed))
+    opened = open_device(resolved.detail, order, seed)
+    return DeviceFunction(compiled.code, opened, why_no_groups=compiled.why_no_groups)
 
 
 def _checked(scripts: Mapping[Problem, str]) -> tuple[tuple[Problem, str], ...]:

@@ -68,7 +68,7 @@ def compile_groups(
     needs = _needs(codes_text="\n".join(code.llvm_text for code in codes), machine=machine)
     object_code = _object_code(linked(places, codes, _level(needs)))
     code = GroupedCode(
-        entry=_entry_name(text, entry),
+        entry=entry_name(text, entry),
         arguments=formed.program.arguments,
         results=formed.program.results,
         arena_bytes=places.memory.arena_bytes,
@@ -80,11 +80,12 @@ def compile_groups(
         object_code=object_code,
         threads=threads if any(code.is_divided for code in codes) else 1,
     )
-    weights = _initialized(formed.program, formed.weights)
+    weights = initialized(formed.program, formed.weights)
     return GroupedImage(code, packed_block(places.weights, weights), places.weights)
 
 
-def _entry_name(text: str, entry: str | None) -> str:
+def entry_name(text: str, entry: str | None) -> str:
+    """Returns the name of the function of a payload that runs; ``entry`` as for ``compile_groups``."""
     with interpreter.new_context(), ir.Location.unknown():
         return entry_of(interpreter.parse(split_payload(text).text, "payload"), entry)
 
@@ -125,7 +126,8 @@ def _object_code(llvm_text: str) -> bytes:
         return file.read_bytes()
 
 
-def _initialized(program: GroupedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
+def initialized(program: GroupedProgram, weights: tuple[Array, ...]) -> Sequence[Array]:
+    """Returns the arrays of a program's weight buffers, in the order of their numbers: runs its ``init``."""
     if not program.init:
         return weights
     from tuner.programs.lower.host_lowering import lower_host_program

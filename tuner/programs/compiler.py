@@ -21,8 +21,11 @@ from tuner.tuning.target_kind import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.programs.lower.read_program import ProgramPayload
+    from tuner.programs.run.device_work import DeviceWork
     from tuner.programs.run.grouped_image import GroupedImage
 
+# Operations that compute nothing: a program of these alone needs no device
+MOVING = frozenset({"linalg.copy", "linalg.fill", "linalg.transpose"})
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 
 
@@ -37,9 +40,7 @@ class CompiledProgram:
     problems: tuple[Problem, ...]  # distinct matmuls that a script implements
     text: str  # the payload
     image: "GroupedImage | None" = None  # the program as groups of operations, on the host
-    why_no_groups: str = (
-        ""  # why a program on the host is not compiled as groups; "" where that was not asked
-    )
+    why_no_groups: str = ""  # why a program is not compiled as groups; "" where that was not asked
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ class ProgramCompiler:
             keeps_kernels: whether the result has the kernels' MLIR and matmuls, to compare sampled
                 launches with.
             is_checked: whether host code asserts that each access is in bounds.
-            as_groups: whether a program on the host is compiled as groups of operations where it can be, and
-                no scripts are given.
-            threads: of a program of groups; a program that is compiled as a whole runs on one.
+            as_groups: whether a program is compiled as groups of operations where it can be, and no scripts
+                are given.
+            threads: of a program of groups on the host; a program that is compiled as a whole runs on one.
 
         Raises UsageError for a payload that does not parse or is no valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
@@ -116,15 +117,21 @@ class ProgramCompiler:
             from tuner.programs.lower.device_lowering import lower_device_program
             from tuner.programs.lower.reference_kernels import reference_kernels
 
-            made = self.kernels(text, entry, scripts)
             chip = chip_of(self.machine.chip)
+            reason = self._why_no_device_groups(scripts, keeps_kernels=keeps_kernels) if as_groups else ""
+            if as_groups and not reason:
+                fused = self._compile_device_groups(text, entry, options, is_checked=is_checked)
+                if isinstance(fused, CompiledProgram):
+                    return fused
+                reason = fused
+            made = self.kernels(text, entry, scripts)
             names = frozenset(matmul.name for matmul in made.matmuls)
             reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
             assemble = self.support.assembler(chip.name)
             module, name = made.payload.module, made.payload.entry
             code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
-            return CompiledProgram(code, made.problems, text)
+            return CompiledProgram(code, made.problems, text, why_no_groups=reason)
 
     def kernels(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
@@ -143,6 +150,22 @@ class ProgramCompiler:
         matmuls = work_to_kernels.launch_kernels(payload, chosen, chip_of(self.machine.chip))
         return KernelsInHost(payload, tuple(chosen), matmuls)
 
+    def work_without_groups(
+        self, text: str, entry: str | None, options: DeviceOptions = DEFAULTS
+    ) -> "DeviceWork | None":
+        """Returns the launches and copied bytes of one call of a program that is compiled as a whole.
+
+        Counted from the code, of a target with a device. Returns None where only a call would show it.
+        Raises UsageError and CandidateError as ``kernels`` does.
+        """
+        from tuner.core.chips import chip_of
+        from tuner.mlir import bindings, interpreter
+        from tuner.programs.counted_work import counted_work
+
+        with interpreter.new_context(), bindings.ir.Location.unknown():
+            made = self.kernels(text, entry, {})
+            return counted_work(made.payload, chip_of(self.machine.chip), options)
+
     def _compile_for_host(
         self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None, *, is_checked: bool
     ) -> CompiledProgram:
@@ -154,6 +177,44 @@ class ProgramCompiler:
         return CompiledProgram(
             lower_host_program(payload, chosen, is_checked=is_checked), tuple(chosen), text
         )
+
+    def _compile_device_groups(
+        self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
+    ) -> "CompiledProgram | str":
+        """Returns a program compiled as groups for a device; else why it must be compiled as a whole."""
+        from tuner.core.chips import chip_of
+        from tuner.programs.compiled_groups import entry_name, initialized
+        from tuner.programs.device_groups.compiled_program import DeviceTarget, compile_for_device
+        from tuner.programs.op_groups.group_program import group_program
+        from tuner.programs.op_groups.payload import NotGrouped
+
+        chip = chip_of(self.machine.chip)
+        used: dict[Problem, None] = {}
+
+        def script_of(problem: Problem) -> Script | None:
+            script = self._default_script(problem)
+            if script is not None:
+                used[replace(problem, epilogue="none")] = None
+            return script
+
+        target = DeviceTarget(chip, options, self.support.assembler(chip.name), script_of)
+        try:
+            formed = group_program(text, entry, keeps_forks=True)
+            if isinstance(formed, NotGrouped):
+                return formed.reason
+            if all(MOVING.issuperset(group.ops) for group in formed.program.groups):
+                return "nothing is computed: the host copies what is copied"
+            weights = initialized(formed.program, formed.weights)
+            name = entry_name(text, entry)
+            code = compile_for_device(formed.program, weights, name, target, is_checked=is_checked)
+        except CandidateError as error:
+            return error.reason  # compiled as a whole, it is refused with the same or a better message
+        return CompiledProgram(code, tuple(used), text)
+
+    def _why_no_device_groups(self, scripts: Mapping[Problem, Script] | None, *, keeps_kernels: bool) -> str:
+        if keeps_kernels:
+            return "sampled launches are compared with those of a program as a whole"
+        return self._why_no_groups(scripts)
 
     @staticmethod
     def _why_no_groups(scripts: Mapping[Problem, Script] | None) -> str:

@@ -59,7 +59,9 @@ def run_on_device(
     recorder = RecordingDevice(device)
     own = copies(arguments)
     with closing(DeviceFunction(code, recorder, printed.append)) as program:
+        loaded = recorder.work
         found = outputs(code, program(*own), own)
+        work = recorder.work.since(loaded)
     times = _device_times(request, support, code, arguments)
     return ProgramRun(
         found,
@@ -68,7 +70,7 @@ def run_on_device(
         times,
         "".join(printed),
         samples=samples_of(launches),
-        work=recorder.work,
+        work=work,
     )
 
 

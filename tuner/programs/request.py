@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from tuner.core.device_program import DeviceGroup
 from tuner.core.explained_group import ExplainedGroup
 from tuner.core.problem import Problem
 from tuner.core.target import Script
@@ -115,8 +116,11 @@ class ProgramReport:
 
     samples: tuple[KernelSample, ...] = ()  # per kernel, where launches were sampled
     work: DeviceWork | None = None  # None: no device ran it
+    work_without_groups: DeviceWork | None = None  # of a program of groups, were it compiled as a whole
+    resident_bytes: int = 0  # that a program of groups has on the device from call to call
+    device_groups: tuple[DeviceGroup, ...] = ()  # of a program on a device that is computed as groups
     groups: tuple[ExplainedGroup, ...] = ()  # of a program on the host that is computed as groups
-    why_no_groups: str = ""  # why a program on the host is computed as a whole
+    why_no_groups: str = ""  # why a program is computed as a whole
 
     @property
     def is_right(self) -> bool:

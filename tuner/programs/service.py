@@ -21,6 +21,7 @@ from tuner.programs.gain import TimedPair, timed_on_device, timed_on_host
 from tuner.programs.group_times import TimedGroups, timed_groups
 from tuner.programs.lower.lowering_steps import LoweringStep
 from tuner.programs.request import Comparison, ProgramReport, ProgramRequest, without_scripts
+from tuner.programs.run.device_work import DeviceWork
 from tuner.programs.tunable_groups import TunableGroups, tunable_groups
 from tuner.tuning.composition import Composition
 from tuner.tuning.parts.child_call import call_in_child
@@ -227,9 +228,21 @@ def _run(request: ProgramRequest) -> ProgramReport:
         is_simulated=support.is_simulated,
         samples=ran.samples,
         work=ran.work,
+        work_without_groups=_work_without_groups(request, compiler, compiled),
+        resident_bytes=sum(len(each.content) for each in compiled.code.resident),
+        device_groups=compiled.code.groups,
         groups=ran.groups,
         why_no_groups=compiled.why_no_groups,
     )
+
+
+def _work_without_groups(
+    request: ProgramRequest, compiler: ProgramCompiler, compiled: CompiledProgram
+) -> DeviceWork | None:
+    """Returns what a program of groups would ask of the device as a whole; None of other programs."""
+    if not compiled.code.groups:
+        return None
+    return compiler.work_without_groups(request.text, request.entry, request.options.device)
 
 
 def _comparisons(

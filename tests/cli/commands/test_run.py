@@ -58,6 +58,19 @@ def test_the_same_as_json(run: Tuner) -> None:
     assert (work["launches"], work["copied_in_bytes"], work["copied_out_bytes"]) == (1, 512, 512)
 
 
+def test_a_program_of_groups_is_counted_with_and_without_them(run: Tuner) -> None:
+    done = on(run, "simulator", "softmax", "--compare")
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert "work    1 launch, 15360 bytes to the device, 15360 back" in lines
+    assert "before  6 launches, 15360 bytes to the device, 15360 back, without groups" in lines
+    document = on(run, "simulator", "softmax", "--json").json
+    assert (document["work"]["launches"], document["work_without_groups"]["launches"]) == (1, 6)
+    (group,) = document["groups"]
+    assert (group["kind"], group["reason"]) == ("rows", None)
+    assert (document["resident_bytes"], document["why_no_groups"]) == (0, None)
+
+
 def test_a_program_on_the_host_is_timed(run: Tuner) -> None:
     done = on(run, "cpu", "async_matmul", "--compare", "--json")
     assert done.code == 0, done.err

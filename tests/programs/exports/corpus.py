@@ -66,6 +66,8 @@ SIMULATED = (
     *("linear_of_primes", "bmm_transposed", "attention_causal", "layer_norm", "conv_stride_2", "max_pool"),
     *("concatenated", "gelu", "argmax", "result_is_an_input", "linear_bf16", "matmul_i8", "lstm_cell"),
 )
+# What is simulated as a whole by default, next to groups
+SIMULATED_WHOLE = ("bmm_transposed", "layer_norm", "conv_stride_2", "argmax")
 # Not right on the simulated GPU so far
 NOT_SIMULATED: frozenset[str] = frozenset()
 

@@ -47,13 +47,23 @@ def test_a_program_as_a_whole_gives_what_torch_gives(whole_name: str) -> None:
 
 
 def test_a_program_on_the_simulated_gpu_gives_what_torch_gives(simulated_name: str) -> None:
+    """As groups of operations where the program can be, as ``tuner.compile_program`` compiles."""
+    _require_right_on_the_simulator(simulated_name, as_groups=True)
+
+
+def test_a_program_as_a_whole_on_the_simulated_gpu_gives_what_torch_gives(simulated_whole_name: str) -> None:
+    _require_right_on_the_simulator(simulated_whole_name, as_groups=False)
+
+
+def _require_right_on_the_simulator(name: str, *, as_groups: bool) -> None:
     from tuner.programs.run.device_function import DeviceFunction
     from tuner.simulator.device.simulated_device import SimulatedDevice
 
-    made = corpus.built(simulated_name)
+    made = corpus.built(name)
     device = SimulatedDevice("sm_90")
-    program = DeviceFunction(compiler_of(SIMULATOR).compile(corpus.text_of(simulated_name)).code, device)
+    code = compiler_of(SIMULATOR).compile(corpus.text_of(name), as_groups=as_groups).code
+    program = DeviceFunction(code, device)
     results = program(*map(comparison.array_of, made.inputs))
-    comparison.require_equal(results, made.expected, corpus.EXPORTS[simulated_name].tolerance)
+    comparison.require_equal(results, made.expected, corpus.EXPORTS[name].tolerance)
     program.close()
     assert device.reports == ()

@@ -96,7 +96,7 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
 
     lines = [f"call    {line}" for line in report.trace]
     lines.append(f"ran     @{report.entry} on {target}, {_streams(report)}")
-    lines += [] if report.work is None else [work_line(report.work)]
+    lines += work_lines(report)
     lines += [f"result  {result}" for result in report.results]
     for one in report.comparisons:
         blind = ", which zeros are within as well" if one.verdict == "unclear" else ""
@@ -116,11 +116,31 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
     return lines
 
 
-def work_line(work: "DeviceWork") -> str:
-    """Returns one line with the kernel launches and the bytes that a call copied to and from the device."""
+def work_lines(report: "ProgramReport") -> list[str]:
+    """Returns lines with the kernel launches and copied bytes of a call; of groups also without groups.
+
+    Of a program of groups, further lines say what stays on the device, and which groups are not one kernel.
+    """
+    if report.work is None:
+        return []
+    from tuner.output.program_groups import ops_text
+
+    lines = [f"work    {work_text(report.work)}"]
+    if report.work_without_groups is not None:
+        lines.append(f"before  {work_text(report.work_without_groups)}, without groups")
+    if report.resident_bytes:
+        lines.append(f"kept    {report.resident_bytes} bytes on the device, copied once")
+    for number, group in enumerate(report.device_groups):
+        if group.reason:
+            lines.append(f"apart   group {number}, {ops_text(group.ops)}: {group.reason}")
+    return lines
+
+
+def work_text(work: "DeviceWork") -> str:
+    """Returns the kernel launches and the bytes that a call copied to and from the device."""
     inside = f", {work.copied_inside_bytes} on the device" if work.copied_inside_bytes else ""
     copied = f"{work.copied_in_bytes} bytes to the device, {work.copied_out_bytes} back{inside}"
-    return f"work    {work.launches} launch{'' if work.launches == 1 else 'es'}, {copied}"
+    return f"{work.launches} launch{'' if work.launches == 1 else 'es'}, {copied}"
 
 
 def explained_lines(report: "ProgramReport", payload: Path, database: str = "") -> list[str]:

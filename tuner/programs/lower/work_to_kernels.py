@@ -49,6 +49,15 @@ def launch_kernels(
     """
     matches = [match for match in find_matmuls(payload) if match.problem in scripts]
     matmuls = insert_gpu_kernels(payload.module, matches, scripts, chip)
+    launch_loops(payload)
+    return matmuls
+
+
+def launch_loops(payload: ProgramPayload) -> None:
+    """Converts a payload's linalg and parallel loops to launches, one thread per element, in place.
+
+    Raises CandidateError(COMPILE) for linalg operations that do not become loops.
+    """
     copy_by_contiguous_parts(payload.function)
     run_passes(payload.module, TO_PARALLEL)
     make_host_loops(payload.function)
@@ -57,4 +66,3 @@ def launch_kernels(
     launch_parallel_loops(payload.function)
     run_passes(payload.module, "builtin.module(canonicalize,cse)")
     reject_linalg(payload.function)
-    return matmuls

@@ -6,6 +6,9 @@ reductions over the last dimension and elementwise operations over the same rows
 
 Elementwise producers of a contraction never join it: they would be computed again for each tile. One
 transpose joins the elementwise operations that read its result.
+
+A device computes independent products at a time. For it, operations that read two of them are a group of
+their own (``tuner.programs.op_groups.forks``).
 """
 
 from collections.abc import Collection
@@ -13,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.programs.op_groups.forks import joins_independent_products
 from tuner.programs.op_groups.op_kinds import OpKind, is_reduction, kind_of
 from tuner.programs.op_groups.op_names import (
     MATMULS,
@@ -49,18 +53,20 @@ class _Growing:
     kind: str
     ops: tuple[Op, ...]
     domain: tuple[int, ...]  # sizes of the loops around the group
+    keeps_forks: bool = False
 
     @property
     def is_reduced(self) -> bool:
         return any(is_reduction(op) for op in self.ops)
 
 
-def form_groups(ops: Collection[Op], computed: Collection[Op]) -> list[Members]:
+def form_groups(ops: Collection[Op], computed: Collection[Op], *, keeps_forks: bool = False) -> list[Members]:
     """Returns the groups of a block's operations, in an order in which they can run.
 
     Args:
         ops: operations of the block in order.
         computed: those of them that are computed, not only views of memory and constants.
+        keeps_forks: whether an operation that reads two independent products joins neither.
     """
     order = {op: number for number, op in enumerate(ops)}
     kinds = {op: kind_of(op) for op in computed}
@@ -69,17 +75,17 @@ def form_groups(ops: Collection[Op], computed: Collection[Op]) -> list[Members]:
     for root in reversed(list(ops)):
         if root not in kinds or root in grouped or is_scalar_op(root):
             continue
-        members = _grown(root, kinds, grouped)
+        members = _grown(root, kinds, grouped, keeps_forks=keeps_forks)
         grouped.update(members.ops)
         groups.append(replace(members, ops=tuple(sorted(members.ops, key=lambda op: order[op]))))
     return groups[::-1]
 
 
-def _grown(root: Op, kinds: dict[Op, OpKind], grouped: Collection[Op]) -> Members:
+def _grown(root: Op, kinds: dict[Op, OpKind], grouped: Collection[Op], *, keeps_forks: bool) -> Members:
     kind = kinds[root]
     if kind.kind not in (ELEMENTWISE, ROWS):
         return Members(kind.kind, (root,), kind.reason)
-    alone = _Growing(kind.kind, (root,), kind.domain)
+    alone = _Growing(kind.kind, (root,), kind.domain, keeps_forks)
     group = _with_producers(alone, kinds, grouped, takes_rows=True)
     if group.kind == ROWS:  # what ends an epilogue stays in the contraction's group
         others = {op for op in group.ops if op != root and _is_epilogue(op, kinds)}
@@ -130,7 +136,8 @@ def _joined(group: _Growing, producer: Op, kind: OpKind, takes_rows: bool) -> _G
     ops, value = (*group.ops, producer), producer.results[0]
     if kind.kind in WITH_EPILOGUE:
         is_read_in_place = all(_is_read_in_place(value, op) for op in group.ops)
-        if group.is_reduced or kind.domain != group.domain or not is_read_in_place:
+        is_fork = group.keeps_forks and joins_independent_products(producer, group.ops)
+        if is_fork or group.is_reduced or kind.domain != group.domain or not is_read_in_place:
             return None
         if group.kind == ELEMENTWISE or _is_pair(group, producer):
             return replace(group, kind=kind.kind, ops=ops)

@@ -39,12 +39,16 @@ class FormedProgram:
     weights: tuple[np.ndarray, ...]
 
 
-def group_program(text: str, entry: str | None = None) -> FormedProgram | NotGrouped:
+def group_program(
+    text: str, entry: str | None = None, *, keeps_forks: bool = False
+) -> FormedProgram | NotGrouped:
     """Returns a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
 
     Args:
         text: MLIR text of a function on tensors, constants as ``dense_resource`` with their data included.
         entry: the function to run; None: ``main``, or the only public function.
+        keeps_forks: whether independent products stay groups of their own where one operation reads them: a
+            device computes them at a time.
 
     Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
     """
@@ -60,7 +64,7 @@ def group_program(text: str, entry: str | None = None) -> FormedProgram | NotGro
         init, kept = hoist(payload, len(arguments))
         if not init:
             weights = tuple(weights[number] for number in kept)
-        groups, plan = _groups(payload, len(arguments))
+        groups, plan = _groups(payload, len(arguments), keeps_forks=keeps_forks)
         program = GroupedProgram(groups, tuple(plan.buffers), arguments, payload.results, init)
         return FormedProgram(program, weights)
 
@@ -80,10 +84,12 @@ def _normalize(payload: TensorPayload) -> None:
     clean_up(payload.module)
 
 
-def _groups(payload: TensorPayload, first_weight: int) -> tuple[tuple[OpGroup, ...], BufferPlan]:
+def _groups(
+    payload: TensorPayload, first_weight: int, *, keeps_forks: bool
+) -> tuple[tuple[OpGroup, ...], BufferPlan]:
     broadcast_for_each_user(payload)
     plan = placed(payload, first_weight)
-    formed = form_groups(payload.ops, plan.computed)
+    formed = form_groups(payload.ops, plan.computed, keeps_forks=keeps_forks)
     outputs = {value for members in formed for value in members.root.results}
     settle(plan, payload, outputs)
     by_root: dict[Op, Members] = {members.root: members for members in formed}

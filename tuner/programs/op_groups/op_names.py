@@ -118,6 +118,8 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
     """Returns the numbers of iterations of a ``linalg.generic``'s loops; 0 for one that no operand shows."""
     sizes = [0] * maps_of(op)[0].n_dims
     for value, mapping in zip(op.operands, maps_of(op), strict=True):
+        if not is_tensor(value):
+            continue
         for size, result in zip(value.type.shape, mapping.results, strict=True):
             if isinstance(result, ir.AffineDimExpr):
                 sizes[ir.AffineDimExpr(result).position] = size

@@ -15,6 +15,7 @@ from tuner.programs.run.jitted_host_code import HostCode
 from tuner.programs.run.libm_symbols import math_symbols
 from tuner.programs.run.marshalling import CallFrame, PassedArgument, pass_arguments
 from tuner.programs.run.mgpu import MgpuTable
+from tuner.programs.run.resident_memory import ResidentMemory
 from tuner.programs.run.results import allocated_for_results, copied, notify_after_call, viewed
 from tuner.programs.run.runner_functions import RunnerFunctions, Write
 from tuner.runtime.arrays.device_arrays import DeviceArray, wait_for_producers
@@ -35,14 +36,22 @@ class DeviceFunction(LoadedCode):
     load_again = "tuner.compile_program(payload)"
 
     def __init__(
-        self, program: DeviceProgram, device: AbstractDevice, write: Write = sys.stdout.write
+        self,
+        program: DeviceProgram,
+        device: AbstractDevice,
+        write: Write = sys.stdout.write,
+        why_no_groups: str = "",
     ) -> None:
-        """Compiles the host code and loads the kernels; ``write`` receives the text that the program prints.
+        """Compiles the host code, loads the kernels, copies what stays on the device.
+
+        ``write`` receives the text that the program prints; ``why_no_groups`` says why it is not compiled as
+        groups of operations, "" where it is, or where that was not asked.
 
         Raises CandidateError(LOAD) and DeviceError.
         """
         self.program = program
         self.device = device
+        self.why_no_groups = why_no_groups
         self._lock = threading.Lock()
         self._table = MgpuTable(device)
         self._heap = HostHeap(device.watch)
@@ -59,10 +68,12 @@ class DeviceFunction(LoadedCode):
             llvm, program.entry, symbols, catches_assertions=watch is not None
         )
         self._streams: tuple[int, ...] = ()
+        self._resident = ResidentMemory(device, program.resident)
         self._kept: tuple[PassedArgument, ...] = ()  # arguments of a call that may still run
         try:
             self._table.error.raise_it()
             self._streams = tuple(device.create_stream() for _ in range(program.stream_slots))
+            self._resident.load()
         except BaseException:
             with contextlib.suppress(DeviceError):  # the first error is the one to report
                 self.close()
@@ -143,12 +154,18 @@ class DeviceFunction(LoadedCode):
                 raise UsageError(f"{entry}: the program makes its own streams, which a graph cannot contain")
             passed = self._pass(arguments, slots)
             wait_for_producers(self.device, _device_arrays(passed), None)  # before the capture, not in it
-            frame = CallFrame(passed, slots, self.program.results)
+            own = self._resident.for_graph()
+            frame = CallFrame((*passed, *own.arguments), slots, self.program.results)
             graph = self._capture(frame, slots[0])
             results = frame.results()
             for address in allocated_for_results(results, passed):
                 self._heap.free(address)
             kept = self._heap.take_freed()
+
+        def free() -> None:
+            self._heap.give_back(kept)
+            own.close()
+
         return ProgramGraph(
             self.device,
             graph,
@@ -156,7 +173,7 @@ class DeviceFunction(LoadedCode):
             passed,
             self.program,
             lambda: self._code is not None,
-            lambda: self._heap.give_back(kept),
+            free,
         )
 
     def close(self) -> None:
@@ -192,6 +209,7 @@ class DeviceFunction(LoadedCode):
                 last_first.callback(lambda: self._heap.give_back(self._heap.take_freed()))
                 last_first.callback(code.close)
                 last_first.callback(self._table.close)
+                last_first.callback(self._resident.close)
                 for stream in self._streams:
                     last_first.callback(self.device.destroy_stream, stream)
                     last_first.callback(self.device.synchronize_stream, stream)
@@ -225,7 +243,7 @@ class DeviceFunction(LoadedCode):
 
     def _run(self, passed: tuple[PassedArgument, ...], slots: tuple[int, ...]) -> tuple[Any, ...]:
         first, watch = slots[0] if slots else None, self.device.watch
-        frame = CallFrame(passed, slots, self.program.results)
+        frame = CallFrame((*passed, *self._resident.arguments), slots, self.program.results)
         self._invoke(frame, first, passed)
         self._kept = passed
         if not self.is_synchronous:

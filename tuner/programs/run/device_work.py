@@ -1,6 +1,6 @@
 """How much one call of a program asks of a device."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,15 @@ class DeviceWork:
     copies_out: int = 0  # from device to host memory
     copied_out_bytes: int = 0
     copied_inside_bytes: int = 0  # from device to device memory
+
+    def with_launch(self) -> "DeviceWork":
+        """Returns this work and one launch."""
+        return replace(self, launches=self.launches + 1)
+
+    def since(self, earlier: "DeviceWork") -> "DeviceWork":
+        """Returns what was added to ``earlier``."""
+        names = [field.name for field in fields(self)]
+        return DeviceWork(**{name: getattr(self, name) - getattr(earlier, name) for name in names})
 
     def with_copy(self, size_bytes: int, *, to_device: bool, from_device: bool) -> "DeviceWork":
         """Returns this work and a copy of ``size_bytes`` bytes; a copy from host to host changes nothing."""

@@ -1,7 +1,6 @@
 """Records the device calls of a program as text lines that are identical in every run, and counts them."""
 
 import ctypes
-from dataclasses import replace
 from typing import final
 
 from tuner.core.device import AbstractDevice, Extent, KernelLaunch, TensorMapLayout
@@ -51,7 +50,7 @@ class RecordingDevice(AbstractDevice):
     def launch(self, launch: KernelLaunch, stream: int) -> None:
         """Enqueues a kernel launch on the wrapped device; records name, sizes, buffers and stream."""
         self._inner.launch(launch, stream)
-        self.work = replace(self.work, launches=self.work.launches + 1)
+        self.work = self.work.with_launch()
         name = self._functions.get(launch.function, "?")
         text = [f"launch {name} grid {_by(launch.grid)} block {_by(launch.block)}"]
         text += [f"cluster {_by(launch.cluster)}"] if launch.cluster else []

@@ -71,10 +71,32 @@ def add_kernels(module: ir.Module, problem: Problem, script: Script, chip: Chip)
     with failing_at(Stage.BIND):
         views = views_in(script.text, problem)
     own = parse(gpu_payload_mlir(problem, views), "payload")
+    return add_kernels_of(module, own, buffers_of(problem), script, _suffix(problem), chip)
+
+
+def add_kernels_of(
+    module: ir.Module,
+    own: ir.Module,
+    buffers: tuple[KernelBuffer, ...],
+    script: Script,
+    suffix: str,
+    chip: Chip,
+) -> InsertedKernels:
+    """Compiles the kernels of a script for a payload, and appends their ``gpu.module`` to ``module``.
+
+    Args:
+        module: the program.
+        own: the payload, which is changed.
+        buffers: those that the payload's function takes, in order.
+        script: the transform script.
+        suffix: of the names of the kernels, unique in the program, of characters that PTX allows.
+        chip: the GPU architecture.
+
+    Returns their names, parameter types and launches. Raises CandidateError for a script that fails.
+    """
     apply_script(own, parse(script.text, "script"))
-    host, alignment_bytes = outline(own, chip, buffers_of(problem))
+    host, alignment_bytes = outline(own, chip, buffers)
     holder = walk(own, "gpu.module")[0]
-    suffix = _suffix(problem)
     holder.attributes["sym_name"] = ir.StringAttr.get(f"kernels_{suffix}")
     launches = {launch.kernel: launch for launch in host.launches}
     functions = {name_of(function): function for function in walk(holder, "gpu.func")}
@@ -106,11 +128,14 @@ def _suffix(problem: Problem) -> str:
 
 
 def _multiply(kernels: InsertedKernels) -> Multiply:
-    return lambda a, b, c: _launch_all(kernels, {"a": a, "b": b, "c": c})
+    return lambda a, b, c: launch_all(kernels, {"a": a, "b": b, "c": c})
 
 
-def _launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
-    """Creates scratch buffers, fills with zeros where required, and the launches."""
+def launch_all(kernels: InsertedKernels, arrays: dict[str, Value]) -> None:
+    """Creates the launches of a script's kernels, with scratch buffers, and fills with zeros where required.
+
+    ``arrays`` has the memref of each buffer by its name.
+    """
     suffix = kernels.module.removeprefix("kernels")
     scratch = [buffer for buffer in kernels.host.buffers if buffer.role == "scratch"]
     arrays = arrays | {buffer.name: _scratch(buffer, kernels, suffix) for buffer in scratch}
