@@ -4,7 +4,7 @@ module {
   func.func @group(%arg0: memref<9x100xf64>, %arg1: memref<9x100xf64>) attributes {tuner.bytes = 14400 : i64, tuner.contractions = 0 : i64, tuner.copy = 0 : i64, tuner.loops = array<i64: 9, 100>, tuner.transposed = 0 : i64, tuner.weights = 0 : i64} {
     %0 = bufferization.to_tensor %arg0 restrict : memref<9x100xf64> to tensor<9x100xf64>
     %1 = bufferization.to_tensor %arg1 restrict writable : memref<9x100xf64> to tensor<9x100xf64>
-    %cst = arith.constant 2.1178512679360433E-314 : f64
+    %cst = arith.constant 0xFFF0000000000000 : f64
     %cst_0 = arith.constant 0.000000e+00 : f64
     %2 = tensor.empty() : tensor<9xf64>
     %3 = tensor.empty() : tensor<9x100xf64>
