@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROVIDERS = {
     "pydantic_core": ["pydantic"],  # one version of it belongs to each version of pydantic
+    "onnxruntime": ["onnxruntime"],
+    "openvino": ["openvino"],
     "torch": ["torch"],  # extras, so they need not be installed
     "iree": ["iree-base-compiler"],
     "optuna_dashboard": ["optuna-dashboard"],

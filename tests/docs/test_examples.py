@@ -129,6 +129,7 @@ def is_run(example: Example) -> bool:
     return not (
         example.words[0] in RUN_BY_OTHER_TESTS
         or example.words[:2] == ("explain", "matmul")
+        or example.words == ("show", "group:1")  # tests/cli/commands/test_show_group.py
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
         or "--shapes" in example.words  # tests/cli/commands/test_tune_shapes.py
         or {*FORMATS, "mm/library.mlir"}
