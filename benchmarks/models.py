@@ -26,7 +26,7 @@ from tuner.analysis.paired_ratio import median_interval, paired_ratio
 from tuner.core.median_interval import MedianInterval
 from tuner.programs.torch_models.baseline_calls import NotRun
 from tuner.programs.torch_models.baseline_names import EAGER
-from tuner.runtime.interleaved_slices import Call, interleaved_times
+from tuner.runtime.interleaved_slices import Call, before_slice_of, interleaved_times
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 MICROSECONDS = 1e6
@@ -58,7 +58,7 @@ def main() -> None:
 def _measured(model: Model, setting: Setting, seconds: float) -> tuple[dict[str, Any], ModelRatios]:
     """Returns a row of the document, and the ratios of one model."""
     calls, failures, errors = _checked(model, setting)
-    times = interleaved_times(calls, seconds)
+    times = interleaved_times(calls, seconds, before_slice=before_slice_of(setting.threads))
     medians = {name: median_interval(found) for name, found in times.items()}
     ours = TUNED if TUNED in times else TUNER
     compiled = [name for name in COMPILE if name in times]

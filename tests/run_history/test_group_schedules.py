@@ -108,6 +108,11 @@ def test_the_nearest_sizes_lend_a_projected_configuration(store: Store) -> None:
     assert chosen["tile_m"] == 2  # of two rows
 
 
+def test_sizes_that_are_far_lend_nothing(store: Store) -> None:
+    store_trial(store, problems(rows=64, hidden=512)[0], LARGE, 1e-6)
+    assert found(store, group_problems(program_text(2, 24, 16))[0]) == []
+
+
 def test_rows_take_the_chunk_of_other_rows_only(store: Store) -> None:
     store_trial(store, problems()[0], SMALL, 1e-6)
     trial = store_trial(store, problems(rows=16)[1], ROWS, 1e-6)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tuner.runtime.interleaved_slices import LEAST_ROUNDS, interleaved_times
+from tuner.runtime.interleaved_slices import LEAST_ROUNDS, WAKING_CALLS, before_slice_of, interleaved_times
 
 
 class Machine:
@@ -57,3 +57,21 @@ def test_each_round_begins_with_another_one(machine: Machine) -> None:
     rounds = len(times_of(machine, 0.0, a=2e-3, b=2e-3, c=2e-3)["a"])
     measured = machine.called[9:]
     assert [measured[3 * number] for number in range(rounds)] == list("abcabca")
+
+
+def test_what_precedes_a_slice_is_not_timed(machine: Machine) -> None:
+    call = machine.call("a", 2e-3)
+
+    def before_slice(given: Callable[[], object]) -> None:
+        assert given is call
+        machine.now += 1.0
+
+    found = interleaved_times({"a": call}, 5.0, lambda: machine.now, before_slice)
+    assert found["a"] == pytest.approx([2e-3] * LEAST_ROUNDS)
+
+
+def test_threads_are_woken_by_calls_before_a_slice_of_several_threads(machine: Machine) -> None:
+    before_slice_of(2)(machine.call("a", 1.0))
+    assert machine.called == ["a"] * WAKING_CALLS
+    before_slice_of(1)(machine.call("b", 1.0))
+    assert "b" not in machine.called

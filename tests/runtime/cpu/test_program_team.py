@@ -3,6 +3,7 @@
 import ctypes
 import os
 import threading
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,50 @@ def test_a_forked_process_has_threads_of_its_own(loaded: LoadedObject) -> None:
     assert os.waitpid(child, 0)[1] == 0
     team.run(count, counters.arguments)
     assert counters.values == [2, 2]
+
+
+@pytest.fixture
+def processors() -> Iterator[set[int]]:
+    """Gives the processors of this thread, which has them again after the test."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("this process may use one processor only")
+    yield allowed
+    os.sched_setaffinity(0, allowed)
+
+
+def member_processors(team: ProgramTeam) -> list[set[int]]:
+    return [os.sched_getaffinity(thread.native_id or 0) for thread in team.members.threads]
+
+
+@pytest.mark.mlir
+def test_threads_keep_off_the_processor_of_the_caller(loaded: LoadedObject, processors: set[int]) -> None:
+    team, counters = team_of(loaded), Counters(3)
+    team.require(3)
+    for own in sorted(processors):
+        os.sched_setaffinity(0, {own})
+        team.run(loaded.addresses["count"], counters.arguments)
+        assert member_processors(team) == [processors - {own}] * 2
+
+
+@pytest.mark.mlir
+def test_threads_of_one_processor_stay_there(loaded: LoadedObject, processors: set[int]) -> None:
+    only = {min(processors)}
+    os.sched_setaffinity(0, only)
+    team, counters = team_of(loaded), Counters(2)
+    team.run(loaded.addresses["count"], counters.arguments)
+    assert member_processors(team) == [only]
+
+
+@pytest.mark.mlir
+def test_pinned_threads_stay_where_they_are(loaded: LoadedObject, processors: set[int]) -> None:
+    team, counters = team_of(loaded), Counters(2)
+    own = min(processors)
+    team.require(2)
+    team.members.pin((own,))
+    os.sched_setaffinity(0, {own})
+    team.run(loaded.addresses["count"], counters.arguments)
+    assert member_processors(team) == [{own}]
 
 
 @pytest.mark.mlir

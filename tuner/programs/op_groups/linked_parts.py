@@ -22,7 +22,8 @@ from tuner.core.grouped_program import GroupCode
 from tuner.programs.run.grouped_code import ARRIVALS_OFFSET, PART_ENTRY
 
 POINTER = "!llvm.ptr"
-PAUSES = 1024  # before a waiting thread sleeps: some 10 to 50 us
+# Before a waiting thread sleeps, some 0.1 to 0.4 ms: one that has slept may wake on a busy processor.
+PAUSES = 8192
 SYSTEM_CALLS = "syscall"  # of the C library
 # Linux, x86-64: SYS_futex, FUTEX_WAIT and FUTEX_WAKE of one process, as many threads as there are
 FUTEX, WAIT_PRIVATE, WAKE_PRIVATE, EVERYBODY = 202, 128, 129, 2**31 - 1

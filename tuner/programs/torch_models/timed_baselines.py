@@ -10,7 +10,7 @@ import torch
 from tuner.analysis.paired_ratio import median_interval, paired_ratio
 from tuner.core.program_result import ProgramBaseline
 from tuner.programs.torch_models.baseline_calls import RUNTIMES, Example, NotRun, made
-from tuner.runtime.interleaved_slices import interleaved_times
+from tuner.runtime.interleaved_slices import before_slice_of, interleaved_times
 
 SECONDS = 3.0  # of rounds; each has a slice of 2 ms of each
 OURS = "tuner"
@@ -34,7 +34,7 @@ def timed_baselines(
         calls = {name: made(partial(RUNTIMES[name], example, threads)) for name in names}
         running = {name: call for name, call in calls.items() if not isinstance(call, NotRun)}
         ours = partial(program, *example.arguments, **example.keywords)
-        times_s = interleaved_times({OURS: ours, **running}, seconds)
+        times_s = interleaved_times({OURS: ours, **running}, seconds, before_slice=before_slice_of(threads))
     return tuple(
         ProgramBaseline(name, reason=call.reason)
         if isinstance(call, NotRun)

@@ -49,6 +49,7 @@ class ProgramTeam:
         """Calls a function with each of the arguments, the first one on this thread, and waits for all."""
         members = self.members
         self.require(len(arguments))
+        members.keep_off_caller()
         if self._posted is not arguments:
             for index, argument in enumerate(arguments[1:]):
                 members.write(index, function, argument)

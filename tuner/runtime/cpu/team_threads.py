@@ -10,10 +10,13 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 SLOT_BYTES = 512  # of a thread: each word that threads share is in a separate cache line
 FUNCTION_OFFSET, ARGUMENTS_OFFSET = 8, 16  # next to the counter of posts, and written before it
 SEMAPHORE_OFFSET = 384
+CURRENT_PROCESSOR: Any = ctypes.PyDLL(None).sched_getcpu  # takes 60 ns; keeps the interpreter lock
 STACK_BYTES = 8 << 20  # as of the main thread by default; groups of operations have buffers on the stack
 
 
@@ -29,6 +32,8 @@ class TeamThreads:
         self._capacity = capacity
         self._slots = _Memory(max(capacity, 1) * SLOT_BYTES)
         self._processors: tuple[int, ...] = ()  # that the threads are pinned to
+        self._allowed: frozenset[int] = frozenset()  # processors of the threads that are not pinned
+        self._kept_off: int | None = None  # the processor that these keep off
         self.lock = threading.Lock()  # for callers that share the threads; a forked process has a new one
         self.threads: list[threading.Thread] = []
         TEAMS.add(self)
@@ -43,6 +48,8 @@ class TeamThreads:
         if count > self._capacity:
             raise ValueError(f"found {count} threads, allowed {self._capacity}")
         libc = ctypes.CDLL(None, use_errno=True)
+        if not self.threads:
+            self._allowed = frozenset(os.sched_getaffinity(0))
         before = threading.stack_size(STACK_BYTES)
         try:
             for index in range(len(self.threads), count):
@@ -52,6 +59,7 @@ class TeamThreads:
                 self.threads[-1].start()
         finally:
             threading.stack_size(before)
+        self._kept_off = None
         self._pin()
 
     def write(self, index: int, function: int, arguments: int) -> None:
@@ -65,6 +73,17 @@ class TeamThreads:
         self._processors = processors
         self._pin()
 
+    def keep_off_caller(self) -> None:
+        """Keeps threads that are not pinned off the caller's processor, if they may use another one.
+
+        Linux may wake a thread that has slept on the processor of the thread that wakes it, which then
+        computes: both run on one processor for milliseconds while another one is idle.
+        """
+        processor = CURRENT_PROCESSOR()
+        if processor != self._kept_off and not self._processors:
+            self._kept_off = processor
+            self._allow(self._allowed - {processor} or self._allowed)
+
     def forget(self) -> None:
         """Drops the threads, the lock and the slots: for a forked process, which has no such threads."""
         self.threads = []
@@ -76,6 +95,12 @@ class TeamThreads:
         for thread in self.threads:
             thread.join()
         self.threads = []
+
+    def _allow(self, processors: frozenset[int]) -> None:
+        for thread in self.threads:
+            if thread.native_id is not None:
+                with suppress(OSError):  # a container's processors were changed: threads stay where they are
+                    os.sched_setaffinity(thread.native_id, processors)
 
     def _pin(self) -> None:
         for thread, processor in zip(self.threads, self._processors, strict=False):

@@ -89,6 +89,7 @@ class ThreadTeam:
             raise ValueError(f"team of {self.size}: found {len(calls)} calls")
         if len(self.members.threads) < self.size - 1:  # in a forked process
             self.members.require(self.size - 1)
+        self.members.keep_off_caller()
         for index, (function, arguments) in enumerate(calls[1:]):
             self.members.write(index, function, arguments)
         return (self.members.slots, len(calls) - 1, *calls[0])
