@@ -11,6 +11,8 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
+from benchmarks.markdown_table import markdown_table
+from benchmarks.model_tables import models_sentence, models_table, models_versions
 from benchmarks.ratios import (
     AMX_1_THREAD,
     BF16_1_THREAD,
@@ -43,7 +45,7 @@ def cpu_table() -> str:
     pairs = f32_pairs()
     large = [pair for pair in pairs if pair.one.is_large]
     others = [pair for pair in pairs if not pair.one.is_large]
-    return _table(
+    return markdown_table(
         ("m x n x k", "1 thread", "GFLOP/s", "2 threads", "GFLOP/s"),
         [
             *map(_cpu_row, large),
@@ -57,7 +59,7 @@ def cpu_table() -> str:
 def bf16_table() -> str:
     """Returns the bf16 table."""
     rows = [(each.shape, _interval(each), f"{each.gflop_per_s:.0f}") for each in ratios_in(BF16_1_THREAD)]
-    return _table(("m x n x k", "1 thread", "GFLOP/s"), rows)
+    return markdown_table(("m x n x k", "1 thread", "GFLOP/s"), rows)
 
 
 def fastest_library_table() -> str:
@@ -66,7 +68,7 @@ def fastest_library_table() -> str:
     shapes = dict.fromkeys(shape for ratios in found.values() for shape in ratios)
     rows = [(shape, *(_against_library(ratios.get(shape)) for ratios in found.values())) for shape in shapes]
     means = (f"**{geometric_mean(ratios.values()):.2f}**" for ratios in found.values())
-    return _table(("m x n x k", *found), [*rows, ("geometric mean", *means)])
+    return markdown_table(("m x n x k", *found), [*rows, ("geometric mean", *means)])
 
 
 def fastest_library_sentence() -> str:
@@ -122,7 +124,7 @@ def search_table() -> str:
         search = best["search"].removeprefix(KERNEL_TUNER)
         cells = (_score(default[space]), f"{_score(best)}, {search}", str(len(rivals)))
         rows.append((name, f"{default[space]['rows']:,}", *cells))
-    return _table(("space", "configurations", "`tpe`", "best of Kernel Tuner", "of searches"), rows)
+    return markdown_table(("space", "configurations", "`tpe`", "best of Kernel Tuner", "of searches"), rows)
 
 
 def warm_start_sentence() -> str:
@@ -190,13 +192,6 @@ def _range(means: list[float]) -> str:
     return f"{min(means):.3g} to {max(means):.3g} (geometric mean {statistics.geometric_mean(means):.1f})"
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = (head, ("---",) * len(head), *rows)
-    return "\n".join(
-        f"| {' | '.join(cells)} |".replace("| ---", "|---").replace("--- |", "---|") for cells in lines
-    )
-
-
 TEXTS = (
     cpu_summary,
     cpu_table,
@@ -204,6 +199,9 @@ TEXTS = (
     bf16_table,
     fastest_library_sentence,
     fastest_library_table,
+    models_sentence,
+    models_versions,
+    models_table,
     seeds_sentence,
     overhead_sentence,
     search_table,

@@ -23,7 +23,8 @@ def python_of(page: str) -> str:
     return block.text
 
 
-TUNED = python_of("README.md")
+README = blocks_of((ROOT / "README.md").read_text())
+MODULE, TUNED = (block.text for block in README if block.language == "python")
 PROGRAM = python_of("docs/guides/programs.md")
 FIRST_KERNEL = python_of("docs/getting-started/first-kernel.md")
 FIRST_PROGRAM = python_of("docs/getting-started/first-program.md")
@@ -53,6 +54,20 @@ def test_a_problem_is_tuned_exported_and_called(
     assert names["run"].best.script_text in (tmp_path / "best.mlir").read_text()
     assert (tmp_path / "best.source.mlir").exists()
     assert names["c"][0] == names["problem"]  # what the fake kernel reports
+
+
+@pytest.mark.mlir
+def test_a_module_is_compiled_called_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'mlir-tuner[torch]'")
+    pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
+    monkeypatch.setenv("TUNER_DB", str(tmp_path / "results.db"))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(MODULE, names)
+    with torch.no_grad():
+        expected = names["module"](names["x"])
+    torch.testing.assert_close(names["y"], expected)
+    np.testing.assert_array_equal(tuner.load(tmp_path / "mlp")(names["x"].numpy()), names["y"].numpy())
 
 
 @pytest.mark.mlir
