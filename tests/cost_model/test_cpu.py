@@ -20,7 +20,7 @@ def tiles(problem: Problem = PROBLEM, **changes: float) -> CpuTiles:
     plain = {"tile_m": 12, "tile_n": 32, "unroll_k": 1, "block_m": m, "block_n": n, "block_k": k}
     columns = {name: np.array([float(value)]) for name, value in {**plain, "m": m, "n": n, **changes}.items()}
     no = np.array([False])
-    return CpuTiles(**columns, is_row_major=no, packs_a=no, is_packed=True)
+    return CpuTiles(**columns, is_row_major=no, packs_a=no, is_packed=True, fetches_b=no)
 
 
 def cost(problem: Problem = PROBLEM, **changes: float) -> float:
@@ -30,6 +30,12 @@ def cost(problem: Problem = PROBLEM, **changes: float) -> float:
 def in_place(problem: Problem, **changes: float) -> float:
     """Returns what a schedule costs that packs nothing."""
     return float(cycles(replace(tiles(problem, **changes), is_packed=False), problem, AVX512)[0])
+
+
+def prefetching(problem: Problem, **changes: float) -> float:
+    """Returns what a schedule costs that packs nothing and prefetches the next panel of B."""
+    made = replace(tiles(problem, **changes), is_packed=False, fetches_b=np.array([True]))
+    return float(cycles(made, problem, AVX512)[0])
 
 
 def test_no_schedule_beats_the_multipliers() -> None:
@@ -124,3 +130,14 @@ def test_every_cost_is_a_positive_number(m: int, n: int, k: int, tile_m: int, ti
 def test_an_unknown_cache_is_taken_for_a_usual_one() -> None:
     unknown = replace(AVX512, l1_bytes=0, l2_bytes=0)
     assert cycles(tiles(), PROBLEM, unknown) == cycles(tiles(), PROBLEM, AVX512)
+
+
+@pytest.mark.parametrize("rows", [12, 24])
+def test_few_rows_of_a_large_b_gain_by_prefetching(rows: int) -> None:
+    large = Matmul(rows, 896, 4864)
+    assert prefetching(large, tile_m=4, tile_n=64) < 0.9 * in_place(large, tile_m=4, tile_n=64)
+
+
+def test_a_b_that_stays_in_the_cache_loses_by_prefetching() -> None:
+    small = Matmul(96, 96, 300)
+    assert prefetching(small, tile_m=4, tile_n=32) > in_place(small, tile_m=4, tile_n=32)

@@ -10,7 +10,11 @@ REGISTERS = 32
 
 def step(rows: int, vectors: int, is_paired: bool = False, lines: int = 1, steps: int = 512) -> float:
     sides = np.array([float(rows)]), np.array([float(vectors)])
-    return float(step_cycles(*sides, lines, np.array([float(steps)]), np.array([is_paired]), REGISTERS)[0])
+    return float(
+        step_cycles(
+            *sides, np.array([float(lines)]), np.array([float(steps)]), np.array([is_paired]), REGISTERS
+        )[0]
+    )
 
 
 @given(st.integers(1, 14), st.integers(1, 4), st.booleans())

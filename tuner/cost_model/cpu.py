@@ -28,7 +28,8 @@ UNHIDDEN = 0.1  # share of the traffic that arithmetic does not hide
 COPY_BYTES_PER_CYCLE = 32.0  # bytes read and written, both in L2; calibrated
 TILE_CYCLES = 10.0  # to fill and drain the pipelines of a register tile
 # To a row of a B that is not packed and comes from L3: the next row lies elsewhere, and no hardware stream
-# leads there. Calibrated on two Xeons, 74 shapes: benchmarks/results/many_shapes.json.
+# leads there; a prefetch of the next panel does. Calibrated on two Xeons, 74 shapes:
+# benchmarks/results/many_shapes.json. A Zen 4 has the same order: many_shapes_zen4.json.
 JUMP_CYCLES = 25.0
 PAIR, PAIRED_BYTES = 2, 4  # adjacent elements of A that LLVM loads at once and separates by shuffles
 USUAL_L1_BYTES, USUAL_L2_BYTES = 32 * 1024, 1024 * 1024  # where the machine reports no cache size
@@ -52,6 +53,7 @@ class CpuTiles:
     n: Counts
     packs_a: npt.NDArray[np.bool_]
     is_packed: bool  # B is copied to packed panels first
+    fetches_b: npt.NDArray[np.bool_]  # the next panel of a B that is read in place is prefetched
 
 
 def cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Counts:
@@ -76,7 +78,7 @@ def _register_cycles(tiles: CpuTiles, problem: Problem, machine: Machine) -> Cou
     is_aligned = (
         problem.offset_bytes % LINE_BYTES == 0 and problem.sizes[1] * problem.input_bytes % LINE_BYTES == 0
     )
-    lines = 1 if tiles.is_packed or is_aligned else 2
+    lines = (1 if tiles.is_packed or is_aligned else 2) + tiles.fetches_b.astype(np.float64)
     total = np.zeros(len(tiles.m))
     for along_m, rows in _rows(tiles):
         for along_n, columns, is_padded in _columns(tiles):
@@ -189,8 +191,8 @@ def _packing_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
 def _jump_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     """Returns the cycles lost at the beginning of each row of a panel of B, read in place, from L3.
 
-    0 where B is packed, stored by columns (nt), or a single panel wide: there is no next row elsewhere. Of a
-    B that is partly in L2, the share that is not counts.
+    0 where B is packed, stored by columns (nt), or a single panel wide: there is no next row elsewhere; and
+    where the next panel is prefetched. Of a B that is partly in L2, the share that is not counts.
     """
     if tiles.is_packed or problem.layout == "nt":
         return np.zeros(len(tiles.m))
@@ -198,7 +200,7 @@ def _jump_cycles(tiles: CpuTiles, problem: Problem, l2: float) -> Counts:
     missed = np.maximum(0.0, 1 - l2 / (k * tiles.n * problem.input_bytes))
     panels = np.where(tiles.tile_n < tiles.n, np.ceil(tiles.n / tiles.tile_n), 0.0)
     visits = np.where(tiles.is_row_major, np.ceil(tiles.m / tiles.tile_m), 1.0)
-    cycles_lost: Counts = JUMP_CYCLES * k * panels * visits * missed
+    cycles_lost: Counts = np.where(tiles.fetches_b, 0.0, JUMP_CYCLES * k * panels * visits * missed)
     return cycles_lost
 
 

@@ -24,7 +24,7 @@ WHOLE_ROWS = (1, 2, 4)  # vectors per row of B for which LLVM keeps the whole ro
 def step_cycles(
     rows: Counts,
     vectors: Counts,
-    lines: int,  # cache lines per vector of B: 1 where aligned, else 2
+    lines: Counts,  # cache lines per vector of B: 1 where aligned, else 2; and 1 that is prefetched
     steps: Counts,
     is_paired: npt.NDArray[np.bool_],
     registers: int,
@@ -38,7 +38,7 @@ def step_cycles(
     Args:
         rows: rows of the register tile.
         vectors: vectors per row of the register tile.
-        lines: cache lines per vector of B: 1 where aligned, else 2.
+        lines: cache lines per vector of B: 1 where aligned, else 2; one more where B is prefetched.
         steps: steps along K per register tile.
         is_paired: whether LLVM loads two adjacent elements of A at once and separates them by shuffles.
         registers: number of vector registers of the core.

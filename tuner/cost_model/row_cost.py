@@ -134,8 +134,14 @@ class CpuModel(AbstractModel):
             n=n,
             packs_a=columns.equal("pack_a", 1),
             is_packed=self.space.strategy not in READS_B_IN_PLACE,
+            fetches_b=self._fetches_b(columns),
         )
         return cpu_cost.cycles(tiles, self.problem, self.machine)
+
+    def _fetches_b(self, columns: KnobColumns) -> npt.NDArray[np.bool_]:
+        """Returns which configurations prefetch the B that register tiles read in place."""
+        in_place = self.space.strategy in READS_B_IN_PLACE
+        return (columns.numbers("prefetch", 0.0) > 0) & in_place
 
 
 class TensorCoreModel(AbstractModel):
