@@ -10,6 +10,9 @@ import pytest
 from tests.mlir.ops.block_runs import SUMS, blocks_payload, payload, run
 from tests.mlir.ops.conftest import Apply
 from tuner.core.errors import CandidateError, Stage
+from tuner.mlir import interpreter
+from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.runtime.cpu.describe_host import describe_machine
 
 pytestmark = pytest.mark.mlir
@@ -53,6 +56,11 @@ def test_a_matmul_becomes_packing_and_tiles(apply: Apply, golden: Callable[[str,
         ((17, 49, 35), "tn", (2, 1)),
         ((5, 3, 1), "nt", (1, 1)),
         ((33, 65, 131), "tn", (2, 2)),
+        ((77, 50, 64), "tn", (2, 2)),  # a rest of rows of more than one tile, none of K
+        ((64, 40, 70), "tn", (1, 4)),  # a rest of K, none of rows
+        ((45, 48, 70), "nt", (2, 2)),
+        ((45, 90, 64), "nt", (2, 1)),
+        ((45, 100, 64), "nn", (1, 4)),
         ((64, 32, 128), "nt", (2, 2, 0)),  # A is read where it lies
     ],
     ids=str,
@@ -88,6 +96,21 @@ def test_blocks_of_two_widths_share_their_code(
     script = line(more=f", columns = {block} : i64, last_columns = {n % block or block} : i64")
     run(apply, script, blocks_payload(m, n, k, element, layout, block), (a, b, c), emulates=True)
     assert np.array_equal(c, expected(a, b, layout))
+
+
+@pytest.mark.parametrize(("layout", "transposes"), [("nn", 0), ("nt", 1), ("tn", 1)], ids=["nn", "nt", "tn"])
+def test_rests_of_every_size_share_one_transpose(layout: str, transposes: int, apply: Apply) -> None:
+    text = apply(line(), payload(77, 85, 131, "i8", layout))
+    assert text.count("vector.transpose") == transposes
+    assert text.count("x86.amx.tile_zero") == 12  # strips of 2 or 1 tiles by panels of 2, whole and rest
+
+
+def test_llvm_leaves_the_loops_of_rests_as_loops(apply: Apply) -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(apply(line(), payload(45, 32, 64, "bf16")), "payload")
+        code = lower_to_llvm(module)
+    assert "#llvm.loop_unroll<disable = true>" in code
+    assert "loop_annotation = #" in code
 
 
 @pytest.mark.parametrize(("fill", "start"), [("", 7), ("3", 3)])

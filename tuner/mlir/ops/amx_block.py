@@ -29,11 +29,25 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.blocks.amx_tiles import PackedTiles, WeightTiles, tile_load, tile_store
 from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
+from tuner.mlir.ops.blocks.edge_packing import pack_a_to_tiles, pack_b_to_tiles
+from tuner.mlir.ops.blocks.packing import allocated
 from tuner.mlir.ops.blocks.weight_words import WeightWords, drop_views, take_weight_words
 from tuner.mlir.ops.blocks.words import WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
+from tuner.mlir.rewrite.building import (
+    branch,
+    create,
+    for_each,
+    index,
+    is_less,
+    loop,
+    plus,
+    rolled_loop,
+    times,
+    total,
+    value,
+    zero,
+)
 
 SUMS = {"bf16": "f32", "i8": "i32"}  # type of A and B -> type of C
 MULTIPLY = {"bf16": "x86.amx.tile_mulf", "i8": "x86.amx.tile_muli"}
@@ -105,7 +119,7 @@ class _AmxMatmul:
     a: WordSource
     packed_a: PackedTiles | None  # None: A is read where it lies
     packed_b: PackedTiles | WeightTiles
-    scratch: Value | None  # a tile at the edge of C is stored here first; None: C has whole tiles only
+    scratch: Value | None  # tiles at the edge of C are stored here first; None: C has whole tiles only
     fetches: bool  # the next panel of a weight
 
     @classmethod
@@ -127,21 +141,43 @@ class _AmxMatmul:
         packed_a = PackedTiles.of(a, 1, k_steps, tiles_m) if packs_a else None
         has_edge = matmul.m % WORDS or columns.rests(WORDS)
         element = ir.MemRefType(matmul.c.type).element_type
-        scratch = allocated((WORDS, WORDS), element) if has_edge else None
+        scratch = allocated((WORDS * tiles_m, WORDS * tiles_n), element) if has_edge else None
         if tiles is not None:
-            pack_b(b, columns, matmul.k, tiles_n, tiles.store_b)
+            pack_b_to_tiles(b, columns, matmul.k, tiles_n, tiles.store_b)
         packed_b = WeightTiles(weight, a.depth) if weight else tiles
         assert packed_b is not None
         return cls(matmul, columns, tiles_m, tiles_n, a, packed_a, packed_b, scratch, fetches)
 
     def build(self) -> None:
-        """Creates the loops over strips of rows of A, and over panels of B."""
-        in_steps(BlockExtent(self.matmul.m), self.tiles_m * WORDS, self._strip)
+        """Creates the loops over strips of rows of A, and over panels of B.
 
-    def _strip(self, number: Value, rows: int) -> None:
+        Where the last of several strips is narrower, both kinds share the code that packs A.
+        """
+        height, m = self.tiles_m * WORDS, self.matmul.m
+        if m <= height or m % height == 0:
+            in_steps(BlockExtent(m), height, lambda number, rows: self._strip(number, BlockExtent(rows)))
+            return
+
+        def one(number: Value) -> None:
+            self._strip(number, BlockExtent(height, m % height, BlockExtent(m).left(height, number)))
+
+        for_each(0, BlockExtent(m).covering(height), one)
+
+    def _strip(self, number: Value, rows: BlockExtent) -> None:
         first = times(number, self.tiles_m * WORDS)
         if self.packed_a is not None:
-            pack_a(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
+            pack_a_to_tiles(self.a, first, rows, self.matmul.k, self.packed_a.store_a)
+        if rows.size is None:
+            self._panels(number, first, rows.whole)
+            return
+        is_last = is_less(rows.size, index(rows.whole))
+        branch(
+            is_last,
+            lambda: self._panels(number, first, rows.last),
+            lambda: self._panels(number, first, rows.whole),
+        )
+
+    def _panels(self, number: Value, first: Value, rows: int) -> None:
         in_steps(
             self.columns,
             self.tiles_n * WORDS,
@@ -177,11 +213,16 @@ class _AmxMatmul:
             return totals
 
         totals = loop(0, self.packed_b.steps, multiply, [self._start(place) for place in places])
-        for place, tile in zip(places, totals, strict=True):
+        for number, (place, tile) in enumerate(zip(places, totals, strict=True)):
             if place.is_whole:
                 tile_store(tile, self.matmul.c, place.row, place.column)
             else:
-                self._store_edge(place, tile)
+                assert self.scratch is not None
+                down, right = (index(WORDS * each) for each in divmod(number, across))
+                tile_store(tile, self.scratch, down, right)
+        for begin in range(0, len(places), across):  # rows of tiles
+            edge = [(j, each) for j, each in enumerate(places[begin : begin + across]) if not each.is_whole]
+            self._copy_edge(WORDS * (begin // across), edge)
 
     @property
     def _kind(self) -> Type:
@@ -204,23 +245,26 @@ class _AmxMatmul:
             return tile_load(self._sum_kind, self.matmul.c, place.row, place.column)
         return value("x86.amx.tile_zero", self._sum_kind)
 
-    def _store_edge(self, place: "_Place", tile: Value) -> None:
-        """Creates the store of the part of a tile that lies in C, added to C after the first block of K."""
-        assert self.scratch is not None
-        tile_store(tile, self.scratch, index(0), index(0))
-        kind = ir.VectorType.get([WORDS], ir.MemRefType(self.scratch.type).element_type)
-        mask = constant_mask(place.columns, WORDS)
+    def _copy_edge(self, down: int, edge: list[tuple[int, "_Place"]]) -> None:
+        """Creates the copies of the parts of tiles that lie in C, added to C after the first block of K.
 
-        def store(row: Value) -> tuple[()]:
-            sums = value("vector.load", kind, self.scratch, row, index(0))
-            target = (self.matmul.c, total(place.row, row), place.column)
-            if self.matmul.fill is None:
-                before = value("vector.maskedload", kind, *target, mask, zero(kind))
-                sums = value(ADD[self.matmul.sum_element], kind, sums, before)
-            create("vector.maskedstore", [], [*target, mask, sums])
-            return ()
+        ``edge``: tiles of one row of tiles, each with its number in the row; they lie in ``scratch`` from row
+        ``down`` on.
+        """
 
-        loop(0, place.rows, store)
+        def copy(row: Value) -> None:
+            for number, place in edge:
+                kind = ir.VectorType.get([WORDS], ir.MemRefType(self.matmul.c.type).element_type)
+                mask = constant_mask(place.columns, WORDS)
+                sums = value("vector.load", kind, self.scratch, plus(row, down), index(WORDS * number))
+                target = (self.matmul.c, total(place.row, row), place.column)
+                if self.matmul.fill is None:
+                    before = value("vector.maskedload", kind, *target, mask, zero(kind))
+                    sums = value(ADD[self.matmul.sum_element], kind, sums, before)
+                create("vector.maskedstore", [], [*target, mask, sums])
+
+        if edge:
+            rolled_loop(0, edge[0][1].rows, copy)
 
 
 @dataclass(frozen=True, eq=False)

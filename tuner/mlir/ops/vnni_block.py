@@ -166,7 +166,7 @@ class _VnniMatmul:
 
     def _strip(self, number: Value, rows: int) -> None:
         first = times(number, self.tile_m)
-        pack_a(self.a, first, rows, self.matmul.k, self._store_a)
+        pack_a(self.a, first, BlockExtent(rows), self.matmul.k, self._store_a)
         in_steps(
             self.columns,
             self.vectors * self._lanes,

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 
 Build = Callable[[], Value | None]  # builds the body of a region; returns the value to yield, if any
+LOOP_ANNOTATION = "llvm.loop_annotation"  # of an scf.for; its lowering hands it on to LLVM
+NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
 
 
 def create(
@@ -28,6 +30,11 @@ def index(number: int) -> Value:
     """Creates an ``arith.constant`` of type index; returns its value."""
     kind = ir.IndexType.get()
     return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+
+
+def as_index(number: int | Value) -> Value:
+    """Creates the constant of an integer, as ``index`` does; returns a value as it is."""
+    return index(number) if isinstance(number, int) else number
 
 
 def size_of(buffer: Value, dimension: int) -> Value:
@@ -151,13 +158,37 @@ def loop(
     ``body(number, *values)`` creates the ops of one iteration from the loop's index and the carried values;
     it returns their next values, of the same number and types, and () where there are none.
     """
-    bounds = [index(each) if isinstance(each, int) else each for each in (first, end, 1)]
+    return list(_loop(first, end, body, carried).results)
+
+
+def for_each(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> Op:
+    """Creates ``scf.for`` from ``first`` up to ``end`` in steps of 1, which carries no values.
+
+    ``body(number)`` creates the ops of one iteration from the loop's index. Returns the op.
+    """
+
+    def of_one(number: Value) -> tuple[()]:
+        body(number)
+        return ()
+
+    return _loop(first, end, of_one, ())
+
+
+def rolled_loop(first: int | Value, end: int | Value, body: Callable[[Value], None]) -> None:
+    """Creates a loop as ``for_each`` does, marked so that LLVM does not unroll the loop."""
+    for_each(first, end, body).attributes[LOOP_ANNOTATION] = ir.Attribute.parse(NOT_UNROLLED)
+
+
+def _loop(
+    first: int | Value, end: int | Value, body: Callable[..., Sequence[Value]], carried: Sequence[Value]
+) -> Op:
+    bounds = [as_index(each) for each in (first, end, 1)]
     kinds = [each.type for each in carried]
     op = ir.Operation.create("scf.for", results=kinds, operands=[*bounds, *carried], regions=1)
     block = op.regions[0].blocks.append(ir.IndexType.get(), *kinds)
     with ir.InsertionPoint(block):
         create("scf.yield", [], body(*block.arguments))
-    return list(op.results)
+    return op
 
 
 def total(left: Value, right: Value) -> Value:

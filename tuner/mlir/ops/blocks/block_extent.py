@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.rewrite.building import index, loop, plus, total, value
+from tuner.mlir.rewrite.building import as_index, for_each, index, is_less, loop, plus, times, total, value
+
+OfTile = Callable[[Value, Value], None]  # creates the ops of a tile from its numbers in two dimensions
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,19 @@ class BlockExtent:
             return index(self.steps(step))
         return _divided(plus(self.size, step - 1), step)
 
+    def elements(self) -> Value:
+        """Creates the number of elements, as an index."""
+        return index(self.whole) if self.size is None else self.size
+
+    def whole_steps(self, step: int) -> int | Value:
+        """Returns the number of whole steps of ``step`` elements; creates it where the size is dynamic."""
+        return self.whole // step if self.size is None else _divided(self.size, step)
+
+    def left(self, step: int, number: Value) -> Value:
+        """Creates the number of elements of a step, as an index: ``step``, or less at the end."""
+        rest = value("arith.subi", number.type, self.elements(), times(number, step))
+        return value("arith.minui", number.type, rest, index(step))
+
     def rests(self, step: int) -> tuple[int, ...]:
         """Returns the numbers of elements, not 0, that whole steps may leave."""
         sizes = (self.whole,) if self.size is None else (self.whole, self.last)
@@ -48,12 +63,33 @@ def in_steps(extent: BlockExtent, step: int, body: Callable[[Value, int], None])
 
         loop(first, end, one)
 
-    largest = max(extent.whole, extent.last) // step
-    whole = largest if extent.size is None else _divided(extent.size, step)
-    if largest:
+    whole = extent.whole_steps(step)
+    if extent.whole >= step:
         over(0, whole, step)
     for rest in extent.rests(step):
         over(whole, _end(extent, step, whole, rest), rest)
+
+
+def over_tiles(
+    rows: BlockExtent, height: int, columns: BlockExtent, width: int, whole: OfTile, partial: OfTile
+) -> None:
+    """Creates the loops over tiles of ``height`` x ``width``: in each row of tiles the whole ones come first.
+
+    ``whole`` and ``partial`` create the ops of a tile, each once.
+    """
+    whole_rows, across = rows.whole_steps(height), columns.whole_steps(width)
+    has_whole = rows.whole >= height and columns.whole >= width
+
+    def one_row(row: Value) -> None:
+        end = across if has_whole else 0
+        if has_whole and rows.rests(height):
+            is_whole = is_less(row, as_index(whole_rows))
+            end = value("arith.select", row.type, is_whole, as_index(across), index(0))
+        if has_whole:
+            for_each(0, end, lambda column: whole(row, column))
+        for_each(end, columns.covering(width), lambda column: partial(row, column))
+
+    for_each(0, rows.covering(height), one_row)
 
 
 def _end(extent: BlockExtent, step: int, whole: Value | int, rest: int) -> Value | int:

@@ -44,7 +44,7 @@ def pack_b(source: WordSource, n: BlockExtent, k: int, vectors: int, store: Stor
         in_steps(
             n,
             width,
-            lambda panel, columns: _interleave_b(source, vectors, panel, columns, step, depth, store),
+            lambda panel, columns: interleave_b(source, vectors, panel, columns, step, depth, store),
         )
 
     if source.is_along_k:
@@ -53,7 +53,7 @@ def pack_b(source: WordSource, n: BlockExtent, k: int, vectors: int, store: Stor
         in_steps(BlockExtent(k), source.depth, of_step)
 
 
-def pack_a(source: WordSource, first: Value, rows: int, k: int, store: StoreOfA) -> None:
+def pack_a(source: WordSource, first: Value, rows: BlockExtent, k: int, store: StoreOfA) -> None:
     """Creates the code that packs ``rows`` rows of A, from row ``first`` on."""
 
     def of_row(row: Value, _size: int) -> None:
@@ -70,12 +70,12 @@ def pack_a(source: WordSource, first: Value, rows: int, k: int, store: StoreOfA)
         )
 
     if source.is_along_k:
-        in_steps(BlockExtent(rows), 1, of_row)
+        in_steps(rows, 1, of_row)
     else:
-        in_steps(BlockExtent(rows), source.words, of_part)
+        in_steps(rows, source.words, of_part)
 
 
-def _interleave_b(
+def interleave_b(
     source: WordSource, vectors: int, panel: Value, columns: int, step: Value, depth: int, store: StoreOfB
 ) -> None:
     """Packs a step of K of one panel of a B that is stored by rows of K, each word by interleaving rows."""
@@ -111,6 +111,14 @@ def _turn_b(
         source.along_k(plus(across, column), k, depth) if column < columns else zero(source.vector)
         for column in range(source.words)
     ]
+    store_columns(lines, vectors, vector, step, store)
+
+
+def store_columns(lines: list[Value], vectors: int, vector: Value, step: Value, store: StoreOfB) -> None:
+    """Creates the transpose of the words of one vector of columns of B, and the stores to its panel.
+
+    ``lines``: for each column, the words of a step of K.
+    """
     kind = ir.IndexType.get()
     panel, place = (value(f"arith.{name}", kind, vector, index(vectors)) for name in ("divui", "remui"))
     for number, line in enumerate(transposed(lines)):

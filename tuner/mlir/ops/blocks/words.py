@@ -7,7 +7,7 @@ Where K is not the dimension that is adjacent in memory, words are made by inter
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.rewrite.building import line_of, piece, plus, value, with_line, zero
+from tuner.mlir.rewrite.building import index, is_less, line_of, piece, plus, value, with_line, zero
 
 WORD_BITS = 32
 WORDS = 16  # of a vector of 64 bytes, and of a tile row
@@ -58,6 +58,31 @@ class WordSource:
             self._read(plus(k, row), across, width, total) if row < depth else zero(kind)
             for row in range(self.per_word)
         ]
+        return self._words_of(rows, total)
+
+    def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
+        """Creates the vector of words from ``k`` on, of one row of A or column of B, 0 outside a mask.
+
+        Only for a matrix stored along K.
+        """
+        return self._read_where(mask, across, k, self.depth)
+
+    def side_by_side_within(self, end: int, k: Value, across: Value, bits: Value) -> list[Value]:
+        """Creates the words that begin at ``k``, as vectors of words; elements from ``end`` of K on are 0.
+
+        ``bits``: an integer with a bit for each row or column from ``across`` on; words without their bit are
+        0. Only for a matrix not stored along K.
+        """
+        total, rows = bits.type.width, []
+        for number in range(self.per_word):
+            row, none = plus(k, number), zero(bits.type)
+            taken = value("arith.select", bits.type, is_less(row, index(end)), bits, none)
+            place = value("arith.minui", row.type, row, index(end - 1))  # one that is there
+            rows.append(self._read_where(mask_of(taken), place, across, total))
+        return self._words_of(rows, total)
+
+    def _words_of(self, rows: list[Value], total: int) -> list[Value]:
+        """Creates vectors of words from as many rows as a word has elements, ``total`` elements of each."""
         while len(rows) > 1:  # of four rows, 0 with 2 and 1 with 3 first
             half = len(rows) // 2
             rows = [_interleaved(rows[each], rows[each + half]) for each in range(half)]
@@ -68,8 +93,27 @@ class WordSource:
         kind = ir.VectorType.get([total], self.element)
         if count >= total:
             return value("vector.load", kind, self.buffer, row, column)
-        mask = constant_mask(count, total)
+        return self._read_where(constant_mask(count, total), row, column, total)
+
+    def _read_where(self, mask: Value, row: Value, column: Value, total: int) -> Value:
+        """Creates the read of those of ``total`` adjacent elements that a mask has; the others are 0."""
+        kind = ir.VectorType.get([total], self.element)
         return value("vector.maskedload", kind, self.buffer, row, column, mask, zero(kind))
+
+
+def prefix_bits(count: Value, total: int) -> Value:
+    """Creates the integer of ``total`` bits whose lowest ``count`` are 1; ``count``: an index from 1 on."""
+    kind = ir.IntegerType.get_signless(total)
+    every = value("arith.constant", kind, value=ir.IntegerAttr.get(kind, -1))
+    others = value("arith.subi", count.type, index(total), count)
+    return value("arith.shrui", kind, every, value("arith.index_castui", kind, others))
+
+
+def mask_of(bits: Value) -> Value:
+    """Creates the mask vector whose elements are the bits of an integer, the lowest bit first."""
+    one = value("vector.broadcast", ir.VectorType.get([1], bits.type), bits)
+    kind = ir.VectorType.get([bits.type.width], ir.IntegerType.get_signless(1))
+    return value("vector.bitcast", kind, one)
 
 
 def constant_mask(count: int, total: int) -> Value:
