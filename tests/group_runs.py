@@ -34,14 +34,21 @@ def compiled(text: str, script: str | None, *, emulates: bool = False) -> GroupC
 
 
 def packed(weight: Array, packing: WeightPacking) -> Array:
-    """Returns a weight as panels of columns, words of rows interleaved; what is missing of both is zeros."""
+    """Returns a weight as panels of columns, words of rows interleaved; what is missing of both is zeros.
+
+    With sums, -128 times that of each column follows each panel.
+    """
     k, n = weight.shape
     panels, unit = -(-n // packing.columns), max(packing.interleave, packing.depth)
     rows = -(-k // unit) * unit
     wide = np.zeros((rows, panels * packing.columns), weight.dtype)
     wide[:k, :n] = weight
     parts = wide.reshape(rows // packing.interleave, packing.interleave, panels, packing.columns)
-    return np.ascontiguousarray(parts.transpose(2, 0, 3, 1))
+    words = parts.transpose(2, 0, 3, 1)
+    if packing.sums:
+        sums = (-128 * wide.astype(np.int32).sum(0, dtype=np.int32)).view(np.int8)
+        words = np.concatenate([words, sums.reshape(panels, 1, *words.shape[2:])], 1)
+    return np.ascontiguousarray(words)
 
 
 def run(code: GroupCode, inputs: Sequence[Array], outputs: Sequence[Expected], element: str) -> list[Array]:
@@ -50,7 +57,8 @@ def run(code: GroupCode, inputs: Sequence[Array], outputs: Sequence[Expected], e
         each if packing is None else packed(each, packing)
         for each, packing in zip(inputs, code.packings, strict=True)
     ]
-    made = [np.full(each.value.shape, np.nan, DTYPES[element]) for each in outputs]
+    unwritten = np.iinfo(f"{element[0]}{int(element[1:]) // 8}").min if element[0] == "i" else np.nan
+    made = [np.full(each.value.shape, unwritten, DTYPES[element]) for each in outputs]
     arrays = [_guarded(each) for each in (*given, *made)]
     before = [whole.copy() for whole, _ in arrays]
     addresses = (ctypes.c_void_p * len(arrays))(*[part.ctypes.data for _, part in arrays])

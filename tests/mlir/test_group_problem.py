@@ -1,7 +1,10 @@
 """A group as a problem: sizes, key, and which groups are refused."""
 
+from typing import Any
+
 import pytest
 
+from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
 from tests.group_runs import as_problem
 from tuner.core.errors import UsageError
@@ -46,6 +49,38 @@ def test_the_first_configuration_compiles_and_says_how_weights_are_packed() -> N
     assert artifact.code.startswith("// packings: - ")
     assert "llvm.func @group(" in artifact.code
     assert CpuCompiler().compile(problem, script).sha256 == artifact.sha256
+
+
+@pytest.mark.parametrize("form", [{}, {"batch": 3}, {"pairs": True}], ids=str)
+def test_the_type_of_a_product_of_bytes_is_that_of_its_operands(form: Any) -> None:
+    problem = as_problem("contraction", byte_texts.product(8, 16, 4, "scale", **form))
+    assert problem.dtype == "i8"
+    assert (problem.accumulator, problem.sizes) == ("i32", (8, 16, 4))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("xi32>", "xi64>", "found a product of i8 and i8 into i64, allowed i8 and i8 into i32"),
+        ("4x16xi8", "4x16xi32", "found a product of i8 and i32 into i32, allowed i8 and i8"),
+        (
+            "{contraction, root}",
+            "{cast = #linalg.type_fn<cast_unsigned>, contraction, root}",
+            "found a product of unsigned i8, allowed signed i8",
+        ),
+    ],
+)
+def test_other_products_of_integers_are_refused(before: str, after: str, reason: str) -> None:
+    text = byte_texts.product(8, 16, 4).replace(before, after)
+    if after == "xi64>":
+        text = text.replace("0 : i32", "0 : i64").replace("%z : i32", "%z : i64")
+    with pytest.raises(UsageError, match=f"group: {reason}"):
+        as_problem("contraction", text)
+
+
+def test_sums_that_may_overflow_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"size k: found 131072, allowed 1\.\.131071 for i8"):
+        as_problem("contraction", byte_texts.product(1, 1, 2**17))
 
 
 def test_a_group_that_no_schedule_is_for_is_refused_with_its_reason() -> None:

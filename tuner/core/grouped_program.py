@@ -30,6 +30,7 @@ ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", 
 GROUP_ENTRY = "group"  # name of a group's function
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a group's function: the same numbers at each call
 PACKINGS_COMMENT = "// packings: "
+SUMS_SUFFIX = "s"  # of the sizes of a packing with sums: 64x4x64s
 ROOT_ATTRIBUTE = "root"  # of the last operation of a group, whose tiles the schedule fuses the others into
 CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a group
 
@@ -101,7 +102,8 @@ class WeightPacking:
 
     A panel has k x columns elements, row by row; the last one is padded with zeros. With ``interleave`` 2,
     two rows of k lie next to each other for each column, as the dot products of bf16 take them. With
-    ``depth`` 32, k is padded with zeros to a multiple of 32.
+    ``depth`` 32, k is padded with zeros to a multiple of 32. With ``sums``, of i8 with interleave 4, each
+    panel ends with a row of i32: -128 times the sum of each column.
 
     A weight of other than two dimensions, or a transposed one, is a matrix by ``order``: its dimensions in
     the order in which rows go through all but the last, and columns through the last. ``(2, 3, 1, 0)`` of
@@ -113,6 +115,7 @@ class WeightPacking:
     interleave: int = 1
     order: tuple[int, ...] = ()  # (): rows and columns of a matrix as they are
     depth: int = 1
+    sums: bool = False
 
     def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Returns k and n of a weight of this shape."""
@@ -149,12 +152,19 @@ def _packing_text(packing: WeightPacking | None) -> str:
         return "-"
     order = "".join(f":{dimension}" for dimension in packing.order)
     depth = f"x{packing.depth}" if packing.depth > 1 else ""
-    return f"{packing.columns}x{packing.interleave}{depth}{order}"
+    sums = SUMS_SUFFIX * packing.sums
+    return f"{packing.columns}x{packing.interleave}{depth}{sums}{order}"
 
 
 def _packing(text: str) -> WeightPacking | None:
     if text == "-":
         return None
     sizes, *order = text.split(":")
-    columns, interleave, *depth = (int(number) for number in sizes.split("x"))
-    return WeightPacking(columns, interleave, tuple(int(each) for each in order), *depth)
+    columns, interleave, *depth = (int(number) for number in sizes.removesuffix(SUMS_SUFFIX).split("x"))
+    return WeightPacking(
+        columns,
+        interleave,
+        tuple(int(each) for each in order),
+        depth=depth[0] if depth else 1,
+        sums=sizes.endswith(SUMS_SUFFIX),
+    )

@@ -10,8 +10,10 @@ from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.group_form import annotate_facts, contractions, group_function, loop_extents, parse_group
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS, convolution_form
+from tuner.mlir.rewrite.integer_products import is_unsigned
 
 KINDS = (CONTRACTION, CONVOLUTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
+INTEGER_PRODUCT = ("i8", "i8", "i32")  # element types of A, B and C
 
 
 def group_problem(group: OpGroup) -> Problem:
@@ -36,6 +38,8 @@ def group_problem(group: OpGroup) -> Problem:
         found = contractions(group_function(module))
         sizes = loop_extents(found[0]) if group.kind == CONTRACTION and found else ()
         convolution = _convolution_sizes(found[0]) if group.kind == CONVOLUTION and found else (1, (1, 1, 1))
+        if group.kind == CONTRACTION and found:
+            _require_known_product(found[0])
         dtype = _element_type(found[0] if found else None, module)
         text = str(module)
     if group.kind == CONTRACTION:
@@ -46,6 +50,17 @@ def group_problem(group: OpGroup) -> Problem:
         return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, group=text)
     loops = facts_of(text).loops or (1,)
     return Problem(group.kind, (prod(loops[:-1]), loops[-1], 1), dtype, group=text)
+
+
+def _require_known_product(op: Op) -> None:
+    """Raises UsageError for a product of integers other than of signed i8 into i32."""
+    a, b, c = (each.type.element_type for each in op.operands)
+    if not any(isinstance(each, ir.IntegerType) for each in (a, b, c)):
+        return
+    if (str(a), str(b), str(c)) != INTEGER_PRODUCT:
+        raise UsageError(f"group: found a product of {a} and {b} into {c}, allowed i8 and i8 into i32")
+    if is_unsigned(op):
+        raise UsageError("group: found a product of unsigned i8, allowed signed i8")
 
 
 def _convolution_sizes(op: Op) -> tuple[int, tuple[int, int, int]]:

@@ -6,16 +6,19 @@ A weight of k x n elements that is read as panels of 4 columns, with n = 6:
     6 7 8 9 | a b      becomes    0 1 2 3  6 7 8 9    4 5 . .  a b . .       . is a zero
 
 With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9. With a depth, rows of
-zeros are added until their number is a multiple of it.
+zeros are added until their number is a multiple of it. With sums, a panel of i8 ends with -128 times the sum
+of each column, as i32: what makes up for A with its sign bits flipped, which adds 128 to each element.
 """
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from tuner.core.grouped_program import WeightPacking
 
 Array = npt.NDArray[Any]
+SIGN = -128  # the weight of the highest bit of an i8
 
 
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
@@ -24,7 +27,7 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
     rows, columns = packing.matrix_shape(shape)
     padded = -(-rows // packing.depth) * packing.depth
-    panels, steps = -(-columns // packing.columns), -(-padded // packing.interleave)
+    panels, steps = -(-columns // packing.columns), -(-padded // packing.interleave) + packing.sums
     return panels, steps, packing.columns, packing.interleave
 
 
@@ -40,3 +43,6 @@ def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
         for row in range(packing.interleave):
             lines = part[row :: packing.interleave]
             packed[panel, : lines.shape[0], : lines.shape[1], row] = lines
+        if packing.sums:
+            sums = SIGN * part.sum(axis=0, dtype=np.int64)
+            packed[panel, -1, : len(sums)] = sums.astype("<i4").view(np.int8).reshape(-1, packing.interleave)

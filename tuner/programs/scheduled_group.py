@@ -20,7 +20,7 @@ from tuner.mlir.cpu.group_code import compile_group
 from tuner.mlir.cpu.jit_guards import DECLARATION
 from tuner.mlir.group_problem import group_problem
 from tuner.programs.useful_threads import useful_threads
-from tuner.scripts.default import first_configuration
+from tuner.scripts.default import first_configuration, no_strategy
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def schedule_group(
         problem = group_problem(group)
     except UsageError as error:
         return _as_loops(group, str(error), threads)
-    reason = f"no strategy is for {group.kind} of these sizes"
+    reason = no_strategy(problem, machine)
     for candidate, script, origin in _scripts(problem, machine, schedules):
         summary = replace(_summary(group, problem, candidate), origin=origin)
         try:
@@ -94,8 +94,9 @@ def _require_symbols(llvm_text: str) -> None:
 
 
 def _summary(group: OpGroup, problem: Problem, candidate: Candidate) -> CompiledGroup:
-    flop = _elements(group) * len(group.ops)
+    flop, element = _elements(group) * len(group.ops), _element(group)
     if group.kind == CONTRACTION:
+        element = problem.dtype
         flop = problem.flop * max(facts_of(problem.group).contractions, 1)
     return CompiledGroup(
         kind=group.kind,
@@ -104,7 +105,7 @@ def _summary(group: OpGroup, problem: Problem, candidate: Candidate) -> Compiled
         knobs=candidate.choices,
         origin=FIRST,
         reason="",
-        element=_element(group),
+        element=element,
         flop=flop,
         moved_bytes=_moved_bytes(group),
     )

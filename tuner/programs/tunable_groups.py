@@ -56,14 +56,14 @@ def _problem_of(group: OpGroup, machine: Machine) -> Problem | str:
     """Returns the problem that a group is; else why it is not tuned."""
     from tuner.mlir.group_problem import group_problem
     from tuner.mlir.reference.group_reference import draw_inputs
-    from tuner.scripts.default import first_configuration
+    from tuner.scripts.default import first_configuration, no_strategy
 
     if group.kind == LOOPS:
         return group.reason
     try:
         problem = group_problem(group)
         if first_configuration(problem, machine) is None:
-            return f"no strategy is for {group.kind} of these sizes"
+            return no_strategy(problem, machine)
         draw_inputs(problem.group, np.random.default_rng(0))  # evaluates them
     except (UsageError, CandidateError) as error:
         return str(error)

@@ -40,6 +40,12 @@ def first_configuration(problem: Problem, machine: Machine) -> tuple[Candidate, 
     return point, Binder(strategies, problem, variables, threads=1).bind(point)
 
 
+def no_strategy(problem: Problem, machine: Machine) -> str:
+    """Returns the reason why a group of operations has no first configuration on a machine."""
+    what = f"{problem.operation} of {problem.dtype} of these sizes"
+    return f"no strategy is for {what} on {machine.processor}"
+
+
 def _first(able: tuple[SearchSpace, ...], wanted: tuple[Candidate, ...]) -> Candidate | None:
     for space in able:
         for point in wanted:

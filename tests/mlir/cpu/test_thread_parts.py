@@ -209,6 +209,11 @@ REFUSED = {
   scf.for %i = %c0 to %c8 step %c1 {
     memref.store %half, %view[%i] : memref<32xf32>
   }""",
+    "an instruction that may do anything": """
+  scf.for %i = %c0 to %c8 step %c1 {
+    %now = llvm.call_intrinsic "llvm.x86.rdtsc"() : () -> i64
+    memref.store %half, %y[%i, %c0] : memref<8x4xf32>
+  }""",
     "an assertion": """
   %true = arith.constant true
   scf.for %i = %c0 to %c8 step %c1 {

@@ -82,6 +82,13 @@ def test_without_a_fill_c_is_added_to(apply: Apply) -> None:
         (line(), payload(32, 64, 64, "bf16"), "found a matmul of bf16 into f32, allowed i8 into i32"),
         (
             line(),
+            payload(32, 64, 64, "i8").replace(
+                "linalg.matmul", "linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}"
+            ),
+            "found a matmul of unsigned integers, allowed memrefs",
+        ),
+        (
+            line(),
             payload(32, 64, 64, "i8").replace("64x64xi8", "64x?xi8"),
             r"found a matmul of memref<32x64xi8> x memref<64x\?xi8> x memref<32x64xi32>, allowed memrefs",
         ),

@@ -35,3 +35,13 @@ def test_an_order_stays_when_panels_are_made() -> None:
         set_packed_as(function, 1, ir.MemRefType.get([2, 3, 3, 3, 4], element), 4)
         assert packing_of(function, 1) == WeightPacking(4, order=(2, 3, 1, 0))
         assert function.verify()
+
+
+def test_words_and_sums_are_read_back() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(TEXT, "payload")
+        (function,) = walk(module, "func.func")
+        kind = ir.MemRefType.get([130, 256], ir.IntegerType.get_signless(8))
+        set_packed_as(function, 0, kind, 64, interleave=4, depth=64, sums=True)
+        assert packing_of(function, 0) == WeightPacking(64, 4, depth=64, sums=True)
+        assert "tuner.sums = 1 : i64" in str(function)

@@ -56,6 +56,7 @@ USUAL = (
         "constant_result",
     ),
     *("linear_bf16", "layer_norm_bf16", "linear_f16", "linear_f64", "matmul_i8", "dequantized_linear"),
+    *("int_mm", "quantized_linear"),
     *("lstm_cell", "gru_cell", "encoder", "gpt2_step", "dlrm"),
     *("vit", "bert_layer", "llama", "mobilenet"),
 )

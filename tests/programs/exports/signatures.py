@@ -21,6 +21,21 @@ class Dequantized(nn.Module):
         return F.linear(x, self.weight.to(x.dtype) * self.scale)
 
 
+class QuantizedLinear(nn.Module):
+    """A linear layer of bytes: numbers are quantized, multiplied into i32, and scaled for each column."""
+
+    def __init__(self, inner: int, outer: int) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.randint(-127, 128, (outer, inner), dtype=torch.int8))
+        self.register_buffer("scale", torch.rand(outer) / 1000)
+        self.bias = nn.Parameter(torch.randn(outer))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        quantized = (x * 32).round().clamp(-128, 127).to(torch.int8)
+        sums = torch._int_mm(quantized, self.weight.t())  # noqa: SLF001 - the only product of i8
+        return F.relu(sums.float() * self.scale + self.bias)
+
+
 def bytes_of(*shape: int) -> torch.Tensor:
     """Returns numbers of 8 bits, the same ones each time."""
     generator = torch.Generator().manual_seed(1)
@@ -59,6 +74,8 @@ EXPORTS = (
     of("casts_to_half_and_back", lambda x: (x.half().float(), x.bfloat16().float()), (6, 40)),
     of("mixed_precision", lambda x, y: x.float() @ y.float(), (8, 16), (16, 8), dtype=BF16),
     of("matmul_i8", lambda a, b: torch.matmul(a.int(), b.int()), bytes_of(8, 24), bytes_of(24, 16)),
+    of("int_mm", torch._int_mm, bytes_of(8, 24), bytes_of(24, 16)),  # noqa: SLF001 - as above
+    export("quantized_linear", lambda: QuantizedLinear(24, 16), (8, 24)),
     of("sum_i8", lambda a: a.sum(-1), bytes_of(8, 24)),
     of("relu_i8", lambda a: a.clamp(min=0), bytes_of(8, 24)),
     export("dequantized_linear", lambda: Dequantized(24, 16), (8, 24)),

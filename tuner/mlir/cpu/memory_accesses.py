@@ -41,6 +41,8 @@ WHOLE_READS = {"vector.gather": (0,), "amx.tile_load": (0,), "memref.copy": (0,)
 WHOLE_WRITES = {"vector.scatter": (0,), "amx.tile_store": (0,), "memref.copy": (1,)}
 NO_ACCESS = (*ALLOCATIONS, *VIEWS, "memref.dealloc", "memref.dim", "memref.prefetch")
 PURE_DIALECTS = ("arith.", "math.", "vector.", "index.", "ub.", "x86.", "amx.", "complex.")
+INTRINSIC, NAME = "llvm.call_intrinsic", "intrin"  # operation and its attribute
+PURE_INTRINSICS = ("llvm.x86.avx512.vpdpbusd.",)  # beginnings of names
 STRUCTURE = ("scf.for", "scf.if", "scf.yield")
 MAP = "permutation_map"
 
@@ -69,6 +71,13 @@ def accesses_in(root: Op) -> tuple[PlacedAccess, ...] | None:
     return tuple(found)
 
 
+def is_computing(op: Op) -> bool:
+    """Returns whether an operation is of a kind that only computes values, unless it is a read or a write."""
+    if op.name == INTRINSIC:
+        return bool(ir.StringAttr(op.attributes[NAME]).value.startswith(PURE_INTRINSICS))
+    return bool(op.name.startswith(PURE_DIALECTS))
+
+
 def is_local(buffer: Value) -> bool:
     """Returns whether a buffer is memory that the function itself allocates."""
     return not isinstance(buffer.owner, ir.Block)
@@ -93,7 +102,7 @@ def _accesses(op: Op) -> list[PlacedAccess] | None:
             if all(base is not None for base, _ in bases)
             else None
         )
-    is_pure = name.startswith(PURE_DIALECTS) and not op.regions and not _has_buffers(op)
+    is_pure = is_computing(op) and not op.regions and not _has_buffers(op)
     return [] if is_pure else None
 
 

@@ -23,12 +23,12 @@ from tuner.mlir.cpu.index_ranges import LOOP, bounds_of
 from tuner.mlir.cpu.memory_accesses import (
     ALLOCATIONS,
     NO_ACCESS,
-    PURE_DIALECTS,
     READS,
     WHOLE_READS,
     WHOLE_WRITES,
     WRITES,
     accesses_in,
+    is_computing,
     is_local,
 )
 from tuner.mlir.cpu.shared_loops import Part, ThreadShare, may_run_together
@@ -152,7 +152,7 @@ def _moved(ops: Sequence[Op]) -> list[Op]:
     moved: list[Op] = []
     made: set[Value] = set()
     for op in ops:
-        is_free = op.name in NO_ACCESS or (op.name.startswith(PURE_DIALECTS) and op.name not in MEMORY)
+        is_free = op.name in NO_ACCESS or (is_computing(op) and op.name not in MEMORY)
         if not is_free or any(each in made for each in op.operands):
             moved.append(op)
             made |= set(op.results)

@@ -7,8 +7,9 @@ of A is packed and multiplied by one panel after the other, with the sums in vec
 
 The instruction multiplies unsigned by signed bytes. So A is packed with its sign bits flipped, which adds 128
 to each element, and sums start from -128 times the sum of their column of B: the result is exact, and sums
-wrap around like those of i32. The dot product is a call that the lowering replaces by the instruction, since
-deallocation of buffers takes no op of unknown effects.
+wrap around like those of i32. A B that is an argument ``tuner.weight`` comes packed, and these sums with it
+(``tuner.mlir.ops.blocks.weight_words``). The dot product is a call that the lowering replaces by the
+instruction, since deallocation of buffers takes no op of unknown effects.
 
     linalg.fill ins(%zero : i32) outs(%c : memref<1x16xi32>)
     linalg.matmul ins(%a, %b : memref<1x64xi8>, memref<64x16xi8>) outs(%c : memref<1x16xi32>)
@@ -32,13 +33,13 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.blocks.block_extent import BlockExtent, in_steps
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.ops.blocks.packing import allocated, pack_a, pack_b
+from tuner.mlir.ops.blocks.byte_panels import SIGN, PackedBytes, WeightBytes, splat, sums_type
+from tuner.mlir.ops.blocks.packing import allocated, pack_a
+from tuner.mlir.ops.blocks.weight_words import WeightWords, drop_views, take_weight_words
 from tuner.mlir.ops.blocks.words import WORD_BITS, WORDS, WordSource, constant_mask
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
+from tuner.mlir.rewrite.building import create, index, loop, plus, times, value, zero
 from tuner.mlir.rewrite.byte_dots import byte_dot, declare_byte_dot
-
-SIGN = -128  # of a signed byte: the bit that is flipped
 
 
 class VnniBlockOp(InPlaceOp, name="vnni_block"):
@@ -68,10 +69,13 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
                 return f"found a matmul of {matmul.element} into {matmul.sum_element}, allowed i8 into i32"
         if found:
             declare_byte_dot(function.parent, lanes)
-        for matmul in found:
+        weights = take_weight_words(function, found, tile_n, lanes, has_sums=True)
+        for matmul, weight in zip(found, weights, strict=True):
+            b = matmul.b
             with ir.InsertionPoint(matmul.op), matmul.op.location:
-                _VnniMatmul.of(matmul, tile_m, tile_n // lanes, lanes).build()
+                _VnniMatmul.of(matmul, tile_m, tile_n // lanes, lanes, weight).build()
             matmul.erase()
+            drop_views(weight, b)
         return None
 
 
@@ -84,31 +88,22 @@ class _VnniMatmul:
     tile_m: int
     vectors: int  # of a row of sums, and of a packed panel of B
     a: WordSource
-    b: WordSource
     packed_a: Value  # memref<tile_m x words of K, and one vector of space, x i32>
-    packed_b: Value  # memref<rows of vectors x bytes>
-    corrections: Value  # memref<panels * vectors x lanes x i32>: -128 times the sum of each column
+    b: PackedBytes | WeightBytes
 
     @classmethod
-    def of(cls, matmul: BufferMatmul, tile_m: int, vectors: int, lanes: int) -> "_VnniMatmul":
-        """Creates the buffers of a matmul."""
+    def of(
+        cls, matmul: BufferMatmul, tile_m: int, vectors: int, lanes: int, weight: WeightWords | None
+    ) -> "_VnniMatmul":
+        """Creates the buffers of a matmul, whose B may be a ``weight``."""
         a = WordSource(matmul.a, matmul.layout != "tn", lanes)
-        b = WordSource(matmul.b, matmul.layout == "nt", lanes)
-        word = ir.IntegerType.get_signless(WORD_BITS)
         columns = matmul.columns()
-        panels, k_words = columns.steps(vectors * lanes), _packed_words(matmul, a)
-        return cls(
-            matmul,
-            columns,
-            tile_m,
-            vectors,
-            a,
-            b,
-            # rows a power of two apart would lie in the same sets of the cache
-            packed_a=allocated((tile_m, k_words + lanes), word),
-            packed_b=allocated((panels * k_words * vectors, b.depth), b.element),
-            corrections=allocated((panels * vectors, lanes), word),
-        )
+        k_words = -(-matmul.k // a.depth) * a.words
+        # rows a power of two apart would lie in the same sets of the cache
+        packed_a = allocated((tile_m, k_words + lanes), ir.IntegerType.get_signless(WORD_BITS))
+        source = WordSource(matmul.b, matmul.layout == "nt", lanes)
+        b = WeightBytes(weight, lanes) if weight else PackedBytes.of(source, columns, matmul.k, vectors)
+        return cls(matmul, columns, tile_m, vectors, a, packed_a, b)
 
     @property
     def _lanes(self) -> int:
@@ -116,7 +111,7 @@ class _VnniMatmul:
 
     @property
     def _sums(self) -> Type:
-        return ir.VectorType.get([self._lanes], ir.IntegerType.get_signless(WORD_BITS))
+        return sums_type(self._lanes)
 
     @property
     def _words(self) -> int:
@@ -124,45 +119,15 @@ class _VnniMatmul:
         return -(-self.matmul.k // self.a.per_word)
 
     def build(self) -> None:
-        """Creates the code: packing of B, then loops over strips of rows of A and over panels of B."""
-        pack_b(self.b, self.columns, self.matmul.k, self.vectors, self._store_b)
-        loop(0, self.columns.covering(self.vectors * self._lanes), self._correct)
+        """Creates the code: packing of a B that is no weight, then loops over strips of rows and panels."""
+        if isinstance(self.b, PackedBytes):
+            self.b.pack(self.columns, self.matmul.k)
         in_steps(BlockExtent(self.matmul.m), self.tile_m, self._strip)
 
     def _store_a(self, row: Value, step: Value, words: Value) -> None:
-        flipped = value("arith.xori", self.a.vector, words, _splat(self.a.vector, SIGN))
+        flipped = value("arith.xori", self.a.vector, words, splat(self.a.vector, SIGN))
         words = value("vector.bitcast", self._sums, flipped)
         create("vector.store", [], [words, self.packed_a, row, times(step, self._lanes)])
-
-    def _row_of_b(self, panel: Value, word: Value) -> Value:
-        of_panel = times(panel, _packed_words(self.matmul, self.a))
-        return times(total(of_panel, word), self.vectors)
-
-    def _store_b(self, panel: Value, step: Value, word: Value, vector: Value, words: Value) -> None:
-        row = total(self._row_of_b(panel, total(times(step, self._lanes), word)), vector)
-        create("vector.store", [], [words, self.packed_b, row, index(0)])
-
-    def _load_b(self, panel: Value, word: Value, vectors: int) -> list[Value]:
-        row = self._row_of_b(panel, word)
-        return [
-            value("vector.load", self.b.vector, self.packed_b, plus(row, each), index(0))
-            for each in range(vectors)
-        ]
-
-    def _correct(self, panel: Value) -> tuple[()]:
-        """Creates the sums of the columns of a panel, times -128."""
-        ones = _splat(self.b.vector, 1)
-
-        def add(word: Value, *sums: Value) -> list[Value]:
-            of_b = self._load_b(panel, word, self.vectors)
-            return [byte_dot(before, ones, each) for before, each in zip(sums, of_b, strict=True)]
-
-        sums = loop(0, self._words, add, [zero(self._sums)] * self.vectors)
-        row = times(panel, self.vectors)
-        for number, each in enumerate(sums):
-            start = value("arith.muli", self._sums, each, _splat(self._sums, SIGN))
-            create("vector.store", [], [start, self.corrections, plus(row, number), index(0)])
-        return ()
 
     def _strip(self, number: Value, rows: int) -> None:
         first = times(number, self.tile_m)
@@ -176,20 +141,16 @@ class _VnniMatmul:
     def _tile(self, first: Value, rows: int, panel: Value, columns: int) -> None:
         """Creates the sums of ``rows`` x ``columns`` of C in registers, and their stores."""
         vectors = -(-columns // self._lanes)
-        row_of_starts = times(panel, self.vectors)
-        starts = [
-            value("vector.load", self._sums, self.corrections, plus(row_of_starts, each), index(0))
-            for each in range(vectors)
-        ]
+        starts = self.b.starts(panel, vectors)
 
         def multiply(word: Value, *sums: Value) -> list[Value]:
-            of_b = self._load_b(panel, word, vectors)
+            of_b = self.b.load(panel, word, vectors)
             element = ir.IntegerType.get_signless(WORD_BITS)
             after = []
             for row in range(rows):
                 of_a = value("memref.load", element, self.packed_a, index(row), word)
                 words = value("vector.broadcast", self._sums, of_a)
-                bytes_of_a = value("vector.bitcast", self.b.vector, words)
+                bytes_of_a = value("vector.bitcast", self.a.vector, words)
                 for number, each in enumerate(of_b):
                     after.append(byte_dot(sums[row * vectors + number], bytes_of_a, each))
             return after
@@ -209,14 +170,3 @@ class _VnniMatmul:
             before = value("vector.maskedload", self._sums, *target, mask, zero(self._sums))
             sums = value("arith.addi", self._sums, sums, before)
         create("vector.maskedstore", [], [*target, mask, sums])
-
-
-def _packed_words(matmul: BufferMatmul, source: WordSource) -> int:
-    """Returns the words of K that are packed: whole vectors, the last of which may be filled up by zeros."""
-    return -(-matmul.k // source.depth) * source.words
-
-
-def _splat(kind: Type, number: int) -> Value:
-    """Creates the constant vector of type ``kind`` whose elements are all ``number``."""
-    one = ir.IntegerAttr.get(ir.VectorType(kind).element_type, number)
-    return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one))

@@ -3,7 +3,7 @@
 Takes the text of an ``OpGroup`` (``tuner.core.grouped_program``) and arrays for its inputs. Contractions are
 ``numpy.matmul``; the body of a ``linalg.generic`` is evaluated on whole arrays, each operand read through its
 indexing map; a reduction is numpy's along the reduced dimensions. Not handled, and refused: control flow,
-integers beyond conversions, reductions other than sums, products, maxima and minima.
+unsigned division, reductions other than sums, products, maxima and minima.
 """
 
 from collections.abc import Sequence
@@ -74,6 +74,7 @@ def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
 def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
     """Returns random inputs: standard normal numbers; positive ones where these give a NaN or an infinity.
 
+    Of i8 all numbers, of other integers 0 and 1.
     A variance, for instance, must not be negative.
     """
     kinds = input_shapes(text)
@@ -85,6 +86,8 @@ def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
 
 def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Array:
     numbers = rng.standard_normal(shape)
+    if element == "i8":
+        return np.asarray(rng.integers(-128, 128, shape)).astype(DTYPES[element])
     if element.startswith("i"):  # integers are truths, or numbers that stay small
         return np.asarray(rng.integers(0, 2, shape)).astype(DTYPES[element])
     return np.asarray(numbers).astype(DTYPES[element])

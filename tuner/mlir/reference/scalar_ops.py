@@ -8,6 +8,13 @@ import numpy as np
 
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.reference.integer_ops import (
+    INTEGER_CONVERSIONS,
+    INTEGERS,
+    compared_integers,
+    converted_integer,
+    integer_op,
+)
 from tuner.mlir.reference.running_error import (
     Bounded,
     Float64,
@@ -77,10 +84,7 @@ BINARY: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
     "math.atan2": angle,
     "math.copysign": lambda a, b: Bounded(np.copysign(a.value, b.value), a.error, a.element),
 }
-CONVERSIONS = (
-    *("arith.extf", "arith.truncf", "arith.sitofp", "arith.uitofp"),
-    *("arith.index_cast", "arith.extsi", "arith.extui"),
-)
+CONVERSIONS = ("arith.extf", "arith.truncf", "arith.index_cast")
 LOGIC: dict[str, Any] = {
     "arith.andi": np.logical_and,
     "arith.ori": np.logical_or,
@@ -88,7 +92,8 @@ LOGIC: dict[str, Any] = {
 }
 TESTS: dict[str, Any] = {"math.isnan": np.isnan, "math.isinf": np.isinf, "math.isfinite": np.isfinite}
 POWERS = ("math.powf", "math.fpowi")
-OTHERS = ("math.fma", "arith.cmpf", "arith.select")
+COMPARED = ("arith.cmpf", "arith.cmpi")
+OTHERS = ("math.fma", *COMPARED, "arith.select")
 # arith.cmpf's predicates by number: ordered ones are false for NaN, unordered ones true.
 COMPARISONS: dict[int, Callable[[Float64, Float64], Any]] = {
     1: np.equal,
@@ -110,24 +115,23 @@ def apply(op: Op, operands: list[Number]) -> Number:
         return UNARY[name](_bounded(operands[0]))
     if name in BINARY:
         return BINARY[name](_bounded(operands[0]), _bounded(operands[1]))
-    if name in CONVERSIONS:
-        return _converted(_bounded(operands[0]), element)
+    if name in CONVERSIONS or name in INTEGER_CONVERSIONS:
+        return _converted(op, _bounded(operands[0]), element)
     if name in POWERS:
         return _power(_bounded(operands[0]), _bounded(operands[1]))
     if name == "math.fma":
         x, y, z = map(_bounded, operands)
         return add(multiply(x, y), z)
-    if name == "arith.cmpf":
-        predicate = ir.IntegerAttr(op.attributes["predicate"]).value
-        return compared(predicate, _bounded(operands[0]), _bounded(operands[1]))
+    if name in COMPARED:
+        return _comparison(op, _bounded(operands[0]), _bounded(operands[1]))
     if name == "arith.select":
         return chosen(_truth(operands[0]), _bounded(operands[1]), _bounded(operands[2]))
     if name in TESTS:
         return _certain(TESTS[name](_bounded(operands[0]).value))
-    if name in LOGIC and element == "i1":
-        a, b = map(_truth, operands)
-        return Truth(LOGIC[name](a.value, b.value), a.is_uncertain | b.is_uncertain)
-    known = sorted((*UNARY, *BINARY, *CONVERSIONS, *POWERS, *TESTS, *LOGIC, *OTHERS))
+    if name in LOGIC or name in INTEGERS:
+        return _of_integers(name, operands, element)
+    integers = (*INTEGERS, *INTEGER_CONVERSIONS)
+    known = sorted({*UNARY, *BINARY, *CONVERSIONS, *POWERS, *TESTS, *LOGIC, *OTHERS, *integers})
     raise UsageError(f"group: found {name}, allowed {', '.join(known)}")
 
 
@@ -162,8 +166,26 @@ def _certain(value: Any) -> Truth:
     return Truth(value, np.zeros_like(value))
 
 
-def _converted(x: Bounded, element: str) -> Bounded:
+def _converted(op: Op, x: Bounded, element: str) -> Bounded:
+    if op.name in INTEGER_CONVERSIONS:
+        return converted_integer(op.name, x, str(op.operands[0].type), element)
     return rounded(x.value, x.error, element)
+
+
+def _comparison(op: Op, a: Bounded, b: Bounded) -> Truth:
+    predicate = ir.IntegerAttr(op.attributes["predicate"]).value
+    if op.name == "arith.cmpi":
+        return compared_integers(predicate, a, b, str(op.operands[0].type))
+    return compared(predicate, a, b)
+
+
+def _of_integers(name: str, operands: list[Number], element: str) -> Number:
+    if element != "i1":
+        return integer_op(name, _bounded(operands[0]), _bounded(operands[1]), element)
+    if name not in LOGIC:
+        raise UsageError(f"group: found {name} of i1, allowed {', '.join(sorted(LOGIC))}")
+    a, b = map(_truth, operands)
+    return Truth(LOGIC[name](a.value, b.value), a.is_uncertain | b.is_uncertain)
 
 
 def _power(x: Bounded, y: Bounded) -> Bounded:

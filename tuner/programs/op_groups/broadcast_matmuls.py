@@ -10,6 +10,7 @@ becomes
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import create, value
+from tuner.mlir.rewrite.integer_products import is_unsigned
 from tuner.programs.op_groups.broadcasts import is_broadcast
 from tuner.programs.op_groups.generics import collapse, expand, zeros
 from tuner.programs.op_groups.op_names import defining, dimensions, maps_of
@@ -22,7 +23,7 @@ ROWS = [[0, 1], [2]]  # dimensions of A and C: batch and rows become rows
 def merge_batches(payload: TensorPayload) -> None:
     """Replaces batches of matmuls with one B by a matmul, in place; their results must begin with zeros."""
     for op in payload.ops:
-        if op.name == BATCHED:
+        if op.name == BATCHED and not is_unsigned(op):  # the matmul that is made extends by sign
             shared = _shared(op.operands[1])
             if shared is not None:
                 _merge(op, shared)
@@ -48,8 +49,6 @@ def _merge(op: Op, shared: Value) -> None:
 
 def matmul(left: Value, right: Value, init: Value) -> Value:
     """Creates ``linalg.matmul`` at the current insertion point; returns its result."""
-    element = init.type.element_type
-    kinds = [left.type.element_type, right.type.element_type, element]
     loops = [ir.AffineDimExpr.get(number) for number in range(3)]
     maps = [ir.AffineMap.get(3, 0, [loops[a], loops[b]]) for a, b in ((0, 2), (2, 1), (0, 1))]
     op = ir.Operation.create(
@@ -62,6 +61,14 @@ def matmul(left: Value, right: Value, init: Value) -> Value:
         },
         regions=1,
     )
+    add_body(op)
+    return op.results[0]
+
+
+def add_body(op: Op) -> None:
+    """Creates the body of a matmul: a sum of products, whose factors are widened by their signs."""
+    kinds = [each.type.element_type for each in op.operands]
+    element = kinds[-1]
     block = op.regions[0].blocks.append(*kinds)
     with ir.InsertionPoint(block):
         first, second, total = (_widened(each, element) for each in block.arguments)
@@ -69,7 +76,6 @@ def matmul(left: Value, right: Value, init: Value) -> Value:
         times, plus = ("arith.muli", "arith.addi") if is_integer else ("arith.mulf", "arith.addf")
         product = value(times, element, first, second)
         create("linalg.yield", [], [value(plus, element, total, product)])
-    return op.results[0]
 
 
 def _widened(number: Value, element: ir.Type) -> Value:

@@ -15,6 +15,7 @@ from tuner.programs.op_groups.forming import Members, form_groups
 from tuner.programs.op_groups.generics import reshape_fills
 from tuner.programs.op_groups.hoisting import hoist
 from tuner.programs.op_groups.narrow_operands import narrow_operands
+from tuner.programs.op_groups.narrow_sums import narrow_sums
 from tuner.programs.op_groups.normal_form import clean_up, fold_unit_dimensions, generalize, prepare
 from tuner.programs.op_groups.outlining import outlined
 from tuner.programs.op_groups.payload import NotGrouped, TensorPayload, read_payload, tensor_type
@@ -75,6 +76,7 @@ def _normalize(payload: TensorPayload) -> None:
     drop_unused_results(payload)
     transpose_operands(payload)
     narrow_operands(payload)
+    narrow_sums(payload)
     pointwise_as_matmuls(payload)
     fold_unit_dimensions(payload.module)
     reshape_fills(payload)

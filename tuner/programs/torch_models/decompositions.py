@@ -4,7 +4,8 @@ torch-mlir 20261001 exports GELU by tanh with 0.797724 for the square root of 2 
 clamp, hardtanh, hardsigmoid, minimum and maximum lose NaN; a reciprocal asserts that no element is zero;
 cumulative sums become operations of a dialect that MLIR does not have. Of bf16 and f16 it adds up sums and
 means in that type, where sums of 512 numbers lose most of their bits, and rounds each step of GELU; PyTorch
-computes both in f32 and rounds once.
+computes both in f32 and rounds once. A product of i8 into i32 (``torch._int_mm``) has no counterpart there:
+groups read i8 again where both operands of a matmul were extended to i32.
 """
 
 import math
@@ -17,6 +18,7 @@ from tuner.mlir.bindings import torch_decompositions
 
 GELU_SCALE, GELU_CUBE = math.sqrt(2 / math.pi), 0.044715  # of the approximation by tanh
 ATEN = torch.ops.aten
+BYTES_PRODUCT = ATEN._int_mm.default  # noqa: SLF001 - the only product of i8
 NARROW = (torch.float16, torch.bfloat16)
 
 
@@ -32,6 +34,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN.minimum.default: lambda x, y: torch.where((x < y) | (x != x), x, y),
         ATEN.reciprocal.default: _reciprocal,
         ATEN.cumsum.default: _cumulative_sum,
+        BYTES_PRODUCT: lambda x, y: ATEN.mm.default(x.int(), y.int()),
         ATEN.mean.dim: _in_f32(ATEN.mean.dim),
         ATEN.mean.default: _in_f32(ATEN.mean.default),
         ATEN.sum.dim_IntList: _in_f32(ATEN.sum.dim_IntList),

@@ -36,6 +36,9 @@ SMALL, LARGE = EXTREME_SCALES = (0.01, 30.0)  # of inputs
 ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
 LEAST_POSITIVE = 0.1  # where an input has to be positive
 OTHER_BYTES = 64  # that a kernel never reads
+MARK, MARK_BYTES = 0x7FFF, 2  # what ``ThreadTeam.watch`` writes into an element: of floats a NaN
+
+I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greatest
 
 Packings = tuple[WeightPacking | None, ...]
 
@@ -142,7 +145,8 @@ class GroupArrays:
         """Draws which element of the outputs becomes NaN before each call; the inputs stay as they are.
 
         Returns addresses of shape (256, 2), for ``ThreadTeam.watch``. The first of a pair is that of a byte
-        that no kernel reads. Elements whose result is NaN are not chosen.
+        that no kernel reads. Elements whose result is NaN, or may be the mark, are not chosen. Of bytes a
+        mark takes two.
         """
         found = np.empty((MARKS, 2), np.uint64)
         found[:, 0] = self._other.ctypes.data
@@ -151,7 +155,7 @@ class GroupArrays:
             output, index = places[int(rng.integers(len(places)))]
             array = self._outputs[output]
             place = tuple(int(each) for each in np.unravel_index(int(rng.choice(index)), array.view.shape))
-            found[mark, 1] = array.element_address(place) + array.view.itemsize - 2
+            found[mark, 1] = array.element_address(place) + max(array.view.itemsize - MARK_BYTES, 0)
         return found
 
     def compare_some_rows(self, rng: np.random.Generator) -> None:
@@ -195,14 +199,16 @@ class GroupArrays:
 
     @cached_property
     def _number_places(self) -> list[tuple[int, npt.NDArray[np.int64]]]:
-        """Returns (output, flat indices of its elements that are finite in all draws) for each output."""
+        """Returns (output, flat indices of its elements that can be marked in all draws) for each output."""
         found = []
         for output in range(len(self._outputs)):
-            values = [draw.expected[output].value for draw in self._draws]
-            index = np.flatnonzero(np.all([np.isfinite(each) for each in values], axis=0))
+            expected = [draw.expected[output].value for draw in self._draws]
+            can = [_can_be_marked(each, self._outputs[output].view) for each in expected]
+            index = np.flatnonzero(np.all(can, axis=0))
             found += [(output, index)] * bool(len(index))
         if not found:
-            raise CandidateError(Stage.VERIFY, "group: no element of the result is finite for random inputs")
+            why = "group: no element of the result is finite for random inputs, or has a byte next to it"
+            raise CandidateError(Stage.VERIFY, why)
         return found
 
     def _draw(self, rng: np.random.Generator) -> Draw:
@@ -214,6 +220,8 @@ class GroupArrays:
         return Draw(inputs, self._expected(inputs))
 
     def _drawn(self, argument: GroupArgument, rng: np.random.Generator) -> Array:
+        if argument.element == "i8":
+            return rng.integers(*I8_RANGE, argument.span).astype(np.int8)
         numbers: Array = rng.standard_normal(argument.span).astype(DTYPES[argument.element])
         return _positive(numbers) if self._is_positive else numbers
 
@@ -284,11 +292,35 @@ def _positive(memory: Array) -> Array:
 
 
 def _extreme(memory: Array, rng: np.random.Generator) -> Array:
-    """Returns numbers scaled by a small or a large factor, some of them zeros of either sign."""
+    """Returns numbers scaled by a small or a large factor, some of them zeros of either sign.
+
+    Numbers of i8 become the least and the greatest ones; other integers stay as they are.
+    """
+    if memory.dtype == np.int8:
+        return rng.choice(np.array([I8_RANGE[0], I8_RANGE[1] - 1, 0], np.int8), memory.size)
+    if memory.dtype.kind in "iub":
+        return memory
     scale = EXTREME_SCALES[int(rng.integers(len(EXTREME_SCALES)))]
     numbers = (memory.astype(np.float64) * scale).astype(memory.dtype)
     numbers[rng.random(memory.size) < ZEROS] *= 0
     return numbers
+
+
+def _can_be_marked(expected: npt.NDArray[np.float64], view: Array) -> npt.NDArray[np.bool_]:
+    """Returns which elements of an output differ from the mark of ``ThreadTeam.watch`` after a call."""
+    finite = np.isfinite(expected)
+    if view.dtype.kind not in "iub":
+        return finite
+    numbers = np.where(finite, expected, 0).astype(np.int64)
+    if view.itemsize >= MARK_BYTES:
+        is_other: npt.NDArray[np.bool_] = numbers >> (8 * (view.itemsize - MARK_BYTES)) != MARK
+        return finite & is_other
+    can = np.zeros(view.shape, np.bool_)
+    if view.ndim and view.strides[-1] == 1:
+        first, second = numbers[..., :-1], numbers[..., 1:]
+        # as bytes, the mark is -1 and the greatest number; a result may be off by one
+        can[..., :-1] = (np.abs(first + 1) > 1) | (second < np.iinfo(np.int8).max - 1)
+    return can
 
 
 def _require_equal(name: str, expected: Expected, found: Array) -> float:

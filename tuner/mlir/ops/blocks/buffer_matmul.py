@@ -9,6 +9,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.blocks.block_extent import BlockExtent
 from tuner.mlir.rewrite.building import size_of
 from tuner.mlir.rewrite.definitions import is_zero
+from tuner.mlir.rewrite.integer_products import is_unsigned
 from tuner.mlir.rewrite.walking import walk
 
 MATMUL, FILL = "linalg.matmul", "linalg.fill"
@@ -76,9 +77,9 @@ def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[Buff
     """Returns the matmuls of buffers in a function; or the first thing found that is no such matmul, as text.
 
     Allowed are ``linalg.matmul`` of three memrefs with static sizes, rows of adjacent elements, in layout nn,
-    nt or tn. Columns of B and C may be dynamic where ``columns`` has the two sizes that they may have: of
-    whole blocks, and of the last one. A fill belongs to the first matmul after it in its block, if that adds
-    to the same memref.
+    nt or tn, whose integers are signed. Columns of B and C may be dynamic where ``columns`` has the two sizes
+    that they may have: of whole blocks, and of the last one. A fill belongs to the first matmul after it in
+    its block, if that adds to the same memref.
     """
     found: list[BufferMatmul] = []
     for op in walk(function, MATMUL):
@@ -90,6 +91,8 @@ def buffer_matmuls(function: Op, columns: tuple[int, int] = (0, 0)) -> list[Buff
             or not _is_static(kinds, layout, columns)
         ):
             return f"a matmul of {' x '.join(map(str, kinds))}"
+        if is_unsigned(op):
+            return "a matmul of unsigned integers"
         m, n = kinds[2].shape
         k = kinds[0].shape[0 if layout == "tn" else 1]
         whole, last = columns if kinds[2].is_dynamic_dim(1) else (n, n)

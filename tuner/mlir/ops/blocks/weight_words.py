@@ -6,6 +6,8 @@ once. Rows are words of K, padded with zeros to whole tiles::
     %w: memref<100x96xbf16> {tuner.weight}, read by columns 0 to 31, 32 to 63, 64 to 95
   becomes, with 64 words for 100 rows
     %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, ...
+
+With sums, each panel has one row more, of an i32 for each column (``WeightPacking.sums``).
 """
 
 from collections.abc import Sequence
@@ -30,30 +32,41 @@ class WeightWords:
     words: int  # of K, of one panel
     columns: int  # of a panel
     column: Value | int  # of the weight, the first that the matmul reads
+    has_sums: bool = False  # each panel ends with a row of sums
+
+    @property
+    def rows(self) -> int:
+        """Returns the rows of ``memory`` of one panel."""
+        return self.words + self.has_sums
 
     def row(self, panel: Value, word: Value) -> Value:
         """Creates the row of ``memory`` that has a word of K of one of the matmul's panels."""
         first = index(self.column) if isinstance(self.column, int) else self.column
         kind = ir.IndexType.get()
         panels = total(value("arith.divui", kind, first, index(self.columns)), panel)
-        return total(value("arith.muli", kind, panels, index(self.words)), word)
+        return total(value("arith.muli", kind, panels, index(self.rows)), word)
 
 
 def take_weight_words(
-    function: Op, matmuls: Sequence[BufferMatmul], columns: int, lanes: int = WORDS
+    function: Op,
+    matmuls: Sequence[BufferMatmul],
+    columns: int,
+    lanes: int = WORDS,
+    *,
+    has_sums: bool = False,
 ) -> list[WeightWords | None]:
     """Gives weights of a function the type of their panels, in place: K is padded to words of ``lanes``.
 
-    Returns, for each matmul, the panels of its B; None for a B that is no weight, or that is not read by
-    whole panels or by matmuls alone.
+    ``has_sums``: panels end with a row of sums. Returns, for each matmul, the panels of its B; None for a B
+    that is no weight, or that is not read by whole panels or by matmuls alone.
     """
     found: dict[Op, WeightWords] = {}
     for number, weight in weights_of(function):
         reads = _reads(weight, {matmul.op for matmul in matmuls}, columns)
         if reads:
-            words = _pack(function, number, weight, columns, lanes)
+            words = _pack(function, number, weight, columns, lanes, has_sums=has_sums)
             for matmul, column in reads:
-                found[matmul] = WeightWords(weight, words, columns, column)
+                found[matmul] = WeightWords(weight, words, columns, column, has_sums)
     return [found.get(matmul.op) for matmul in matmuls]
 
 
@@ -64,14 +77,16 @@ def drop_views(words: WeightWords | None, b: Value) -> None:
         view.erase()
 
 
-def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int) -> int:
+def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int, *, has_sums: bool) -> int:
     """Changes the type of a weight to that of its panels; returns the words of K of one."""
     k, n = ir.MemRefType(weight.type).shape
     source = WordSource(weight, is_along_k=False, words=lanes)
     words: int = -(-k // source.depth) * source.words
     panels = -(-n // columns)
-    kind = ir.MemRefType.get([panels * words, columns * source.per_word], source.element)
-    set_packed_as(function, number, kind, columns, interleave=source.per_word, depth=source.depth)
+    rows = panels * (words + has_sums)
+    kind = ir.MemRefType.get([rows, columns * source.per_word], source.element)
+    per_word, depth = source.per_word, source.depth
+    set_packed_as(function, number, kind, columns, interleave=per_word, depth=depth, sums=has_sums)
     return words
 
 
