@@ -25,6 +25,7 @@ from tuner.programs.op_groups.resources import split_payload
 from tuner.programs.op_groups.transposed_matmuls import transpose_operands
 from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights
+from tuner.programs.op_groups.wide_convolutions import widen_convolutions
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def _normalize(payload: TensorPayload) -> None:
     transpose_operands(payload)
     narrow_operands(payload)
     pointwise_as_matmuls(payload)
+    widen_convolutions(payload)
     fold_unit_dimensions(payload.module)
     reshape_fills(payload)
     begin_with_zeros(payload)
