@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402 - after the skip
 import tuner.torch  # noqa: E402
 from benchmarks.model_zoo.convolutional import batch_norm  # noqa: E402
 from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
-from tuner.core.grouped_program import CONTRACTION, CONVOLUTION  # noqa: E402
+from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
 
 F = torch.nn.functional
 OF_BF16 = ("contraction_cpu_amx", "contraction_cpu_pairs")
@@ -91,6 +91,17 @@ def test_a_large_1x1_convolution_of_bf16_multiplies_bf16() -> None:
     of_eager, of_ours, program = errors(module, (x,))
     assert of_ours <= of_eager + 2 * ROUNDINGS
     assert {each.strategy for each in program.function.code.groups} <= set(OF_BF16)
+
+
+def test_a_product_of_bf16_is_extended_where_it_is_copied_into_padding() -> None:
+    torch.manual_seed(0)
+    each = nn.Conv2d(24, 24, 3, padding=1, groups=24)
+    module = nn.Sequential(nn.Conv2d(8, 24, 1), each).eval().to(torch.bfloat16)
+    of_eager, of_ours, program = errors(module, (torch.randn(1, 8, 48, 48).to(torch.bfloat16),))
+    assert of_ours <= of_eager + 2 * ROUNDINGS
+    groups = program.function.code.groups
+    assert [group.kind for group in groups] == [CONTRACTION, ELEMENTWISE, CONVOLUTION]
+    assert groups[1].ops == ("arith.extf",)
 
 
 def test_threads_do_not_change_a_bit_of_a_convolution_of_bf16() -> None:

@@ -62,7 +62,7 @@ def _is_narrow(tensor: Value) -> bool:
     op = defining(tensor)
     if op is None:
         return False
-    return _is_narrow(op.operands[0]) if op.name in RESHAPES else _extends(op)
+    return _is_narrow(op.operands[0]) if op.name in RESHAPES else is_extension(op)
 
 
 def _narrowed(tensor: Value) -> Value:
@@ -83,7 +83,7 @@ def _narrowed(tensor: Value) -> Value:
     return made.results[0]
 
 
-def _extends(op: Op) -> bool:
+def is_extension(op: Op) -> bool:
     """Returns whether an operation only extends each element of a tensor of bf16 to f32."""
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1:
         return False
