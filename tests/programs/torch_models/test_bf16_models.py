@@ -1,5 +1,6 @@
 """Modules of bf16 as programs: as exact as eager mode, by schedules for bf16."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402 - after the skip
 
 import tuner.torch  # noqa: E402
+from benchmarks.model_zoo.convolutional import batch_norm  # noqa: E402
 from benchmarks.model_zoo.models import MODELS, build  # noqa: E402
-from tuner.core.grouped_program import CONTRACTION  # noqa: E402
+from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
 
 F = torch.nn.functional
 OF_BF16 = ("contraction_cpu_amx", "contraction_cpu_pairs")
@@ -30,7 +32,7 @@ def errors(module: Any, inputs: tuple[Any, ...]) -> tuple[float, float, Any]:
     return float((eager - exact).abs().max() / largest), float((found - exact).abs().max() / largest), program
 
 
-@pytest.mark.parametrize("name", ["mlp", "encoder", "llama_mlp"])
+@pytest.mark.parametrize("name", ["mlp", "encoder", "llama_mlp", "resnet", "mobilenet"])
 def test_a_model_of_bf16_is_as_exact_as_in_eager_mode(name: str) -> None:
     model = next(each for each in MODELS if each.name == name)
     module, inputs = build(model, torch.bfloat16)
@@ -39,6 +41,74 @@ def test_a_model_of_bf16_is_as_exact_as_in_eager_mode(name: str) -> None:
     groups = program.function.code.groups
     assert {each.strategy for each in groups if each.kind == CONTRACTION} <= set(OF_BF16)
     assert all(each.strategy for each in groups)
+
+
+IMAGE = (1, 8, 12, 12)
+
+
+class Normed(nn.Module):
+    """A convolution without padding, batch norm, a residual of the input's middle, relu."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(8, 8, 3, bias=False), batch_norm(8)
+
+    def forward(self, x: Any) -> Any:
+        return F.relu(self.norm(self.convolution(x)) + x[:, :, 1:-1, 1:-1])
+
+
+CONVOLUTIONS: dict[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    "padded": (lambda: nn.Conv2d(8, 16, 3, padding=1), IMAGE),
+    "batch": (lambda: nn.Conv2d(5, 7, 3, padding=1), (3, 5, 9, 11)),
+    "stride_2": (lambda: nn.Conv2d(8, 16, 3, stride=2, padding=1), IMAGE),
+    "dilated": (lambda: nn.Conv2d(8, 8, 3, padding=2, dilation=2), IMAGE),
+    "depthwise": (lambda: nn.Conv2d(8, 8, 5, stride=2, padding=2, groups=8), IMAGE),
+    "grouped": (lambda: nn.Conv2d(8, 16, 3, padding=1, groups=4), IMAGE),
+    "1x1": (lambda: nn.Conv2d(8, 24, 1), IMAGE),
+    "one_dimension": (lambda: nn.Conv1d(6, 10, 5, padding=2), (2, 6, 20)),
+    "transposed": (lambda: nn.ConvTranspose2d(6, 4, 3, stride=2, padding=1), (1, 6, 7, 7)),
+    "batch_norm_residual_relu": (Normed, IMAGE),
+    "two": (lambda: nn.Sequential(nn.Conv2d(8, 12, 3, padding=1), nn.ReLU(), nn.Conv2d(12, 8, 3)), IMAGE),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_a_convolution_of_bf16_has_a_schedule_and_is_as_exact_as_in_eager_mode(name: str) -> None:
+    torch.manual_seed(0)
+    make, shape = CONVOLUTIONS[name]
+    module, x = make().eval().to(torch.bfloat16), torch.randn(shape).to(torch.bfloat16)
+    of_eager, of_ours, program = errors(module, (x,))
+    assert of_ours <= of_eager + 2 * ROUNDINGS
+    groups = program.function.code.groups
+    assert {each.strategy for each in groups if each.kind == CONVOLUTION} == {"convolution_cpu"}
+    assert all(each.strategy for each in groups)
+
+
+def test_a_large_1x1_convolution_of_bf16_multiplies_bf16() -> None:
+    torch.manual_seed(0)
+    module = nn.Conv2d(8, 24, 1).eval().to(torch.bfloat16)
+    x = torch.randn(1, 8, 48, 48).to(torch.bfloat16)  # 4608 bytes a channel: a page or more
+    of_eager, of_ours, program = errors(module, (x,))
+    assert of_ours <= of_eager + 2 * ROUNDINGS
+    assert {each.strategy for each in program.function.code.groups} <= set(OF_BF16)
+
+
+def test_a_product_of_bf16_is_extended_where_it_is_copied_into_padding() -> None:
+    torch.manual_seed(0)
+    each = nn.Conv2d(24, 24, 3, padding=1, groups=24)
+    module = nn.Sequential(nn.Conv2d(8, 24, 1), each).eval().to(torch.bfloat16)
+    of_eager, of_ours, program = errors(module, (torch.randn(1, 8, 48, 48).to(torch.bfloat16),))
+    assert of_ours <= of_eager + 2 * ROUNDINGS
+    groups = program.function.code.groups
+    assert [group.kind for group in groups] == [CONTRACTION, ELEMENTWISE, CONVOLUTION]
+    assert groups[1].ops == ("arith.extf",)
+
+
+def test_threads_do_not_change_a_bit_of_a_convolution_of_bf16() -> None:
+    model = next(each for each in MODELS if each.name == "resnet")
+    module, inputs = build(model, torch.bfloat16)
+    one, three = (tuner.torch.compile(module, inputs, threads=threads)(*inputs) for threads in (1, 3))
+    assert torch.equal(one, three)
 
 
 class Sums(nn.Module):

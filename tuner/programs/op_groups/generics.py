@@ -42,24 +42,41 @@ def zeros(kind: ir.RankedTensorType) -> Value:
 
 def summed(left: Value, right: Value) -> Op:
     """Creates the elementwise sum of two tensors of one type at the current insertion point."""
-    kind = left.type
-    element, rank = kind.element_type, kind.rank
-    identity = ir.AffineMap.get_identity(rank)
-    op = ir.Operation.create(
-        "linalg.generic",
-        results=[kind],
-        operands=[left, right, empty(kind.shape, element)],
-        attributes={
-            "indexing_maps": maps_attribute([identity] * 3),
-            "iterator_types": parallel_loops(rank),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([2, 1]),
-        },
-        regions=1,
-    )
-    block = op.regions[0].blocks.append(element, element, element)
+    element = left.type.element_type
+    op = _elementwise([left, right], element)
+    block = op.regions[0].blocks[0]
     name = "arith.addi" if isinstance(element, ir.IntegerType) else "arith.addf"
     with ir.InsertionPoint(block):
         create("linalg.yield", [], [value(name, element, *list(block.arguments)[:2])])
+    return op
+
+
+def converted(tensor: Value, element: ir.Type) -> Value:
+    """Creates a tensor's floats as those of a wider type, or rounded to a narrower one; returns its value."""
+    op = _elementwise([tensor], element)
+    block = op.regions[0].blocks[0]
+    name = "arith.extf" if element.width > tensor.type.element_type.width else "arith.truncf"
+    with ir.InsertionPoint(block):
+        create("linalg.yield", [], [value(name, element, block.arguments[0])])
+    return op.results[0]
+
+
+def _elementwise(inputs: Sequence[Value], element: ir.Type) -> Op:
+    """Creates a generic over all elements of tensors of one shape, without the operations of its body."""
+    shape, rank = inputs[0].type.shape, inputs[0].type.rank
+    identity = ir.AffineMap.get_identity(rank)
+    op = ir.Operation.create(
+        "linalg.generic",
+        results=[ir.RankedTensorType.get(shape, element)],
+        operands=[*inputs, empty(shape, element)],
+        attributes={
+            "indexing_maps": maps_attribute([identity] * (len(inputs) + 1)),
+            "iterator_types": parallel_loops(rank),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(inputs), 1]),
+        },
+        regions=1,
+    )
+    op.regions[0].blocks.append(*(each.type.element_type for each in inputs), element)
     return op
 
 

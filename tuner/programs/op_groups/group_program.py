@@ -26,6 +26,7 @@ from tuner.programs.op_groups.resources import split_payload
 from tuner.programs.op_groups.transposed_matmuls import transpose_operands
 from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights
+from tuner.programs.op_groups.wide_convolutions import widen_convolutions
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def _normalize(payload: TensorPayload) -> None:
     narrow_operands(payload)
     narrow_sums(payload)
     pointwise_as_matmuls(payload)
+    widen_convolutions(payload)
     fold_unit_dimensions(payload.module)
     reshape_fills(payload)
     begin_with_zeros(payload)

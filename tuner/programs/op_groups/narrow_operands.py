@@ -67,7 +67,7 @@ def _is_narrow(tensor: Value) -> bool:
     if op is None:
         return False
     is_moved = op.name in RESHAPES or bool(_transposition(op))
-    return _is_narrow(op.operands[0]) if is_moved else _extends(op)
+    return _is_narrow(op.operands[0]) if is_moved else is_extension(op)
 
 
 def _narrowed(tensor: Value) -> Value:
@@ -105,7 +105,7 @@ def _transposition(op: Op) -> list[int]:
     return [loops.index(each) for each in range(len(loops))]
 
 
-def _extends(op: Op) -> bool:
+def is_extension(op: Op) -> bool:
     """Returns whether an operation only extends each element of a tensor: bf16 to f32, or i8 to i32."""
     if op.name != GENERIC or len(inputs_of(op)) != 1 or len(op.results) != 1:
         return False

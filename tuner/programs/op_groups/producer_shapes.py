@@ -19,11 +19,13 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.programs.op_groups import views
 from tuner.programs.op_groups.broadcasts import is_broadcast
 from tuner.programs.op_groups.generics import collapse, expand, maps_attribute, parallel_loops, selecting
+from tuner.programs.op_groups.narrow_operands import is_extension
 from tuner.programs.op_groups.op_names import (
     COLLAPSE,
     CONTRACTIONS,
     EXPAND,
     GENERIC,
+    PAD,
     SLICE,
     body_of,
     defining,
@@ -33,6 +35,7 @@ from tuner.programs.op_groups.op_names import (
     is_identity,
     is_parallel,
     maps_of,
+    users,
 )
 from tuner.programs.op_groups.payload import TensorPayload, tensor_type
 from tuner.programs.op_groups.view_ops import groups_of, slice_of, view_of
@@ -47,8 +50,29 @@ def take_shapes_of_producers(payload: TensorPayload) -> None:
         if op.name in (EXPAND, COLLAPSE):
             _reshape_broadcast(op)
     for op in payload.ops:
-        if _is_reshaped(op) and not _follow(op) and not all(is_parallel(op)):
+        if _is_reshaped(op) and not _widens_into_padding(op) and not _follow(op) and not all(is_parallel(op)):
             _merge_reduced(op)
+
+
+def _widens_into_padding(op: Op) -> bool:
+    """Returns whether an operation extends a product and only padding reads it, around dimensions of its own.
+
+    The product's group cannot write there: the copy into the padding is this operation.
+    """
+    source = defining(op.operands[0])
+    return (
+        is_extension(op)
+        and source is not None
+        and source.name == EXPAND
+        and any(sum(size != 1 for size in sizes) > 1 for sizes in _split_sizes(source))
+        and all(user.name == PAD for user in users(op.results[0]))
+    )
+
+
+def _split_sizes(reshape: Op) -> list[list[int]]:
+    """Returns the sizes of the dimensions that each dimension is split into."""
+    shape = reshape.results[0].type.shape
+    return [[shape[each] for each in group] for group in groups_of(reshape)]
 
 
 def _reshape_broadcast(op: Op) -> None:
