@@ -4,6 +4,8 @@
 """
 
 import json
+import statistics
+from collections.abc import Iterable
 from typing import Any
 
 from benchmarks.markdown_table import markdown_table
@@ -13,8 +15,12 @@ from benchmarks.results_file import RESULTS
 MODELS_1_THREAD = "models_f32_1_thread.json"
 MODELS_2_THREADS = "models_f32_2_threads.json"
 MODELS_BF16 = "models_bf16_1_thread.json"
-FILES = (MODELS_1_THREAD, MODELS_2_THREADS, MODELS_BF16)
-HEADS = ("f32, 1 thread", "f32, 2 threads", "bf16, 1 thread")
+BF16_CONVOLUTIONS = "models_bf16_convolutions_1_thread.json"  # measured again, after their code had changed
+COLUMNS = {  # head -> files; a model counts as the last one has it
+    "f32, 1 thread": (MODELS_1_THREAD,),
+    "f32, 2 threads": (MODELS_2_THREADS,),
+    "bf16, 1 thread": (MODELS_BF16, BF16_CONVOLUTIONS),
+}
 EAGER = "eager"
 NONE = "-"
 
@@ -33,11 +39,12 @@ def models_sentence() -> str:
 
 def models_table() -> str:
     """Returns each model's ratios over eager and over the best of torch.compile, with their means."""
-    documents = [_document(file) for file in FILES]
-    models = dict.fromkeys(row["model"] for document in documents for row in document["rows"])
-    rows = [(model, *(cell for each in documents for cell in _cells(each, model))) for model in models]
-    heads = [f"{head}, over {other}" for head in HEADS for other in (EAGER, "compile")]
-    return markdown_table(("model", *heads), [*rows, *map(_means, ("large", "small"))])
+    columns = [_rows(files) for files in COLUMNS.values()]
+    models = dict.fromkeys(model for rows in columns for model in rows)
+    lines = [(model, *(cell for rows in columns for cell in _cells(rows.get(model)))) for model in models]
+    heads = [f"{head}, over {other}" for head in COLUMNS for other in (EAGER, "compile")]
+    means = [_means(columns, is_large) for is_large in (True, False)]
+    return markdown_table(("model", *heads), [*lines, *means])
 
 
 def models_versions() -> str:
@@ -50,22 +57,39 @@ def models_versions() -> str:
     )
 
 
-def _means(size: str) -> tuple[str, ...]:
-    summaries = [_document(file)["summary"] for file in FILES]
-    means = [summary[f"{size}_over_{other}"] for summary in summaries for other in (EAGER, "compile")]
-    return (f"geometric mean, {size}", *(NONE if mean is None else f"**{mean:.2f}**" for mean in means))
+def _rows(files: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Returns the rows of a column, by model."""
+    return {row["model"]: row for file in files for row in _document(file)["rows"]}
 
 
-def _cells(document: dict[str, Any], model: str) -> tuple[str, str]:
+def _means(columns: list[dict[str, dict[str, Any]]], is_large: bool) -> tuple[str, ...]:
+    """Returns a line with the geometric means of all columns, over large or over small models."""
+    chosen = [[row for row in rows.values() if row["is_large"] == is_large] for rows in columns]
+    means = (_mean(map(ratio, rows)) for rows in chosen for ratio in (_over_eager, _over_compile))
+    return (f"geometric mean, {'large' if is_large else 'small'}", *means)
+
+
+def _mean(ratios: Iterable[dict[str, float] | None]) -> str:
+    medians = [each["median"] for each in ratios if each is not None]
+    return f"**{statistics.geometric_mean(medians):.2f}**" if medians else NONE
+
+
+def _cells(row: dict[str, Any] | None) -> tuple[str, str]:
     """Returns the ratios over eager and over the best of torch.compile; NONE where one did not run."""
-    for row in document["rows"]:
-        if row["model"] == model:
-            return _ratio(row, EAGER), _ratio(row, row["best_compile"])
-    return NONE, NONE
+    return (NONE, NONE) if row is None else (_text(_over_eager(row)), _text(_over_compile(row)))
 
 
-def _ratio(row: dict[str, Any], other: str) -> str:
-    found = row["ratios"].get(other)
+def _over_eager(row: dict[str, Any]) -> dict[str, float] | None:
+    found: dict[str, float] | None = row["ratios"].get(EAGER)
+    return found
+
+
+def _over_compile(row: dict[str, Any]) -> dict[str, float] | None:
+    found: dict[str, float] | None = row["ratios"].get(row["best_compile"])
+    return found
+
+
+def _text(found: dict[str, float] | None) -> str:
     return NONE if found is None else f"{found['median']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
 
 

@@ -17,6 +17,7 @@ from benchmarks.ratios import (
     AMX_1_THREAD,
     BF16_1_THREAD,
     F32_1_THREAD,
+    ZEN4_1_THREAD,
     Ratio,
     RatioPair,
     f32_pairs,
@@ -62,22 +63,40 @@ def bf16_table() -> str:
     return markdown_table(("m x n x k", "1 thread", "GFLOP/s"), rows)
 
 
-def fastest_library_table() -> str:
+def amx_table() -> str:
     """Returns the table of a processor with AMX: each shape and type against the fastest library."""
-    found = {dtype: {each.shape: each for each in ratios_in(file)} for dtype, file in AMX_1_THREAD.items()}
+    return _fastest_library_table(AMX_1_THREAD)
+
+
+def zen4_table() -> str:
+    """Returns the table of a Zen 4: each shape and type against the fastest library."""
+    return _fastest_library_table(ZEN4_1_THREAD)
+
+
+def amx_sentence() -> str:
+    """Returns the README's sentence on a processor with AMX."""
+    return _fastest_library_sentence("a processor with AMX", AMX_1_THREAD)
+
+
+def zen4_sentence() -> str:
+    """Returns the README's sentence on a Zen 4."""
+    return _fastest_library_sentence("a Zen 4", ZEN4_1_THREAD)
+
+
+def _fastest_library_table(files: dict[str, str]) -> str:
+    found = {dtype: {each.shape: each for each in ratios_in(file)} for dtype, file in files.items()}
     shapes = dict.fromkeys(shape for ratios in found.values() for shape in ratios)
     rows = [(shape, *(_against_library(ratios.get(shape)) for ratios in found.values())) for shape in shapes]
     means = (f"**{geometric_mean(ratios.values()):.2f}**" for ratios in found.values())
     return markdown_table(("m x n x k", *found), [*rows, ("geometric mean", *means)])
 
 
-def fastest_library_sentence() -> str:
-    """Returns the README's sentence on a processor with AMX."""
-    means = {dtype: geometric_mean(ratios_in(file)) for dtype, file in AMX_1_THREAD.items()}
-    least = {dtype: min(each.ratio for each in ratios_in(file)) for dtype, file in AMX_1_THREAD.items()}
+def _fastest_library_sentence(processor: str, files: dict[str, str]) -> str:
+    means = {dtype: geometric_mean(ratios_in(file)) for dtype, file in files.items()}
+    least = {dtype: min(each.ratio for each in ratios_in(file)) for dtype, file in files.items()}
     texts = [f"{dtype} is {means[dtype]:.2f} times as fast (least {least[dtype]:.2f})" for dtype in means]
     return (
-        f"On one thread of a processor with AMX ({machine(AMX_1_THREAD['bf16'])}), against the fastest of "
+        f"On one thread of {processor} ({machine(files['f32'])}), against the fastest of "
         f"OpenBLAS, MKL, BLIS and oneDNN: {', '.join(texts)}, geometric means."
     )
 
@@ -197,8 +216,10 @@ TEXTS = (
     cpu_table,
     disturbed_sentence,
     bf16_table,
-    fastest_library_sentence,
-    fastest_library_table,
+    zen4_sentence,
+    zen4_table,
+    amx_sentence,
+    amx_table,
     models_sentence,
     models_versions,
     models_table,
