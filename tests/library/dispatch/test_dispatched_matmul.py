@@ -16,6 +16,7 @@ from tuner.core.errors import UsageError
 from tuner.core.problem import Matmul, Problem
 from tuner.library.dispatch.chosen import BASELINE, FIRST_USE
 from tuner.library.dispatch.dispatched_matmul import DispatchedMatmul
+from tuner.library.dispatch.first_use import LEAST_GAIN
 from tuner.library.dispatch.rule_file import rule_text
 from tuner.payload.reference import Array
 from tuner.runtime.cpu.guarded_arrays import placed_copy
@@ -97,10 +98,10 @@ def test_after_first_use_nothing_slower_than_the_baseline_as_timed_is_used(tmp_p
     assert first_of_space in medians  # the default stays among what is measured
     best_s = min(median for median in medians.values() if median is not None)
     if found.candidate is None:
-        assert found.first_use.baseline_s <= best_s
-        assert found.reason.startswith("faster at first use")
+        assert found.first_use.baseline_s * (1 - LEAST_GAIN) <= best_s
+        assert found.reason.startswith(("faster at first use", "within 2% at first use"))
     else:
-        assert medians[found.candidate] == best_s < found.first_use.baseline_s
+        assert medians[found.candidate] == best_s < found.first_use.baseline_s * (1 - LEAST_GAIN)
 
 
 def test_another_process_finds_what_was_measured(tmp_path: Path, compilations: list[Problem]) -> None:

@@ -111,6 +111,14 @@ def test_the_fastest_is_a_configuration_asked_for_that_beats_the_baseline() -> N
     assert replace(FOUND, timed=FOUND.timed[1:]).why_baseline == "why"
 
 
+def test_a_kernel_that_hardly_beats_the_baseline_is_not_used() -> None:
+    both = (PACKED.candidate, DIRECT.candidate)
+    close = replace(FOUND, baseline_s=1.019e-6)
+    assert close.fastest(both) is None
+    assert close.why_baseline == "within 2% at first use: 1.02 us, the best kernel 1.00 us"
+    assert replace(FOUND, baseline_s=1.021e-6).fastest(both) == PACKED.candidate
+
+
 def test_a_first_use_holds_while_it_has_all_that_is_asked_for() -> None:
     asked = tuple(BoundCandidate(each.candidate, "") for each in (PACKED, DIRECT))
     assert FOUND.has(asked)

@@ -21,6 +21,7 @@ from tuner.workers.timing_lock import TimingLock, holder_text
 EFFORT = Effort(budget_s=0.03, min_samples=5, max_samples=25)  # of each: some 0.2 s for four kernels
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
 SEED = 0
+LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
 LOCK_LIMIT_S = 2.0  # timings of others take less, but for runs that time one candidate after the other
 
 
@@ -50,21 +51,26 @@ class FirstUse:
     timed: tuple[TimedConfiguration, ...]
 
     def fastest(self, candidates: tuple[Candidate, ...]) -> Candidate | None:
-        """Returns the candidate with the least time; None where none is faster than the baseline."""
+        """Returns the candidate with the least time; None where none clearly beats the baseline."""
         times = {each.configuration.candidate: each.median_s for each in self.timed}
         known = {each: time for each in candidates if (time := times.get(each)) is not None}
         best = min(known, key=lambda each: known[each], default=None)
-        return best if best is not None and known[best] < self.baseline_s else None
+        return best if best is not None and known[best] < self._to_beat_s else None
+
+    @property
+    def _to_beat_s(self) -> Seconds:
+        """Returns the time that a kernel must be below to be used in place of the baseline."""
+        return self.baseline_s * (1 - LEAST_GAIN)
 
     @property
     def why_baseline(self) -> str:
-        """Returns in one line why no configuration was faster than the baseline."""
+        """Returns in one line why no configuration clearly beat the baseline."""
         times = [each.median_s for each in self.timed if each.median_s is not None]
         if not times:
             return "; ".join(dict.fromkeys(each.failure for each in self.timed))
-        return (
-            f"faster at first use: {self.baseline_s * 1e6:.2f} us, the best kernel {min(times) * 1e6:.2f} us"
-        )
+        faster = "faster" if self.baseline_s <= min(times) else f"within {LEAST_GAIN:.0%}"
+        times_text = f"{self.baseline_s * 1e6:.2f} us, the best kernel {min(times) * 1e6:.2f} us"
+        return f"{faster} at first use: {times_text}"
 
     def has(self, candidates: tuple[BoundCandidate, ...]) -> bool:
         """Returns whether all of these configurations were tried."""
