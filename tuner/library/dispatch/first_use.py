@@ -18,7 +18,7 @@ from tuner.runtime import timing
 from tuner.targets.problem_arrays import ProblemArrays
 from tuner.workers.timing_lock import TimingLock, holder_text
 
-EFFORT = Effort(budget_s=0.03, min_samples=5, max_samples=25)  # of each: some 0.2 s for four kernels
+EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each: at most 0.6 s for four, unless a call is long
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
 SEED = 0
 LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
