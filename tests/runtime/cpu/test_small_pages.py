@@ -14,7 +14,8 @@ PAGE_BYTES = 4096
 def test_a_copy_has_the_numbers_and_the_offset(offset: int) -> None:
     array = np.arange(1200, dtype=np.float64).reshape(40, 30)
     copy = copy_on_small_pages(array, offset)
-    assert np.array_equal(copy, array) and copy.dtype == array.dtype
+    assert np.array_equal(copy, array)
+    assert copy.dtype == array.dtype
     assert copy.ctypes.data % PAGE_BYTES == offset
     copy[0, 0] = 7
     assert array[0, 0] == 0
@@ -24,7 +25,8 @@ def test_a_copy_has_the_numbers_and_the_offset(offset: int) -> None:
 def test_no_page_is_a_large_one() -> None:
     copy = copy_on_small_pages(np.ones(2**21, np.float64))
     mapping = mapping_of(copy.ctypes.data)
-    assert int(mapping["Rss:"]) >= 2**14 and mapping["AnonHugePages:"] == "0"
+    assert int(mapping["Rss:"]) >= 2**14
+    assert mapping["AnonHugePages:"] == "0"
 
 
 def mapping_of(address: int) -> dict[str, str]:

@@ -21,7 +21,7 @@ from tuner.workers.timing_lock import TimingLock, holder_text
 
 EFFORT = Effort(
     budget_s=0.15, min_samples=5, max_samples=25
-)  # of each: 0.6 s for four, unless calls are long
+)  # of each; 0.6 s for four
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
 SEED = 0
 LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
@@ -97,9 +97,10 @@ def time_first_use(
 ) -> tuple[FirstUse, dict[Candidate, KernelCall]]:
     """Compiles, verifies and times configurations and the baseline; returns the times, and the kernels.
 
-    All are called as a user's call is, on arrays with the alignment of the problem and no more, on small pages,
-    since a user's arrays may be there; a call that allocates its result is not among them. A configuration that fails is left out of the timing. Another
-    process that times on this machine is waited for, but not for long: a user waits for the product.
+    All are called as a user's call is, on arrays with the alignment of the problem and no more, on small
+    pages, as a user's arrays may lie. A call that allocates its result is not among them. A configuration that fails
+    is left out of the timing. Another process that times on this machine is waited for, but not for long: a
+    user waits for the product.
     """
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}

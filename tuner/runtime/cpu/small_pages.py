@@ -1,7 +1,8 @@
 """Copies of arrays on pages of the smallest size, the slowest place that a caller's arrays may have.
 
-numpy asks for large pages for arrays of 4 MiB and more, and gets them or not, from one allocation to the next.
-A kernel that reads far apart is up to 1.4 times as fast on them: what is fastest on small pages is a safe choice.
+numpy asks for large pages for arrays of 4 MiB and more, and gets them or not, from one allocation to the
+next. A kernel that reads far apart is up to 1.4 times as fast on them: what is fastest on small pages is a
+safe choice.
 """
 
 import mmap
