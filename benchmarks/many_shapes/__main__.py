@@ -5,8 +5,9 @@
 f32, one thread. Each cell is timed in two separate rounds, interleaved with all others of its problem; a
 third follows where more than a tenth of them differ by more than 7 %. What counts is the time relative to the
 others. All figures but the ratios to numpy's BLAS follow from that matrix: --matrix FILE computes them again
-from an earlier document, and --first-use measures the ratios again, with the choices that it gives. --quick: 2 weights x 2 m, 6 configurations, to see that it works.
-OPENBLAS_NUM_THREADS=1 keeps numpy's threads from spinning.
+from an earlier document, and --first-use measures the ratios again, with the choices that it gives.
+--quick: 2 weights x 2 m, 6 configurations, to see that it works. OPENBLAS_NUM_THREADS=1 keeps numpy's threads
+from spinning.
 """
 
 import argparse

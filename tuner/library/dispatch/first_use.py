@@ -19,9 +19,7 @@ from tuner.runtime.cpu.small_pages import copy_on_small_pages
 from tuner.targets.problem_arrays import ProblemArrays
 from tuner.workers.timing_lock import TimingLock, holder_text
 
-EFFORT = Effort(
-    budget_s=0.15, min_samples=5, max_samples=25
-)  # of each; 0.6 s for four
+EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.6 s for four
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
 SEED = 0
 LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
@@ -98,9 +96,9 @@ def time_first_use(
     """Compiles, verifies and times configurations and the baseline; returns the times, and the kernels.
 
     All are called as a user's call is, on arrays with the alignment of the problem and no more, on small
-    pages, as a user's arrays may lie. A call that allocates its result is not among them. A configuration that fails
-    is left out of the timing. Another process that times on this machine is waited for, but not for long: a
-    user waits for the product.
+    pages, as a user's arrays may lie. A call that allocates its result is not among them. A configuration that
+    fails is left out of the timing. Another process that times on this machine is waited for, but not for
+    long: a user waits for the product.
     """
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}
