@@ -96,7 +96,7 @@ def time_first_use(
     """Compiles, verifies and times configurations and the baseline; returns the times, and the kernels.
 
     All are called as a user's call is, on arrays with the alignment of the problem and no more, on small
-    pages, as a user's arrays may lie. A call that allocates its result is not among them. A configuration that
+    pages, as a user's arrays may lie. A call that allocates its result is not among them. One that
     fails is left out of the timing. Another process that times on this machine is waited for, but not for
     long: a user waits for the product.
     """
