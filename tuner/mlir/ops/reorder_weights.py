@@ -36,8 +36,9 @@ from tuner.mlir.ops.blocks.channel_words import (
     is_word,
     paired,
     word_type,
+    words_in_steps,
 )
-from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS, ConvolutionForm, convolution_form
 from tuner.mlir.rewrite.definitions import op_of
@@ -54,8 +55,10 @@ SECOND_USE = "found weights with a second use, allowed one"
 class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     """The transform op ``tuner.reorder_weights``: convolutions read weights by window, channel and filter.
 
-    Changes each convolution of a group that has the attribute ``contraction``: see the module. The handle (a
-    func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
+    Changes each convolution of a group that has the attribute ``contraction``: see the module. Attribute
+    ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the channels of
+    both operands padded with zeros to equal steps of at most 16 words (default 0). The handle (a func.func)
+    stays valid. Silenceable failure: a function without such a convolution, sizes that are not
     static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise
     convolution, and operands that are no arguments.
     """
@@ -70,7 +73,8 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
             if not all(each.type.has_static_shape for each in op.operands):
                 return f"found {op.name} of dynamic sizes, allowed static sizes"
             with ir.InsertionPoint(op), op.location:
-                reason = _Convolution(op, convolution_form(op)).rewrite(function)
+                tiles = bool(attribute(self, "tiles", 0))
+                reason = _Convolution(op, convolution_form(op), tiles).rewrite(function)
             if reason is not None:
                 return reason
         return None
@@ -82,20 +86,30 @@ class _Convolution:
 
     op: Op
     form: ConvolutionForm
+    tiles: bool  # of AMX
 
     @property
     def order(self) -> str:
         """Returns the dimensions of the reordered weights: groups, window, channels, filters.
 
-        Those of a depthwise convolution stay in their order.
+        Those of a depthwise convolution stay in their order; for tiles the channels come last.
         """
         form = self.form
-        return form.weights if form.is_depthwise else "g" * form.weights.count("g") + form.reduced + "f"
+        if form.is_depthwise:
+            return form.weights
+        inner = f"{form.window}fc" if self.tiles else f"{form.reduced}f"
+        return "g" * form.weights.count("g") + inner
+
+    @property
+    def words(self) -> int:
+        """Returns how many words the channels are."""
+        channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
+        return words_in_steps(channels) if self.tiles else paired(channels)
 
     def rewrite(self, function: Op) -> str | None:
         """Replaces the named op by a generic; returns None, or why the weights do not allow it."""
         given = self.op.operands[0]
-        if is_narrow(given):
+        if is_narrow(given) or self.tiles:
             reason = self._refuses_words()
             if reason is not None:
                 return reason
@@ -140,7 +154,7 @@ class _Convolution:
 
     def _input_words(self) -> Value:
         source = self.op.operands[0].owner.operation.operands[0]
-        return as_tensor(channel_words(source, self.form.input.index("c")))
+        return as_tensor(channel_words(source, self.form.input.index("c"), count=self.words))
 
     def _weight_words(self, function: Op) -> Value | str:
         """Returns the weights as words: those of a retyped argument, or copied at each call; else why not."""
@@ -148,16 +162,20 @@ class _Convolution:
         argument = weights.owner.operation.operands[0]
         places = [self.form.weights.index(each) for each in self.order]
         if not is_weight(function, argument):
-            return as_tensor(channel_words(argument, self.form.weights.index("c"), places))
+            return as_tensor(channel_words(argument, self.form.weights.index("c"), places, self.words))
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
             return SECOND_USE
-        *lead, channels, filters = [weights.type.shape[place] for place in places]
-        shape, word = [*lead, paired(channels), filters], word_type()
-        weights.set_type(ir.RankedTensorType.get(shape, word))
-        kind = ir.MemRefType.get(shape, word)
-        set_packed_as(
-            function, argument.arg_number, kind, filters, places, interleave=PAIR, depth=PAIR, run=channels
-        )
+        shape = [weights.type.shape[place] for place in places]
+        words, place = self.words, self.order.index("c")
+        channels, shape[place] = shape[place], words
+        weights.set_type(ir.RankedTensorType.get(shape, word_type()))
+        kind, number = ir.MemRefType.get(shape, word_type()), argument.arg_number
+        if self.tiles:  # a row of channels of each filter, padded with zeros
+            set_packed_as(function, number, kind, PAIR * words, places)
+        else:
+            set_packed_as(
+                function, number, kind, shape[-1], places, interleave=PAIR, depth=PAIR, run=channels
+            )
         return weights
 
     def _reordered(self, function: Op) -> Value | str:

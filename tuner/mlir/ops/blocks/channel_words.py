@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ops.blocks.lane_vectors import load_lanes, store_lanes
 from tuner.mlir.ops.blocks.packing import allocated
-from tuner.mlir.rewrite.building import create, for_each, index, plus, times, value
+from tuner.mlir.rewrite.building import create, for_each, index, plus, times, value, zero
 from tuner.mlir.rewrite.definitions import constant_of
 
 PAIR = 2  # channels of a word
@@ -73,17 +73,27 @@ def dot_product(left: Value, right: Value, before: Value) -> Value:
     return value(DOT, before.type, before, *(value("vector.bitcast", kind, each) for each in (left, right)))
 
 
-def channel_words(source: Value, channels: int, order: Sequence[int] = ()) -> Value:
+def words_in_steps(size: int) -> int:
+    """Returns the words of ``size`` channels in equal steps of at most 16 words; the last may be zeros."""
+    steps = -(-paired(size) // LANES)
+    return steps * -(-paired(size) // steps)
+
+
+def channel_words(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
     """Creates the words of a memref of bf16 of static sizes, in memory of their own; returns that memref.
 
-    ``channels``: the dimension whose elements are paired. ``order``: the dimension of ``source`` for each
-    dimension of the result; (): as they are.
+    Args:
+        source: the memref.
+        channels: the dimension whose elements are paired.
+        order: the dimension of ``source`` for each dimension of the result; (): as they are.
+        count: the words of the channels, those after the last pair zeros; 0: as many as there are pairs.
     """
     every = tuple(order or range(ir.MemRefType(source.type).rank))
     shape = [source.type.shape[each] for each in every]
-    shape[every.index(channels)] = paired(source.type.shape[channels])
+    shape[every.index(channels)] = count or paired(source.type.shape[channels])
     words = _Words(source, channels, every, allocated(shape, word_type()))
     words.build()
+    words.clear()
     return words.memory
 
 
@@ -105,6 +115,24 @@ class _Words:
         else:
             self._over(self.order, {}, lambda at: self._pair(at, LANES, is_scalar=True))
 
+    def clear(self) -> None:
+        """Creates the stores of zeros to the words after the last pair."""
+        end = self.memory.type.shape[self.order.index(self.channels)]
+        for number in range(paired(self._size(self.channels)), end):
+            at = {self.channels: index(number)}
+            if self._last == self.channels:
+                others = [each for each in self.order if each != self.channels]
+                self._over(others, at, lambda here: self._store(zero(word_type()), here, 1))
+                continue
+            rows = [each for each in self.order[:-1] if each != self.channels]
+            self._over(rows, at, self._clear_row)
+
+    def _clear_row(self, at: At) -> None:
+        self._in_registers(
+            self._size(self._last),
+            lambda first, count: self._store(zero(_vector()), at | {self._last: first}, count),
+        )
+
     @property
     def _last(self) -> int:
         return self.order[-1]
@@ -113,7 +141,7 @@ class _Words:
     def _is_adjacent(self) -> bool:
         """Returns whether the elements of a row of words are adjacent in the buffer too."""
         kind = ir.MemRefType(self.source.type)
-        return self._last == kind.rank - 1 and kind.get_strides_and_offset()[0][-1] == 1
+        return bool(self._last == kind.rank - 1 and kind.get_strides_and_offset()[0][-1] == 1)
 
     def _size(self, dimension: int) -> int:
         return int(self.source.type.shape[dimension])
