@@ -27,6 +27,7 @@ from tuner.programs.op_groups.transposed_matmuls import transpose_operands
 from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights
 from tuner.programs.op_groups.wide_convolutions import widen_convolutions
+from tuner.programs.op_groups.wide_parameters import widen_parameters
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def group_program(
         prepare(payload.module)
         weights = take_weights(payload, split.resources)
         _normalize(payload, multiplies_pairs=multiplies_pairs)
+        widen_parameters(payload, len(arguments))
         init, kept = hoist(payload, len(arguments))
         if not init:
             weights = tuple(weights[number] for number in kept)
