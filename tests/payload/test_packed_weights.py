@@ -30,3 +30,14 @@ def test_panels_of_bytes_end_with_the_sums_of_their_columns() -> None:
     np.testing.assert_array_equal(second[:2], [[3, 5, 7, 9, 0, 0, 0, 0], [11, 0, 0, 0, 0, 0, 0, 0]])
     np.testing.assert_array_equal(first[2].view(np.int32), [-128 * 140, 128 * 640])
     np.testing.assert_array_equal(second[2].view(np.int32), [-128 * 35, 0])
+
+
+def test_each_run_of_rows_is_padded_on_its_own() -> None:
+    weight = np.arange(1, 13, dtype=np.float32).reshape(6, 2)
+    packing = WeightPacking(2, 2, depth=2, run=3)
+    shape = packed_shape(weight.shape, packing)
+    target = np.full(shape, np.nan, np.float32)
+    pack(weight, packing, target)
+    assert shape == (1, 4, 2, 2)
+    expected = [[1, 3, 2, 4], [5, 0, 6, 0], [7, 9, 8, 10], [11, 0, 12, 0]]
+    np.testing.assert_array_equal(target.reshape(4, 4), expected)

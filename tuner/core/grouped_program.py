@@ -31,6 +31,7 @@ GROUP_ENTRY = "group"  # name of a group's function
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a group's function: the same numbers at each call
 PACKINGS_COMMENT = "// packings: "
 SUMS_SUFFIX = "s"  # of the sizes of a packing with sums: 64x4x64s
+RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
 ROOT_ATTRIBUTE = "root"  # of the last operation of a group, whose tiles the schedule fuses the others into
 CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a group
 
@@ -105,6 +106,9 @@ class WeightPacking:
     ``depth`` 32, k is padded with zeros to a multiple of 32. With ``sums``, of i8 with interleave 4, each
     panel ends with a row of i32: -128 times the sum of each column.
 
+    With ``run`` 3, rows come in runs of 3, each of which is padded to a multiple of ``depth``: the channels
+    of a convolution for each element of its window. k must be a multiple of it.
+
     A weight of other than two dimensions, or a transposed one, is a matrix by ``order``: its dimensions in
     the order in which rows go through all but the last, and columns through the last. ``(2, 3, 1, 0)`` of
     filters x channels x height x width: a row for each element of the window and channel, a column for each
@@ -116,11 +120,17 @@ class WeightPacking:
     order: tuple[int, ...] = ()  # (): rows and columns of a matrix as they are
     depth: int = 1
     sums: bool = False
+    run: int = 0  # 0: all of k
 
     def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Returns k and n of a weight of this shape."""
         *rows, columns = [shape[each] for each in self.order or range(len(shape))]
         return prod(rows), columns
+
+    def padded_rows(self, rows: int) -> int:
+        """Returns the rows of a panel of a weight that has ``rows`` rows."""
+        run = self.run or rows
+        return rows // run * (-(-run // self.depth) * self.depth) if run else 0
 
 
 @dataclass(frozen=True)
@@ -153,13 +163,15 @@ def _packing_text(packing: WeightPacking | None) -> str:
     order = "".join(f":{dimension}" for dimension in packing.order)
     depth = f"x{packing.depth}" if packing.depth > 1 else ""
     sums = SUMS_SUFFIX * packing.sums
-    return f"{packing.columns}x{packing.interleave}{depth}{sums}{order}"
+    run = f"{RUN_MARK}{packing.run}" if packing.run else ""
+    return f"{packing.columns}x{packing.interleave}{depth}{sums}{run}{order}"
 
 
 def _packing(text: str) -> WeightPacking | None:
     if text == "-":
         return None
     sizes, *order = text.split(":")
+    sizes, _, run = sizes.partition(RUN_MARK)
     columns, interleave, *depth = (int(number) for number in sizes.removesuffix(SUMS_SUFFIX).split("x"))
     return WeightPacking(
         columns,
@@ -167,4 +179,5 @@ def _packing(text: str) -> WeightPacking | None:
         tuple(int(each) for each in order),
         depth=depth[0] if depth else 1,
         sums=sizes.endswith(SUMS_SUFFIX),
+        run=int(run) if run else 0,
     )

@@ -6,8 +6,9 @@ A weight of k x n elements that is read as panels of 4 columns, with n = 6:
     6 7 8 9 | a b      becomes    0 1 2 3  6 7 8 9    4 5 . .  a b . .       . is a zero
 
 With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9. With a depth, rows of
-zeros are added until their number is a multiple of it. With sums, a panel of i8 ends with -128 times the sum
-of each column, as i32: what makes up for A with its sign bits flipped, which adds 128 to each element.
+zeros are added until their number is a multiple of it; where there are runs of rows, after each of them. With
+sums, a panel of i8 ends with -128 times the sum of each column, as i32: what makes up for A with its sign
+bits flipped, which adds 128 to each element.
 """
 
 from typing import Any
@@ -26,15 +27,15 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
     if len(packing.order or (0, 1)) != len(shape):
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
     rows, columns = packing.matrix_shape(shape)
-    padded = -(-rows // packing.depth) * packing.depth
-    panels, steps = -(-columns // packing.columns), -(-padded // packing.interleave) + packing.sums
+    steps = -(-packing.padded_rows(rows) // packing.interleave) + packing.sums
+    panels = -(-columns // packing.columns)
     return panels, steps, packing.columns, packing.interleave
 
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
     """Writes a weight, packed, into ``target``, a contiguous array of as many elements as it has packed."""
     matrix = weight.transpose(packing.order) if packing.order else weight
-    matrix = matrix.reshape(packing.matrix_shape(weight.shape))
+    matrix = _with_padded_runs(matrix.reshape(packing.matrix_shape(weight.shape)), packing)
     shape = packed_shape(weight.shape, packing)
     packed = target.reshape(shape)
     packed[...] = 0
@@ -46,3 +47,14 @@ def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
         if packing.sums:
             sums = SIGN * part.sum(axis=0, dtype=np.int64)
             packed[panel, -1, : len(sums)] = sums.astype("<i4").view(np.int8).reshape(-1, packing.interleave)
+
+
+def _with_padded_runs(matrix: Array, packing: WeightPacking) -> Array:
+    """Returns a matrix with rows of zeros after each run of its rows; as it is where there are no runs."""
+    if not packing.run:
+        return matrix
+    rows, columns = matrix.shape
+    padded = packing.padded_rows(packing.run)
+    runs = np.zeros((rows // packing.run, padded, columns), matrix.dtype)
+    runs[:, : packing.run] = matrix.reshape(-1, packing.run, columns)
+    return runs.reshape(-1, columns)

@@ -8,6 +8,7 @@ from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp
 from tuner.mlir.ops.bypass_l1 import BypassL1Op
 from tuner.mlir.ops.convolution_block import ConvolutionBlockOp
+from tuner.mlir.ops.convolution_tiles import ConvolutionTilesOp
 from tuner.mlir.ops.count_stages import CountStagesOp
 from tuner.mlir.ops.dialect import (
     DIALECT,
@@ -56,6 +57,7 @@ OPS = (
     BoundLoadsOp,
     BypassL1Op,
     ConvolutionBlockOp,
+    ConvolutionTilesOp,
     CountStagesOp,
     DropUnitBatchOp,
     ElementTypesOp,
