@@ -4,7 +4,6 @@ import sys
 
 from tuner.mlir.bindings import ext
 from tuner.mlir.ops.amx_block import AmxBlockOp
-from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp
 from tuner.mlir.ops.bypass_l1 import BypassL1Op
 from tuner.mlir.ops.convolution_block import ConvolutionBlockOp
@@ -46,7 +45,6 @@ from tuner.mlir.ops.wgmma_pipeline import WgmmaPipelineOp
 # A new op is a new file and an entry here.
 OPS = (
     AmxBlockOp,
-    Bf16DotOp,
     PrefetchFragmentsOp,
     PrefetchReadsOp,
     OverlapTilesOp,
