@@ -22,7 +22,6 @@ from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
 from tests.mlir.ops import (
     block_runs,
     test_amx_block,
-    test_bf16_dot,
     test_bound_loads,
     test_bypass_l1,
     test_convolution_block,
@@ -114,7 +113,6 @@ TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
 ONE_LAUNCH = f"%t = memref.alloc() : {test_launch_memory.SHARED} {test_launch_memory.STORE}"
 # Op -> the line of a script that calls it, and the payload.
 OF_OPS = {
-    "bf16_dot": (test_bf16_dot.LINE, test_bf16_dot.payload(1, 16)),
     "bound_loads": (
         test_bound_loads.LINE.format(0),
         test_bound_loads.payload("{tuner.bounds = array<i64: 50, 64>}"),
