@@ -36,7 +36,7 @@ def compiled(text: str, script: str | None, *, emulates: bool = False) -> GroupC
 def packed(weight: Array, packing: WeightPacking) -> Array:
     """Returns a weight as panels of columns, words of rows interleaved; what is missing of both is zeros.
 
-    With sums, -128 times that of each column follows each panel.
+    Unsigned bytes have 128 added to them.
     """
     k, n = weight.shape
     panels, unit = -(-n // packing.columns), max(packing.interleave, packing.depth)
@@ -45,9 +45,8 @@ def packed(weight: Array, packing: WeightPacking) -> Array:
     wide[:k, :n] = weight
     parts = wide.reshape(rows // packing.interleave, packing.interleave, panels, packing.columns)
     words = parts.transpose(2, 0, 3, 1)
-    if packing.sums:
-        sums = (-128 * wide.astype(np.int32).sum(0, dtype=np.int32)).view(np.int8)
-        words = np.concatenate([words, sums.reshape(panels, 1, *words.shape[2:])], 1)
+    if packing.unsigned:
+        words = (words.astype(np.int16) + 128).astype(np.uint8).view(np.int8)
     return np.ascontiguousarray(words)
 
 

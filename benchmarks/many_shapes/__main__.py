@@ -5,8 +5,9 @@
 f32, one thread. Each cell is timed in two separate rounds, interleaved with all others of its problem; a
 third follows where more than a tenth of them differ by more than 7 %. What counts is the time relative to the
 others. All figures but the ratios to numpy's BLAS follow from that matrix: --matrix FILE computes them again
-from an earlier document. --quick: 2 weights x 2 m, 6 configurations, to see that it works.
-OPENBLAS_NUM_THREADS=1 keeps numpy's threads from spinning.
+from an earlier document, and --first-use measures the ratios again, with the choices that it gives.
+--quick: 2 weights x 2 m, 6 configurations, to see that it works. OPENBLAS_NUM_THREADS=1 keeps numpy's threads
+from spinning.
 """
 
 import argparse
@@ -45,7 +46,8 @@ def main() -> None:
         pool, cells = read_document(options.matrix, machine)
     matrix = matrix_of(pool, cells)
     found = figures(matrix, pool)
-    ratios = first_use_ratios(matrix, cells, machine) if options.matrix is None else []
+    is_timed = options.matrix is None or options.first_use
+    ratios = first_use_ratios(matrix, cells, machine) if is_timed else []
     if ratios:
         found["against_numpy_after_first_use"] = {
             "geomean": geometric_mean(tuple(row["ratio"] for row in ratios)),
@@ -138,6 +140,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--columns", type=int, default=32, help="configurations of the pool")
     parser.add_argument("--quick", action="store_true", help="2 weights x 2 m, 6 configurations")
     parser.add_argument("--matrix", type=Path, help="compute the figures again from an earlier document")
+    parser.add_argument("--first-use", action="store_true", help="with --matrix: measure the ratios again")
     add_report_options(parser)
     return parser.parse_args()
 

@@ -49,11 +49,11 @@ SPACE = """strategies:
     isas: [avx512, avx2]
     knobs: {tile_m: [4], tile_n: [16], block_m: [0], block_n: [0], block_k: [0], unroll_k: [1],
             loop_order: [ji], prefetch: [0], split: [none]}
-  matmul_cpu_bf16:
+  matmul_cpu_pairs:
     ops: [matmul]
     dtypes: [bf16]
     isas: [avx512]
-    knobs: {tile_m: [4], tile_n: [16], block_m: [0], block_k: [0], split: [none]}
+    knobs: {dots: [1], tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij], split: [none]}
     constraints: ["has_bf16 == 1"]
   matmul_cpu_amx:
     ops: [matmul]
@@ -65,7 +65,7 @@ SPACE = """strategies:
     ops: [matmul]
     dtypes: [i8]
     isas: [avx512, avx2]
-    knobs: {tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], split: [none]}
+    knobs: {tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij], split: [none]}
     constraints: ["has_vnni == 1"]
 """
 SHAPE = "20x36x24"
@@ -182,7 +182,7 @@ def offered(machine: FakedMachine, dtype: str) -> dict[str, str]:
     tiles = {"bf16": {"amx_tile", "amx_bf16"}, "i8": {"amx_tile", "amx_int8"}}[dtype]
     has = {
         "matmul_cpu_direct": True,
-        "matmul_cpu_bf16": dtype == "bf16" and is_avx512 and "avx512_bf16" in flags,
+        "matmul_cpu_pairs": dtype == "bf16" and is_avx512 and "avx512_bf16" in flags,
         "matmul_cpu_vnni": dtype == "i8" and bool(flags & {"avx512_vnni", "avx_vnni"}),
         "matmul_cpu_amx": is_avx512 and flags >= tiles and machine.grants_tiles,
     }

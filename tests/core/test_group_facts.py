@@ -1,5 +1,7 @@
 """Facts of a group of operations are read from the attributes of its function."""
 
+import pytest
+
 from tuner.core.group_facts import GroupFacts, facts_of, text_hash
 
 TEXT = """func.func @group(%a: memref<4x8xf32>) attributes {tuner.bytes = 128 : i64,
@@ -18,7 +20,15 @@ def test_attributes_are_read() -> None:
         "copy": 1,
         "dimensions": "",
         "channels": 0,
+        "stride": 0,
     }
+
+
+@pytest.mark.parametrize(("strides", "stride"), [("[2, 3]", 3), ("2", 2), ("1", 1)])
+def test_the_stride_of_a_convolution_is_the_last_of_its_strides(strides: str, stride: int) -> None:
+    dimensions = 'func.func @group() attributes {tuner.dimensions = "nfHW"} {'
+    text = f"{dimensions} linalg.conv {{dilations = dense<5> : tensor<2xi64>, strides = dense<{strides}>"
+    assert facts_of(text).stride == stride
 
 
 def test_a_text_without_attributes_has_no_loops() -> None:

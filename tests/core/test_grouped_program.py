@@ -31,7 +31,8 @@ def test_packings_are_read_as_they_are_written() -> None:
         (None, WeightPacking(48), WeightPacking(16, 2)),
         (WeightPacking(64), None),
         (WeightPacking(32, 2, depth=32), WeightPacking(32, 2, order=(1, 0), depth=32)),
-        (WeightPacking(64, 4, depth=64, sums=True), None, WeightPacking(16, 4, sums=True)),
+        (WeightPacking(32, 2, order=(2, 3, 1, 0), depth=2, run=3), WeightPacking(32, 2, depth=32, run=3)),
+        (WeightPacking(64, 4, depth=64, unsigned=True), None, WeightPacking(16, 4, unsigned=True)),
     ],
 )
 def test_packings_are_read_back(packings: tuple[WeightPacking | None, ...]) -> None:

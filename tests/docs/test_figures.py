@@ -20,6 +20,7 @@ from tuner.analysis.paired_slowdown import PERCENTILES, SlowdownLimits
 from tuner.fleet.reconnecting_session import RETRY_LIMIT_S
 from tuner.fleet.settings import FleetSettings
 from tuner.fleet.tables import BLOB_LIMIT_BYTES
+from tuner.library.dispatch.first_use import LEAST_GAIN
 from tuner.programs.run.sampled.sampled_launches import REFERENCES_LIMIT_S
 from tuner.regression.gate import SESSIONS_LIMIT
 from tuner.runtime.timing import SAMPLE_S
@@ -130,6 +131,7 @@ def settings() -> Iterator[tuple[str, str]]:
     yield "guides/gpu-check.md", f"within {math.ceil(TOTAL_S / 60)} minutes"
     yield "guides/gpu-check.md", "cut those above 40 MiB"  # as the command below does: split -b 40M
     yield "guides/tuning.md", f"by more than {(alignment.LIMIT - 1) * 100:.0f} % and"
+    yield "guides/model-shapes.md", f"where it wins by {LEAST_GAIN * 100:.0f} % or more"
     yield "guides/programs.md", f"it gets {REFERENCES_LIMIT_S:.0f} seconds of a run"
 
 

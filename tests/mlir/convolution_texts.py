@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS
 
 LOOPS = "abcde"
+NEXT = "\n              "
 
 
 @dataclass(frozen=True)
 class Convolution:
-    """A named convolution of small sizes with an epilogue: none, bias and relu, or those and a residual."""
+    """A named convolution of small sizes with an epilogue: none, bias and relu, or those and a residual.
+
+    One of bf16 sums in f32; its epilogue reads bf16, and rounds to bf16 once.
+    """
 
     name: str = "linalg.conv_2d_nchw_fchw"
     images: int = 1
@@ -24,6 +28,16 @@ class Convolution:
     epilogue: str = "none"  # or bias_relu, or residual
     is_weight: bool = True
     element: str = "f32"
+
+    @property
+    def sums(self) -> str:
+        """Returns the element type of the sums."""
+        return "f32" if self.element == "bf16" else self.element
+
+    @property
+    def output(self) -> str:
+        """Returns the element type of the output."""
+        return self.sums if self.epilogue == "none" else self.element
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -56,27 +70,28 @@ class Convolution:
         shapes, last = self.shapes, len(self.shapes) - 1
         marks = ["" if place in (0, 3, last) else " {tuner.weight}" for place in range(len(shapes))]
         marks[1] = " {tuner.weight}" if self.is_weight else ""
+        elements = [*[self.element] * last, self.output]
         arguments = ", ".join(
-            f"%m{place}: {self._type('memref', shape)}{mark}"
-            for place, (shape, mark) in enumerate(zip(shapes, marks, strict=True))
+            f"%m{place}: {self._type('memref', shape, element)}{mark}"
+            for place, (shape, mark, element) in enumerate(zip(shapes, marks, elements, strict=True))
         )
         reads = "\n".join(
             f"%t{place} = bufferization.to_tensor %m{place} restrict : {self._type('memref', shape)}"
             f" to {self._type('tensor', shape)}"
             for place, shape in enumerate(shapes[:-1])
         )
-        of_y = self._type("tensor", shapes[-1])
+        of_y, stored = (self._type("tensor", shapes[-1], each) for each in (self.sums, self.output))
         return f"""func.func @group({arguments}) {{
           {reads}
-          %z = arith.constant 0.0 : {self.element}
+          %z = arith.constant 0.0 : {self.sums}
           %e = tensor.empty() : {of_y}
-          %zeros = linalg.fill ins(%z : {self.element}) outs(%e : {of_y}) -> {of_y}
+          %zeros = linalg.fill ins(%z : {self.sums}) outs(%e : {of_y}) -> {of_y}
           %p = {self.name} {{contraction, {self._steps()}{", root" if self.epilogue == "none" else ""}}}
             ins(%t0, %t1 : {self._type("tensor", shapes[0])}, {self._type("tensor", shapes[1])})
             outs(%zeros : {of_y}) -> {of_y}
           {self._epilogue()}
           bufferization.materialize_in_destination %{"p" if self.epilogue == "none" else "r"}
-            in restrict writable %m{last} : ({of_y}, {self._type("memref", shapes[-1])}) -> ()
+            in restrict writable %m{last} : ({stored}, {self._type("memref", shapes[-1], self.output)}) -> ()
           return
         }}"""
 
@@ -87,8 +102,8 @@ class Convolution:
             f"{name} = dense<{list(steps[-count:])}> : tensor<{count}xi64>" for name, steps in parts
         )
 
-    def _type(self, kind: str, shape: tuple[int, ...]) -> str:
-        return f"{kind}<{''.join(f'{size}x' for size in shape)}{self.element}>"
+    def _type(self, kind: str, shape: tuple[int, ...], element: str = "") -> str:
+        return f"{kind}<{''.join(f'{size}x' for size in shape)}{element or self.element}>"
 
     def _epilogue(self) -> str:
         if self.epilogue == "none":
@@ -99,16 +114,33 @@ class Convolution:
         whole = f"affine_map<({', '.join(loops)}) -> ({', '.join(loops)})>"
         maps = [whole, f"affine_map<({', '.join(loops)}) -> ({bias})>", whole][: len(self.shapes) - 2]
         operands = ["%p", "%t2", "%t3"][: len(maps)]
-        kinds = [self._type("tensor", shape) for shape in (self.shapes[-1], *self.shapes[2:-1])]
-        element, of_y = self.element, self._type("tensor", self.shapes[-1])
-        residual = f"%s = arith.addf %b, %x2 : {element}" if self.epilogue == "residual" else ""
-        return f"""%r = linalg.generic {{
+        kinds = [self._type("tensor", shape) for shape in self.shapes[2:-1]]
+        kinds = [self._type("tensor", self.shapes[-1], self.sums), *kinds]
+        element, of_y = self.sums, self._type("tensor", self.shapes[-1], self.output)
+        read = [element] + [self.element] * (len(maps) - 1)
+        wide = [f"%w{place} = arith.extf %x{place} : bf16 to f32" for place in range(1, len(maps))]
+        is_narrow = self.element == "bf16"
+        letter = "w" if is_narrow else "x"
+        residual = f"%s = arith.addf %b, %{letter}2 : {element}" if self.epilogue == "residual" else ""
+        given = ", ".join(f"%x{place}: {each}" for place, each in enumerate(read))
+        start = "%e"
+        if is_narrow:
+            start = "%y"
+        lines = NEXT.join(
+            [
+                *(wide if is_narrow else []),
+                f"%b = arith.addf %x0, %{letter}1 : {element}",
+                residual,
+                f"%q = arith.maximumf {'%s' if residual else '%b'}, %z : {element}",
+                "%n = arith.truncf %q : f32 to bf16" if is_narrow else "",
+            ]
+        )
+        return f"""{f"%y = tensor.empty() : {of_y}" if is_narrow else ""}
+          %r = linalg.generic {{
             indexing_maps = [{", ".join([*maps, whole])}],
             iterator_types = [{", ".join(['"parallel"'] * len(output))}]
-          }} ins({", ".join(operands)} : {", ".join(kinds)}) outs(%e : {of_y}) attrs = {{root}} {{
-            ^bb0({", ".join(f"%x{place}: {element}" for place in range(len(maps)))}, %o: {element}):
-              %b = arith.addf %x0, %x1 : {element}
-              {residual}
-              %q = arith.maximumf {"%s" if residual else "%b"}, %z : {element}
-              linalg.yield %q : {element}
+          }} ins({", ".join(operands)} : {", ".join(kinds)}) outs({start} : {of_y}) attrs = {{root}} {{
+            ^bb0({given}, %o: {self.output}):
+              {lines}
+              linalg.yield {"%n" if is_narrow else "%q"} : {self.output}
           }} -> {of_y}"""

@@ -22,10 +22,10 @@ from tests.mlir.kernels import BARRIER, kernel, load, parsed, store
 from tests.mlir.ops import (
     block_runs,
     test_amx_block,
-    test_bf16_dot,
     test_bound_loads,
     test_bypass_l1,
     test_convolution_block,
+    test_convolution_tiles,
     test_count_stages,
     test_drop_unit_batch,
     test_element_types,
@@ -113,7 +113,6 @@ TEMPORARY = """scf.for %i = %c0 to %n step %c1 {
 ONE_LAUNCH = f"%t = memref.alloc() : {test_launch_memory.SHARED} {test_launch_memory.STORE}"
 # Op -> the line of a script that calls it, and the payload.
 OF_OPS = {
-    "bf16_dot": (test_bf16_dot.LINE, test_bf16_dot.payload(1, 16)),
     "bound_loads": (
         test_bound_loads.LINE.format(0),
         test_bound_loads.payload("{tuner.bounds = array<i64: 50, 64>}"),
@@ -121,6 +120,7 @@ OF_OPS = {
     "amx_block": (test_amx_block.line(1, 1), block_runs.payload(32, 32, 64, "bf16")),
     "bypass_l1": (test_bypass_l1.LINE, test_bypass_l1.payload("f16", 8)),
     "convolution_block": (test_convolution_block.line(), test_convolution_block.payload()),
+    "convolution_tiles": (test_convolution_tiles.LINE, test_convolution_tiles.payload()),
     "count_stages": (test_count_stages.LINE, test_count_stages.payload()),
     "drop_unit_batch": (test_drop_unit_batch.LINE, test_drop_unit_batch.PAYLOAD),
     "element_types": (test_element_types.LINE.format("bf16", "f16"), test_element_types.PAYLOAD),

@@ -122,7 +122,10 @@ def test_what_a_script_of_an_older_header_needs_is_worked_out_from_its_ops(
 
 
 def test_a_header_cannot_hide_what_its_script_needs() -> None:
-    text = exported(replace(PROVENANCE, needs=("vnni",))) + '"tuner.bf16_dot"(%f) : (!any) -> ()\n'
+    text = (
+        exported(replace(PROVENANCE, needs=("vnni",)))
+        + '"tuner.pair_block"(%f) {dots = 1 : i64} : (!any) -> ()\n'
+    )
     assert read_provenance(text, "best.mlir").needs == ("avx512-bf16", "vnni")
 
 

@@ -20,7 +20,6 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (VNNI.format(16), "i8", ("avx512", "vnni")),
         (VNNI.format(8), "i8", ("vnni",)),
         (f"{VNNI.format(8)}\n{VNNI.format(16)}", "i8", ("avx512", "vnni")),
-        ('"tuner.bf16_dot"(%f) : (!transform.any_op) -> ()', "bf16", ("avx512-bf16",)),
         (PAIRS.format(1), "bf16", ("avx512-bf16",)),
         (PAIRS.format(0), "bf16", ()),
         (PATTERN.format("amx"), "i8", ("amx-int8",)),

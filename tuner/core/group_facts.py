@@ -8,7 +8,7 @@ without MLIR, so that constraints of the search space and templates can use them
                                       tuner.transposed = 0 : i64, tuner.weights = 1 : i64}
 
 A convolution also has ``tuner.dimensions = "nfHW"``, what the loops of its last operation go through, and
-``tuner.channels = 64 : i64``, over which it sums.
+``tuner.channels = 64 : i64``, over which it sums; its step along a row is read from the convolution itself.
 """
 
 import hashlib
@@ -40,12 +40,13 @@ class GroupFacts:
     # H W rows and columns of pixels.
     dimensions: str = ""
     channels: int = 0  # of a convolution: that are summed up; 1 of a depthwise one
+    stride: int = 0  # of a convolution: pixels of the input from one pixel of a row of the output to the next
 
     def variables(self) -> tuple[tuple[str, int | str], ...]:
         """Returns the (name, value) pairs that constraints and templates may use.
 
         ``loops``: the number of loops of the root; ``inner_rows``: the extent of the loop before the last, 1
-        for a single loop. ``dimensions`` and ``channels``: of a convolution, else "" and 0.
+        for a single loop. ``dimensions``, ``channels``, ``stride``: of a convolution, else "" and 0.
         """
         return (
             ("loops", len(self.loops)),
@@ -56,6 +57,7 @@ class GroupFacts:
             ("copy", self.copy),
             ("dimensions", self.dimensions),
             ("channels", self.channels),
+            ("stride", self.stride),
         )
 
 
@@ -74,6 +76,7 @@ def facts_of(text: str) -> GroupFacts:
         bytes=_number(text, BYTES),
         dimensions=letters[1] if letters else "",
         channels=_number(text, CHANNELS),
+        stride=_stride(text) if letters else 0,
     )
 
 
@@ -81,6 +84,12 @@ def facts_of(text: str) -> GroupFacts:
 def text_hash(text: str) -> str:
     """Returns the first digits of the SHA-256 of a text, by which a group is named."""
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
+
+
+def _stride(text: str) -> int:
+    """Returns the last of the strides of the convolution in a text: ``strides = dense<[2, 1]>``."""
+    found = re.search(r"strides = dense<\[?([0-9, ]+)\]?>", text)
+    return int(found[1].split(",")[-1]) if found else 1
 
 
 def _number(text: str, name: str) -> int:

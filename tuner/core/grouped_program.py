@@ -31,7 +31,8 @@ ARGUMENT, WEIGHT, RESULT, TEMPORARY = OWNERS = ("argument", "weight", "result", 
 GROUP_ENTRY = "group"  # name of a group's function
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a group's function: the same numbers at each call
 PACKINGS_COMMENT = "// packings: "
-SUMS_SUFFIX = "s"  # of the sizes of a packing with sums: 64x4x64s
+UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
+RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
 ROOT_ATTRIBUTE = "root"  # of the last operation of a group, whose tiles the schedule fuses the others into
 CONTRACTION_ATTRIBUTE = "contraction"  # of a contraction or a convolution of a group
 
@@ -103,8 +104,11 @@ class WeightPacking:
 
     A panel has k x columns elements, row by row; the last one is padded with zeros. With ``interleave`` 2,
     two rows of k lie next to each other for each column, as the dot products of bf16 take them. With
-    ``depth`` 32, k is padded with zeros to a multiple of 32. With ``sums``, of i8 with interleave 4, each
-    panel ends with a row of i32: -128 times the sum of each column.
+    ``depth`` 32, k is padded with zeros to a multiple of 32. With ``unsigned``, of i8, 128 is added to each
+    element, by which the sign bit is flipped, as dot products of bytes take one of their factors.
+
+    With ``run`` 3, rows come in runs of 3, each of which is padded to a multiple of ``depth``: the channels
+    of a convolution for each element of its window. k must be a multiple of it.
 
     A weight of other than two dimensions, or a transposed one, is a matrix by ``order``: its dimensions in
     the order in which rows go through all but the last, and columns through the last. ``(2, 3, 1, 0)`` of
@@ -116,12 +120,18 @@ class WeightPacking:
     interleave: int = 1
     order: tuple[int, ...] = ()  # (): rows and columns of a matrix as they are
     depth: int = 1
-    sums: bool = False
+    unsigned: bool = False
+    run: int = 0  # 0: all of k
 
     def matrix_shape(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Returns k and n of a weight of this shape."""
         *rows, columns = [shape[each] for each in self.order or range(len(shape))]
         return prod(rows), columns
+
+    def padded_rows(self, rows: int) -> int:
+        """Returns the rows of a panel of a weight that has ``rows`` rows."""
+        run = self.run or rows
+        return rows // run * (-(-run // self.depth) * self.depth) if run else 0
 
 
 @dataclass(frozen=True)
@@ -153,19 +163,22 @@ def _packing_text(packing: WeightPacking | None) -> str:
         return "-"
     order = "".join(f":{dimension}" for dimension in packing.order)
     depth = f"x{packing.depth}" if packing.depth > 1 else ""
-    sums = SUMS_SUFFIX * packing.sums
-    return f"{packing.columns}x{packing.interleave}{depth}{sums}{order}"
+    unsigned = UNSIGNED_SUFFIX * packing.unsigned
+    run = f"{RUN_MARK}{packing.run}" if packing.run else ""
+    return f"{packing.columns}x{packing.interleave}{depth}{unsigned}{run}{order}"
 
 
 def _packing(text: str) -> WeightPacking | None:
     if text == "-":
         return None
     sizes, *order = text.split(":")
-    columns, interleave, *depth = (int(number) for number in sizes.removesuffix(SUMS_SUFFIX).split("x"))
+    sizes, _, run = sizes.partition(RUN_MARK)
+    columns, interleave, *depth = (int(number) for number in sizes.removesuffix(UNSIGNED_SUFFIX).split("x"))
     return WeightPacking(
         columns,
         interleave,
         tuple(int(each) for each in order),
         depth=depth[0] if depth else 1,
-        sums=sizes.endswith(SUMS_SUFFIX),
+        unsigned=sizes.endswith(UNSIGNED_SUFFIX),
+        run=int(run) if run else 0,
     )

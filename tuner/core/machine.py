@@ -52,6 +52,11 @@ class Machine:
         """Returns the number of vector registers of the instruction set: 32 for avx512, else 16."""
         return 32 if self.isa == "avx512" else 16
 
+    @property
+    def multiplies_pairs(self) -> bool:
+        """Returns whether a processor has dot products of pairs of bf16, of vectors of 512 bits."""
+        return self.has_bf16 and self.isa == "avx512"
+
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
 

@@ -215,7 +215,7 @@ class Problem:
         Returns:
             Sizes m, n, k and batch; bytes per element; names of dtype, output, layout and epilogue. Of a
             group also what ``tuner.core.group_facts`` reads from its text: loops, inner_rows, contractions,
-            transposed, dimensions, channels.
+            transposed, dimensions, channels, stride.
 
         Raises:
             Nothing: a problem is checked when it is built.

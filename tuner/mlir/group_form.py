@@ -46,6 +46,7 @@ from tuner.mlir.pipeline import run_passes
 from tuner.mlir.rewrite.building import create
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS, convolution_form
 from tuner.mlir.rewrite.definitions import op_of
+from tuner.mlir.rewrite.late_rounding import round_late
 from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.walking import walk, walk_where
 
@@ -156,6 +157,7 @@ def prepare(module: ir.Module) -> None:
     if len(walk_where(function, _is_structured)) > 1:  # a single copy would be folded away
         run_passes(module, FUSE)
         function = group_function(module)
+    round_late(function)
     for op in walk_where(function, lambda op: ROOT_ATTRIBUTE in op.attributes):
         del op.attributes[ROOT_ATTRIBUTE]
     for store in walk(function, STORE):

@@ -6,8 +6,8 @@ A weight of k x n elements that is read as panels of 4 columns, with n = 6:
     6 7 8 9 | a b      becomes    0 1 2 3  6 7 8 9    4 5 . .  a b . .       . is a zero
 
 With interleave 2 pairs of rows lie next to each other for each column: 0 6 1 7 2 8 3 9. With a depth, rows of
-zeros are added until their number is a multiple of it. With sums, a panel of i8 ends with -128 times the sum
-of each column, as i32: what makes up for A with its sign bits flipped, which adds 128 to each element.
+zeros are added until their number is a multiple of it; where there are runs of rows, after each of them.
+Bytes that are wanted unsigned have their sign bits flipped, zeros as well.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tuner.core.grouped_program import WeightPacking
 
 Array = npt.NDArray[Any]
-SIGN = -128  # the weight of the highest bit of an i8
+SIGN = np.int8(-128)  # the highest bit of an i8
 
 
 def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, int, int, int]:
@@ -26,15 +26,15 @@ def packed_shape(shape: tuple[int, ...], packing: WeightPacking) -> tuple[int, i
     if len(packing.order or (0, 1)) != len(shape):
         raise ValueError(f"a weight of shape {shape} cannot be packed: it is no matrix")
     rows, columns = packing.matrix_shape(shape)
-    padded = -(-rows // packing.depth) * packing.depth
-    panels, steps = -(-columns // packing.columns), -(-padded // packing.interleave) + packing.sums
+    steps = -(-packing.padded_rows(rows) // packing.interleave)
+    panels = -(-columns // packing.columns)
     return panels, steps, packing.columns, packing.interleave
 
 
 def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
     """Writes a weight, packed, into ``target``, a contiguous array of as many elements as it has packed."""
     matrix = weight.transpose(packing.order) if packing.order else weight
-    matrix = matrix.reshape(packing.matrix_shape(weight.shape))
+    matrix = _with_padded_runs(matrix.reshape(packing.matrix_shape(weight.shape)), packing)
     shape = packed_shape(weight.shape, packing)
     packed = target.reshape(shape)
     packed[...] = 0
@@ -43,6 +43,16 @@ def pack(weight: Array, packing: WeightPacking, target: Array) -> None:
         for row in range(packing.interleave):
             lines = part[row :: packing.interleave]
             packed[panel, : lines.shape[0], : lines.shape[1], row] = lines
-        if packing.sums:
-            sums = SIGN * part.sum(axis=0, dtype=np.int64)
-            packed[panel, -1, : len(sums)] = sums.astype("<i4").view(np.int8).reshape(-1, packing.interleave)
+    if packing.unsigned:
+        packed ^= SIGN
+
+
+def _with_padded_runs(matrix: Array, packing: WeightPacking) -> Array:
+    """Returns a matrix with rows of zeros after each run of its rows; as it is where there are no runs."""
+    if not packing.run:
+        return matrix
+    rows, columns = matrix.shape
+    padded = packing.padded_rows(packing.run)
+    runs = np.zeros((rows // packing.run, padded, columns), matrix.dtype)
+    runs[:, : packing.run] = matrix.reshape(-1, packing.run, columns)
+    return runs.reshape(-1, columns)

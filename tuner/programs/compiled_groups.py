@@ -52,7 +52,7 @@ def compile_groups(
 
     Raises CandidateError for text that does not parse.
     """
-    formed = group_program(text, entry)
+    formed = group_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
     if isinstance(formed, NotGrouped):
         return formed
     try:

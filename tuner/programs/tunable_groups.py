@@ -34,7 +34,7 @@ def tunable_groups(text: str, entry: str | None, cache: str, machine: Machine) -
     from tuner.programs.op_groups.group_program import group_program
     from tuner.programs.op_groups.payload import NotGrouped
 
-    formed = group_program(text, entry)
+    formed = group_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
     if isinstance(formed, NotGrouped):
         return TunableGroups(why_none=formed.reason)
     known: dict[tuple[str, str], Problem | str] = {}  # by kind and text of a group

@@ -12,7 +12,6 @@ PRODUCTS = {"bf16": AMX_BF16, "i8": AMX_INT8}  # of tiles, by dtype of the opera
 OPS = {
     "tuner.amx_block": PRODUCTS,
     "tuner.vnni_block": {"": VNNI},
-    "tuner.bf16_dot": {"": AVX512_BF16},
     "transform.apply_patterns.x86.vector_contract_to_amx_dot_product": PRODUCTS,
     "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
 }

@@ -136,6 +136,38 @@ def test_sums_are_those_of_the_convolution(script: str, filters: int, apply: App
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+WORDS = """
+module {
+  func.func @f(%x: memref<1x2xi32>, %w: memref<2x16xi32>, %y: memref<1x16xf32>) {
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%y : memref<1x16xf32>)
+    linalg.generic {
+      indexing_maps = [affine_map<(n, f, c) -> (n, c)>, affine_map<(n, f, c) -> (c, f)>,
+                       affine_map<(n, f, c) -> (n, f)>],
+      iterator_types = ["parallel", "parallel", "reduction"]
+    } ins(%x, %w : memref<1x2xi32>, memref<2x16xi32>) outs(%y : memref<1x16xf32>) attrs = {contraction} {
+      ^bb0(%one: i32, %other: i32, %before: f32):
+        linalg.yield %before : f32
+    }
+    return
+  }
+}
+"""
+
+
+def test_words_are_multiplied_by_dot_products(apply: Apply) -> None:
+    text = apply(line(), WORDS)
+    assert "vector.fma" not in text
+    assert text.count("x86.avx512.dot") == 1
+    assert "vector.broadcast" in text
+
+
+def test_words_need_sixteen_lanes(apply: Apply) -> None:
+    with pytest.raises(CandidateError, match="found words with 8 lanes, allowed 16") as caught:
+        apply(line(lanes=8), WORDS)
+    assert caught.value.stage == Stage.COMPILE
+
+
 def test_without_a_fill_of_zero_the_buffer_is_added_to(apply: Apply) -> None:
     two = "%two = arith.constant 2.0 : f32\n        " + FILL.replace("%zero", "%two")
     for script in (line(), line("last")):

@@ -76,6 +76,32 @@ def test_strides_and_dilations_are_part_of_the_index(apply: Apply) -> None:
     assert "(d0, d6, d2 * 2 + d4, d3 * 3 + d5 * 2)" in apply(LINE, text)
 
 
+def narrow(text: str) -> str:
+    """Returns a payload of bf16 whose sums stay f32."""
+    head, call = text.split("linalg.", 1)
+    operands, rest = call.split(" outs", 1)
+    arguments, body = head.split("%y: ", 1)
+    result, reads = body.split("%start = ", 1)
+    arguments, operands = (each.replace("xf32", "xbf16") for each in (arguments, operands))
+    inputs = result.replace("xf32", "xbf16").replace("xbf16>)", "xf32>)", 1)
+    return f"{arguments}%y: {inputs}%start = {reads}linalg.{operands} outs{rest}"
+
+
+def test_bf16_is_read_as_words_of_two_channels(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(LINE, narrow(payload()))
+    assert "%arg1: memref<3x3x2x8xi32> {tuner.depth = 2 : i64, tuner.interleave = 2 : i64," in text
+    assert "tensor<1x2x6x6xi32>, tensor<3x3x2x8xi32>" in text
+    golden("reorder_weights_words.mlir", text)
+
+
+@pytest.mark.parametrize("name", [each for each in SHAPES if "depthwise" not in each])
+def test_weights_of_bf16_that_are_computed_become_words_in_the_function(name: str, apply: Apply) -> None:
+    text = apply(LINE, narrow(payload(name, weight="")))
+    assert "tuner." not in text.replace("tuner.weight", "")
+    assert text.count("memref.alloc") == 2
+    assert text.count("linalg.generic") == 1
+
+
 def test_weights_that_are_computed_are_transposed_in_the_function(apply: Apply) -> None:
     text = apply(LINE, payload(weight=""))
     assert "memref<8x3x3x3xf32>" in text
@@ -97,6 +123,29 @@ def test_weights_that_are_computed_are_transposed_in_the_function(apply: Apply) 
         (
             payload().replace("1x8x4x4", "?x8x4x4").replace("1x3x6x6", "?x3x6x6"),
             "found linalg.conv_2d_nchw_fchw of dynamic sizes, allowed static sizes",
+        ),
+        (
+            narrow(payload("depthwise_conv_2d_nchw_chw")),
+            "found bf16 x bf16 x f32 x depthwise_conv_2d_nchw_chw, allowed bf16 x bf16 x f32 that sums over",
+        ),
+        (
+            payload().replace("xf32", "xbf16"),
+            "found bf16 x bf16 x bf16 x conv_2d_nchw_fchw, allowed bf16 x bf16 x f32 that sums over channels",
+        ),
+        (
+            narrow(payload(more="%empty = tensor.empty() : tensor<1x3x6x6xbf16>")).replace(
+                "ins(%input", "ins(%empty"
+            ),
+            "found bf16 that is computed in the group, allowed arguments",
+        ),
+        (
+            narrow(
+                payload(
+                    more="%again = tensor.extract_slice %weights[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
+                    " : tensor<8x3x3x3xbf16> to tensor<1x1x1x1xbf16>"
+                )
+            ),
+            "found weights with a second use, allowed one",
         ),
     ],
 )

@@ -68,6 +68,16 @@ def test_dot_products_give_the_product(
     assert np.array_equal(c, expected(a, b, layout))
 
 
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+def test_panels_outside_of_strips_give_the_same(layout: str, apply: Apply) -> None:
+    m, n, k = 17, 70, 67
+    a, b = drawn((k, m) if layout == "tn" else (m, k)), drawn((n, k) if layout == "nt" else (k, n))
+    c = np.full((m, n), 7, np.int32)
+    script = line(4, 32, more=", panels_first = 1 : i64")
+    run(apply, script, payload(m, n, k, "i8", layout), (a, b, c), emulates=True)
+    assert np.array_equal(c, expected(a, b, layout))
+
+
 def test_without_a_fill_c_is_added_to(apply: Apply) -> None:
     a, b, c = drawn((7, 40)), drawn((40, 17)), np.full((7, 17), 7, np.int32)
     run(apply, line(), payload(7, 17, 40, "i8", fill=""), (a, b, c), emulates=True)

@@ -37,11 +37,21 @@ def test_an_order_stays_when_panels_are_made() -> None:
         assert function.verify()
 
 
-def test_words_and_sums_are_read_back() -> None:
+def test_words_of_unsigned_bytes_are_read_back() -> None:
     with interpreter.new_context(), ir.Location.unknown():
         module = interpreter.parse(TEXT, "payload")
         (function,) = walk(module, "func.func")
-        kind = ir.MemRefType.get([130, 256], ir.IntegerType.get_signless(8))
-        set_packed_as(function, 0, kind, 64, interleave=4, depth=64, sums=True)
-        assert packing_of(function, 0) == WeightPacking(64, 4, depth=64, sums=True)
-        assert "tuner.sums = 1 : i64" in str(function)
+        kind = ir.MemRefType.get([128, 256], ir.IntegerType.get_signless(8))
+        set_packed_as(function, 0, kind, 64, interleave=4, depth=64, unsigned=True)
+        assert packing_of(function, 0) == WeightPacking(64, 4, depth=64, unsigned=True)
+        assert "tuner.unsigned = 1 : i64" in str(function)
+
+
+def test_runs_of_rows_are_read_back_and_stay_when_panels_are_made() -> None:
+    with interpreter.new_context(), ir.Location.unknown():
+        module = interpreter.parse(TEXT, "payload")
+        (function,) = walk(module, "func.func")
+        kind = ir.MemRefType.get([2, 8], ir.IntegerType.get_signless(32))
+        set_packed_as(function, 0, kind, 8, [1, 0], interleave=2, depth=2, run=3)
+        set_packed_as(function, 0, kind, 4)
+        assert packing_of(function, 0) == WeightPacking(4, 2, (1, 0), depth=2, run=3)

@@ -32,9 +32,9 @@ def host_function(text: str, entry: str | None = None) -> HostFunction:
     return HostFunction(compiler_of(TargetName("cpu")).compile(text, entry, None).code)
 
 
-def formed(text: str) -> FormedProgram:
+def formed(text: str, *, multiplies_pairs: bool = False) -> FormedProgram:
     """Returns a payload as groups; fails for a payload that is refused."""
-    program = group_program(text)
+    program = group_program(text, multiplies_pairs=multiplies_pairs)
     assert isinstance(program, FormedProgram), program
     return program
 

@@ -1,4 +1,7 @@
-"""Convolutions of bf16 read what was extended to f32: where that is, how often, and what they compute."""
+"""Convolutions of bf16 read what was extended to f32: where that is, how often, and what they compute.
+
+For processors with dot products of bf16, those that sum over channels stay as they are.
+"""
 
 from typing import Any
 
@@ -10,6 +13,7 @@ import tuner
 from tests.programs.op_groups.grouped_execution import GroupedFunction, formed
 from tuner.core.grouped_program import ARGUMENT, CONVOLUTION, ELEMENTWISE, TEMPORARY, WEIGHT, OpGroup
 from tuner.programs.run.grouped_function import GroupedFunction as CompiledFunction
+from tuner.runtime.cpu.describe_host import describe_machine
 
 pytestmark = pytest.mark.mlir
 
@@ -133,6 +137,51 @@ def test_a_result_of_bf16_is_rounded_once() -> None:
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=2**-8, atol=1e-5)
 
 
+def test_convolutions_over_channels_read_bf16_where_pairs_are_multiplied() -> None:
+    program = formed(payload(), multiplies_pairs=True).program
+    padding, convolution = program.groups
+    assert (padding.kind, padding.ops) == (ELEMENTWISE, ("linalg.copy",))
+    assert elements_read(convolution) == ["bf16", "bf16"]
+    assert program.init == ""
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16"])
+def test_convolutions_of_pairs_compute_the_convolution(element: str) -> None:
+    x = drawn(0, 1, 3, 5, 6)
+    (found,) = GroupedFunction(formed(payload(element=element), multiplies_pairs=True))(x)
+    tolerance = 2**-8 if element == "bf16" else 1e-5
+    np.testing.assert_allclose(found.astype(np.float64), convolved(x, weights(3)), rtol=tolerance, atol=1e-5)
+
+
+DEPTHWISE = """func.func @main(%x: tensor<1x3x7x8xbf16>, %w: tensor<3x3x3xbf16>) -> tensor<1x3x5x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<1x3x5x6xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<1x3x5x6xf32>) -> tensor<1x3x5x6xf32>
+  %r = linalg.depthwise_conv_2d_nchw_chw {
+    dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x3x7x8xbf16>, tensor<3x3x3xbf16>) outs(%zeros : tensor<1x3x5x6xf32>)
+    -> tensor<1x3x5x6xf32>
+  return %r : tensor<1x3x5x6xf32>
+}"""
+OF_ONE_NUMBER = """func.func @main(%x: tensor<1x3x7x8xbf16>) -> tensor<1x8x5x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %w = arith.constant dense<0.5> : tensor<8x3x3x3xbf16>
+  %e = tensor.empty() : tensor<1x8x5x6xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<1x8x5x6xf32>) -> tensor<1x8x5x6xf32>
+  %r = linalg.conv_2d_nchw_fchw {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x3x7x8xbf16>, tensor<8x3x3x3xbf16>) outs(%zeros : tensor<1x8x5x6xf32>)
+    -> tensor<1x8x5x6xf32>
+  return %r : tensor<1x8x5x6xf32>
+}"""
+
+
+@pytest.mark.parametrize("text", [DEPTHWISE, OF_ONE_NUMBER])
+def test_what_has_no_pairs_is_extended_on_every_processor(text: str) -> None:
+    *_, convolution = formed(text, multiplies_pairs=True).program.groups
+    assert convolution.kind == CONVOLUTION
+    assert "bf16" not in elements_read(convolution)
+
+
 NHWC = """func.func @main(%x: tensor<2x7x6x3xbf16>, %w: tensor<3x3x3x32xbf16>) -> tensor<2x5x4x32xbf16> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<2x5x4x32xf32>
@@ -156,7 +205,11 @@ NHWC = """func.func @main(%x: tensor<2x7x6x3xbf16>, %w: tensor<3x3x3x32xbf16>) -
 def test_channels_may_be_last() -> None:
     program = tuner.compile_program(NHWC, target="cpu")
     assert isinstance(program, CompiledFunction)
-    assert [each.strategy for each in program.code.groups] == [*["elementwise_cpu"] * 2, "convolution_cpu"]
+    extended = 0 if describe_machine().multiplies_pairs else 2
+    assert [each.strategy for each in program.code.groups] == [
+        *["elementwise_cpu"] * extended,
+        "convolution_cpu",
+    ]
     x, w = drawn(0, 2, 7, 6, 3), drawn(1, 3, 3, 3, 32)
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3), axis=(1, 2))
     expected = np.einsum("nhwcij,ijcf->nhwf", windows, w.astype(np.float64))

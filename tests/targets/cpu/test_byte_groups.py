@@ -81,13 +81,13 @@ def test_the_greatest_sums_are_exact(extreme: int) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 3, 5, 64, 66])
-def test_a_weight_comes_packed_with_the_sums_of_its_columns(k: int) -> None:
+def test_a_weight_comes_packed_and_unsigned(k: int) -> None:
     problem = as_problem("contraction", texts.product(5, 70, k, "columns"))
     found = first_configuration(problem, emulated_machine_of("vnni"))
     assert found is not None
     _, packing, *others = compiled(problem.group, found[1].text, emulates=True).packings
     assert packing is not None
-    assert (packing.interleave, packing.sums, packing.depth) == (4, True, 64)
+    assert (packing.interleave, packing.unsigned, packing.depth) == (4, True, 64)
     assert others == [None, None]
 
 

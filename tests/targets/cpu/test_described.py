@@ -72,7 +72,7 @@ def sources(processor: str, dtype: str, strategy: str) -> tuple[DescribedCompile
         ("skylake-avx512", "i8", "matmul_cpu_direct", {"zmm"}, {"vpdpbusd"}),
         ("cascadelake", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
         ("icelake-server", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
-        ("znver4", "bf16", "matmul_cpu_bf16", {"zmm", "vdpbf16ps"}, {"tdpbf16ps"}),
+        ("znver4", "bf16", "matmul_cpu_pairs", {"zmm", "vdpbf16ps"}, {"tdpbf16ps"}),
         ("znver5", "i8", "matmul_cpu_vnni", {"zmm", "vpdpbusd"}, {"tdpbssd"}),
         ("sapphirerapids", "bf16", "matmul_cpu_amx", {"zmm", "tdpbf16ps", "tileloadd"}, {"tdpbssd"}),
         ("sapphirerapids", "i8", "matmul_cpu_amx", {"tdpbssd", "tileloadd"}, {"tdpbf16ps"}),
@@ -122,7 +122,7 @@ def test_what_vectors_can_do_is_verified_on_a_processor_that_has_vectors_alone(
 
 
 def test_what_cannot_run_here_is_compiled_only(plain: Machine) -> None:
-    compiler, problem, script = sources("znver4", "bf16", "matmul_cpu_bf16")
+    compiler, problem, script = sources("znver4", "bf16", "matmul_cpu_pairs")
     artifact, here = compiler.compile(problem, script), DescribedEvaluator(1)
     loaded = here.load(problem, artifact)
     assert isinstance(loaded, CompiledOnly)

@@ -89,8 +89,8 @@ def test_what_mlir_opt_makes_is_right(strategy: str, threads: int, tmp_path: Pat
 
 def test_mlir_opt_does_not_know_this_projects_ops(tmp_path: Path) -> None:
     """So the header of such a script must say how to run it."""
-    point = ANYWHERE.draw(KernelKind("matmul_cpu_bf16", "bf16", "nn", "none", 1), np.random.default_rng(0))
+    point = ANYWHERE.draw(KernelKind("matmul_cpu_pairs", "bf16", "nn", "none", 1), np.random.default_rng(0))
     script = ANYWHERE.bind(point)
-    assert custom_ops(script.text) == ("tuner.bf16_dot",)
-    with pytest.raises(AssertionError, match=r"tuner\.bf16_dot"):
+    assert custom_ops(script.text) == ("tuner.pair_block",)
+    with pytest.raises(AssertionError, match=r"tuner\.pair_block"):
         run_mlir_opt(point, script, tmp_path)

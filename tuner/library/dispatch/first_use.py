@@ -15,10 +15,11 @@ from tuner.library.dispatch.matmul_calls import KernelCall, KernelLoader, Matmul
 from tuner.library.dispatch.rule import Configuration
 from tuner.payload.reference import Array
 from tuner.runtime import timing
+from tuner.runtime.cpu.small_pages import copy_on_small_pages
 from tuner.targets.problem_arrays import ProblemArrays
 from tuner.workers.timing_lock import TimingLock, holder_text
 
-EFFORT = Effort(budget_s=0.03, min_samples=5, max_samples=25)  # of each: some 0.2 s for four kernels
+EFFORT = Effort(budget_s=0.15, min_samples=5, max_samples=25)  # of each; 0.6 s for four
 DRAWS = 2  # inputs that each kernel is verified on; the second has the signs of the first flipped
 SEED = 0
 LEAST_GAIN = 0.02  # by which a kernel must beat the baseline: closer times change places from day to day
@@ -94,9 +95,10 @@ def time_first_use(
 ) -> tuple[FirstUse, dict[Candidate, KernelCall]]:
     """Compiles, verifies and times configurations and the baseline; returns the times, and the kernels.
 
-    All are called as a user's call is, on arrays with the alignment of the problem and no more; a call that
-    allocates its result is not among them. A configuration that fails is left out of the timing. Another
-    process that times on this machine is waited for, but not for long: a user waits for the product.
+    All are called as a user's call is, on arrays with the alignment of the problem and no more, on small
+    pages, as a user's arrays may lie. A call that allocates its result is not among them. One that
+    fails is left out of the timing. Another process that times on this machine is waited for, but not for
+    long: a user waits for the product.
     """
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}
@@ -135,8 +137,9 @@ def _verify(call: MatmulCall, problem: Problem, arrays: ProblemArrays) -> None:
 
 
 def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArrays) -> tuple[float, ...]:
-    """Returns the median seconds of each call, all timed interleaved on the same arrays."""
-    operands = _operands(problem, arrays)
+    """Returns the median seconds of each call, all timed interleaved on the same arrays, on small pages."""
+    a, b, c = (copy_on_small_pages(each, problem.offset_bytes) for each in arrays.operands)
+    operands = _as_passed(problem, a, b, c)
 
     def repeated(call: MatmulCall) -> Callable[[int], None]:
         def repeat(times: int) -> None:
@@ -152,6 +155,11 @@ def _times(calls: tuple[MatmulCall, ...], problem: Problem, arrays: ProblemArray
 
 
 def _operands(problem: Problem, arrays: ProblemArrays) -> tuple[Array, Array, Array]:
-    """Returns A, B and C as a user passes them: transposed views where the layout stores them so."""
+    """Returns the arrays that results are compared on, as a user passes them."""
     a, b, c = arrays.operands
+    return _as_passed(problem, a, b, c)
+
+
+def _as_passed(problem: Problem, a: Array, b: Array, c: Array) -> tuple[Array, Array, Array]:
+    """Returns A, B and C as a user passes them: transposed views where the layout stores them so."""
     return (a.T if problem.layout == "tn" else a, b.T if problem.layout == "nt" else b, c)

@@ -1,6 +1,6 @@
 """Replaces AMX tiles by vectors, so that code with tiles runs on a processor that has none.
 
-Takes functions on buffers whose tiles have 16 rows of 64 bytes, as scripts leave them. Gives the same
+Takes functions on buffers with tiles of up to 16 rows of 64 bytes, as scripts leave them. Gives the same
 functions with a tile as a 2-D vector, and a product of tiles as loops over rows: slow, meant to verify. Sums
 are made in the order of the processor's manual, of bf16 even and odd elements of K apart. Unlike AMX,
 subnormal numbers are kept. Source: Intel 64 and IA-32 architectures software developer's manual, volume 2,
@@ -32,13 +32,13 @@ from tuner.mlir.rewrite.walking import walk, walk_where
 TILE = "!x86.amx.tile<"
 ZERO, LOAD, STORE = "x86.amx.tile_zero", "x86.amx.tile_load", "x86.amx.tile_store"
 MULTIPLY_FLOATS, MULTIPLY_INTEGERS = "x86.amx.tile_mulf", "x86.amx.tile_muli"
-ROWS = 16
+WORD_BITS = 32
 
 
 def tiles_as_vectors(module: ir.Module) -> None:
     """Replaces the AMX tiles in the functions of a module by vectors, in place.
 
-    Tiles must have 16 rows. Products of tiles of bf16 into f32 and of signed i8 into i32 are supported.
+    Products of tiles of bf16 into f32 and of signed i8 into i32 are supported.
     """
     functions = [op.operation for op in module.body.operations if op.operation.name == "func.func"]
     for function in functions:
@@ -79,27 +79,39 @@ def _vector_of(tile: Type) -> Type:
 
 
 def _load(op: Op) -> Value:
-    """Creates the reads of 16 rows of a 2-D memref."""
+    """Creates the reads of the rows of a tile from a 2-D memref."""
     buffer, row, column = op.operands[:3]
     return _read(op.results[0].type, buffer, row, column)
 
 
 def _read(kind: Type, buffer: Value, row: Value, column: Value) -> Value:
-    tile = zero(kind)
-    for number in range(ROWS):
-        words = value("vector.load", _line_kind(kind), buffer, plus(row, number), column)
+    tile, line = zero(kind), _line_kind(kind)
+    for number in range(ir.VectorType(kind).shape[0]):
+        words = value("vector.load", _in_memory(line, buffer), buffer, plus(row, number), column)
+        words = words if words.type == line else value("vector.bitcast", line, words)
         tile = with_line(tile, number, words)
     return tile
 
 
+def _in_memory(line: Type, buffer: Value) -> Type:
+    """Returns the type of a line as a memref has it: pairs of bf16 may lie there as words."""
+    element = ir.MemRefType(buffer.type).element_type
+    bits = line.shape[0] * _bits(line.element_type)
+    return ir.VectorType.get([bits // _bits(element)], element)
+
+
+def _bits(element: Type) -> int:
+    return int(element.width)
+
+
 def _store(op: Op) -> None:
-    """Creates the writes of 16 rows to a 2-D memref."""
+    """Creates the writes of the rows of a tile to a 2-D memref."""
     buffer, row, column, tile = op.operands[:4]
     _write(tile, buffer, row, column)
 
 
 def _write(tile: Value, buffer: Value, row: Value, column: Value) -> None:
-    for number in range(ROWS):
+    for number in range(ir.VectorType(tile.type).shape[0]):
         create("vector.store", [], [line_of(tile, number), buffer, plus(row, number), column])
 
 
@@ -128,7 +140,8 @@ def _product(op: Op, scratch: _Scratch) -> Value:
     a, b, c = (scratch.filled(role, tile) for role, tile in zip("abc", op.operands, strict=True))
     sums = ir.VectorType(op.operands[2].type)
     line = _line_kind(sums)
-    per_word = ir.VectorType(op.operands[0].type).shape[1] // sums.shape[1]
+    left = ir.VectorType(op.operands[0].type)
+    per_word = WORD_BITS // _bits(left.element_type)
     is_float = op.name == MULTIPLY_FLOATS
     parts = per_word if is_float else 1  # sums that are kept apart until the last word
 
@@ -148,14 +161,14 @@ def _product(op: Op, scratch: _Scratch) -> Value:
                 totals_now[place % parts] = _added(of_a, each, totals_now[place % parts])
             return totals_now
 
-        totals = loop(0, ROWS, one_word, [zero(line)] * parts)
+        totals = loop(0, left.shape[1] // per_word, one_word, [zero(line)] * parts)
         while len(totals) > 1:
             totals = [_sum(totals[0], totals[1]), *totals[2:]]
         before = value("vector.load", line, c, row, index(0))
         create("vector.store", [], [_sum(before, totals[0]), c, row, index(0)])
         return ()
 
-    loop(0, ROWS, one_row)
+    loop(0, sums.shape[0], one_row)
     return _read(sums, c, index(0), index(0))
 
 

@@ -4,10 +4,10 @@ import sys
 
 from tuner.mlir.bindings import ext
 from tuner.mlir.ops.amx_block import AmxBlockOp
-from tuner.mlir.ops.bf16_dot import Bf16DotOp
 from tuner.mlir.ops.bound_loads import BoundLoadsOp
 from tuner.mlir.ops.bypass_l1 import BypassL1Op
 from tuner.mlir.ops.convolution_block import ConvolutionBlockOp
+from tuner.mlir.ops.convolution_tiles import ConvolutionTilesOp
 from tuner.mlir.ops.count_stages import CountStagesOp
 from tuner.mlir.ops.dialect import (
     DIALECT,
@@ -45,7 +45,6 @@ from tuner.mlir.ops.wgmma_pipeline import WgmmaPipelineOp
 # A new op is a new file and an entry here.
 OPS = (
     AmxBlockOp,
-    Bf16DotOp,
     PrefetchFragmentsOp,
     PrefetchReadsOp,
     OverlapTilesOp,
@@ -56,6 +55,7 @@ OPS = (
     BoundLoadsOp,
     BypassL1Op,
     ConvolutionBlockOp,
+    ConvolutionTilesOp,
     CountStagesOp,
     DropUnitBatchOp,
     ElementTypesOp,

@@ -8,6 +8,9 @@ Where the filters are not the last dimension of the output, squares of sums are 
 stored. With ``along = "last"``, which depthwise convolutions need, the lanes are the last dimension of the
 output. A ``linalg.fill`` of zero of the same tile goes with it.
 
+Words, which are pairs of bf16 as ``tuner.reorder_weights`` makes them, are multiplied by dot products of
+AVX512-BF16 (vdpbf16ps), which takes subnormal numbers as 0.
+
 Weights that are an argument ``tuner.weight``, and are read by tiles of filters, are taken as panels: one
 tile of filters after the other, with the window and the channels inside; ``tuner.packing`` has their width.
 
@@ -32,6 +35,7 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ops.blocks.buffer_matmul import fill_before
+from tuner.mlir.ops.blocks.channel_words import dot_product
 from tuner.mlir.ops.blocks.convolution_tile import (
     FILTERS,
     INPUT,
@@ -61,8 +65,9 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     block that the whole window is walked for (default 0: all); ``unroll``, channels in one iteration of the
     innermost loop (default 1); ``prefetch``, 1 to fetch what the next tile of a row reads (default 0).
     ``channels`` and ``unroll`` have no effect where they do not divide, ``prefetch`` where pixels are not the
-    last dimension of the input. The handle (a func.func) stays valid. Silenceable failure: a convolution that
-    is not of memrefs of static sizes, and an unknown ``along``.
+    last dimension of the input. Channels of bf16 count as words, in pairs. The handle (a func.func) stays
+    valid. Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown ``along``,
+    and words with other than 16 ``lanes``.
     """
 
     def change(self, function: Op) -> str | None:
@@ -72,14 +77,17 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
             return f"along: found {along}, allowed {' or '.join(LANES_ALONG)}"
         ops = [op for op in walk(function, "linalg.generic") if CONTRACTION in op.attributes]
         tiles = [ConvolutionTile.of(op, along) for op in ops]
+        lanes = attribute(self, "lanes", LANES)
         for tile in tiles:
             if isinstance(tile, str):
                 return f"found {tile}, allowed memrefs of static sizes"
+            if tile.has_words and lanes != LANES:
+                return f"found words with {lanes} lanes, allowed {LANES}"
             with ir.InsertionPoint(tile.op), tile.op.location:
                 _Block.of(
                     tile,
                     function,
-                    attribute(self, "lanes", LANES),
+                    lanes,
                     attribute(self, "channels", 0),
                     attribute(self, "unroll", 1),
                     bool(attribute(self, "prefetch", 0)),
@@ -164,7 +172,8 @@ class _Block:
                 before = sums[number * len(self._counts) + part]
                 place = point | {self.tile.lane: part * self.lanes}
                 left, right = (self._operand(each, at, place, count, known) for each in (INPUT, WEIGHTS))
-                after.append(multiply_add(left, right, before))
+                multiply = dot_product if self.tile.has_words else multiply_add
+                after.append(multiply(left, right, before))
         return after
 
     def _operand(
@@ -183,7 +192,8 @@ class _Block:
             is_input = number == INPUT
             buffer = self.tile.buffer(INPUT) if is_input else self.weights
             indices = indices if is_input else [*self.panel, *indices]
-            known[key] = load_lanes(buffer, indices, self._vector, count, self.tile.steps(number))
+            kind = ir.VectorType.get([self.lanes], buffer.type.element_type)
+            known[key] = load_lanes(buffer, indices, kind, count, self.tile.steps(number))
         return known[key]
 
     def _prefetch(self, at: At, known: dict[tuple[object, ...], Value]) -> None:

@@ -9,6 +9,11 @@ An argument ``tuner.weight`` takes its weights in that order: it gets another ty
 dimension of the original weights for each of its dimensions, and ``tuner.packing``, the number of filters.
 Weights that are no such argument are transposed in the function, at each call.
 
+A convolution of bf16 into f32 reads words, pairs of channels next to each other: its input is copied to words
+before anything else (``tuner.mlir.ops.blocks.channel_words``), and weights are packed so, with an odd last
+channel paired with zeros. Of bf16, %input above is 1x2x6x6xi32, and %w 3x3x2x8xi32 with ``tuner.interleave``
+and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels. The generic multiplies both halves of words.
+
     func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: memref<1x8x4x4xf32>) {
       %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
       %sums = linalg.conv_2d_nchw_fchw {contraction, ...} ins(%input, %weights : ...) outs(%start : ...) ...
@@ -22,7 +27,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ops.dialect import InPlaceOp
+from tuner.mlir.ops.blocks.channel_words import (
+    PAIR,
+    add_products,
+    as_tensor,
+    channel_words,
+    is_narrow,
+    is_word,
+    paired,
+    word_type,
+    words_in_steps,
+)
+from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS, ConvolutionForm, convolution_form
 from tuner.mlir.rewrite.definitions import op_of
@@ -32,14 +48,19 @@ from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.walking import walk
 
 CONTRACTION, ROOT = "contraction", "root"  # attributes of ops of a group
+TO_TENSOR = "bufferization.to_tensor"
+SECOND_USE = "found weights with a second use, allowed one"
 
 
 class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     """The transform op ``tuner.reorder_weights``: convolutions read weights by window, channel and filter.
 
-    Changes each convolution of a group that has the attribute ``contraction``: see the module. The handle (a
-    func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
-    static, an argument of weights that has a second use.
+    Changes each convolution of a group that has the attribute ``contraction``: see the module. Attribute
+    ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the channels of
+    both operands padded with zeros to equal steps of at most 16 words (default 0). The handle (a func.func)
+    stays valid. Silenceable failure: a function without such a convolution, sizes that are not
+    static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise
+    convolution, and operands that are no arguments.
     """
 
     def change(self, function: Op) -> str | None:
@@ -52,7 +73,8 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
             if not all(each.type.has_static_shape for each in op.operands):
                 return f"found {op.name} of dynamic sizes, allowed static sizes"
             with ir.InsertionPoint(op), op.location:
-                reason = _Convolution(op, convolution_form(op)).rewrite(function)
+                tiles = bool(attribute(self, "tiles", 0))
+                reason = _Convolution(op, convolution_form(op), tiles).rewrite(function)
             if reason is not None:
                 return reason
         return None
@@ -64,19 +86,36 @@ class _Convolution:
 
     op: Op
     form: ConvolutionForm
+    tiles: bool  # of AMX
 
     @property
     def order(self) -> str:
         """Returns the dimensions of the reordered weights: groups, window, channels, filters.
 
-        Those of a depthwise convolution stay in their order.
+        Those of a depthwise convolution stay in their order; for tiles the channels come last.
         """
         form = self.form
-        return form.weights if form.is_depthwise else "g" * form.weights.count("g") + form.reduced + "f"
+        if form.is_depthwise:
+            return form.weights
+        inner = f"{form.window}fc" if self.tiles else f"{form.reduced}f"
+        return "g" * form.weights.count("g") + inner
+
+    @property
+    def words(self) -> int:
+        """Returns how many words the channels are."""
+        channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
+        return words_in_steps(channels) if self.tiles else paired(channels)
 
     def rewrite(self, function: Op) -> str | None:
         """Replaces the named op by a generic; returns None, or why the weights do not allow it."""
-        weights = self._reordered(function)
+        given = self.op.operands[0]
+        if is_narrow(given) or self.tiles:
+            reason = self._refuses_words()
+            if reason is not None:
+                return reason
+            given, weights = self._input_words(), self._weight_words(function)
+        else:
+            weights = self._reordered(function)
         if isinstance(weights, str):
             return weights
         parallel, reduced = self.form.output, self.form.reduced
@@ -87,8 +126,8 @@ class _Convolution:
             [dims[name] for name in parallel],
         )
         iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
-        given, _, start = self.op.operands
-        sums = generic([given, weights], start, maps, iterators, _multiply_add)
+        body = add_products if is_word(given) else _multiply_add
+        sums = generic([given, weights], self.op.operands[2], maps, iterators, body)
         for name in (CONTRACTION, ROOT):
             if name in self.op.attributes:
                 sums.attributes[name] = ir.UnitAttr.get()
@@ -103,6 +142,42 @@ class _Convolution:
         place = self.form.window.index(name.lower())
         return dims[name] * self.form.strides[place] + dims[name.lower()] * self.form.dilations[place]
 
+    def _refuses_words(self) -> str | None:
+        """Returns why the convolution cannot read words; None where it can."""
+        kinds = [str(each.type.element_type) for each in self.op.operands]
+        if kinds != ["bf16", "bf16", "f32"] or self.form.is_depthwise:
+            found = " x ".join([*kinds, self.op.name.removeprefix("linalg.")])
+            return f"found {found}, allowed bf16 x bf16 x f32 that sums over channels"
+        if any(op_of(each, TO_TENSOR) is None for each in list(self.op.operands)[:2]):
+            return "found bf16 that is computed in the group, allowed arguments"
+        return None
+
+    def _input_words(self) -> Value:
+        source = self.op.operands[0].owner.operation.operands[0]
+        return as_tensor(channel_words(source, self.form.input.index("c"), count=self.words))
+
+    def _weight_words(self, function: Op) -> Value | str:
+        """Returns the weights as words: those of a retyped argument, or copied at each call; else why not."""
+        weights = self.op.operands[1]
+        argument = weights.owner.operation.operands[0]
+        places = [self.form.weights.index(each) for each in self.order]
+        if not is_weight(function, argument):
+            return as_tensor(channel_words(argument, self.form.weights.index("c"), places, self.words))
+        if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
+            return SECOND_USE
+        shape = [weights.type.shape[place] for place in places]
+        words, place = self.words, self.order.index("c")
+        channels, shape[place] = shape[place], words
+        weights.set_type(ir.RankedTensorType.get(shape, word_type()))
+        kind, number = ir.MemRefType.get(shape, word_type()), argument.arg_number
+        if self.tiles:  # a row of channels of each filter, padded with zeros
+            set_packed_as(function, number, kind, PAIR * words, places)
+        else:
+            set_packed_as(
+                function, number, kind, shape[-1], places, interleave=PAIR, depth=PAIR, run=channels
+            )
+        return weights
+
     def _reordered(self, function: Op) -> Value | str:
         """Returns the reordered weights: those of a retyped argument, or a transpose; else why not."""
         weights = self.op.operands[1]
@@ -110,12 +185,12 @@ class _Convolution:
         shape, element = [weights.type.shape[place] for place in places], weights.type.element_type
         if places == sorted(places):
             return weights
-        source = op_of(weights, "bufferization.to_tensor")
+        source = op_of(weights, TO_TENSOR)
         argument = None if source is None else source.operands[0]
         if argument is None or not is_weight(function, argument):
             return _transposed(weights, ir.RankedTensorType.get(shape, element), places)
         if len(list(argument.uses)) != 1 or len(list(weights.uses)) != 1:
-            return "found weights with a second use, allowed one"
+            return SECOND_USE
         weights.set_type(ir.RankedTensorType.get(shape, element))
         set_packed_as(function, argument.arg_number, ir.MemRefType.get(shape, element), shape[-1], places)
         return weights

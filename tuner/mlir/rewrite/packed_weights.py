@@ -11,8 +11,8 @@ dimensions of the weight in the order in which the rows and the columns of that 
     %w: memref<2x3x3x64x32xf32> {tuner.order = array<i64: 2, 3, 1, 0>, tuner.packing = 32 : i64, tuner.weight}
                                                                     of 64 filters of 64 x 3 x 3 elements
 
-``tuner.interleave``, ``tuner.depth`` and ``tuner.sums`` have the fields of ``WeightPacking`` of these names,
-where they are not 1 or false.
+``tuner.interleave``, ``tuner.depth``, ``tuner.unsigned`` and ``tuner.run`` have the fields of
+``WeightPacking`` of these names, where they are not 1, false or 0.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from tuner.mlir.rewrite.padded_views import argument_attributes
 from tuner.mlir.rewrite.symbols import function_type
 
 PACKING = "tuner.packing"  # attribute of an argument: the columns of a panel
-INTERLEAVE, DEPTH, SUMS = "tuner.interleave", "tuner.depth", "tuner.sums"
+INTERLEAVE, DEPTH, UNSIGNED, RUN = "tuner.interleave", "tuner.depth", "tuner.unsigned", "tuner.run"
 ORDER = "tuner.order"  # attribute of an argument: the order of the weight's dimensions, where it is another
 WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers at each call
 
@@ -59,12 +59,13 @@ def set_packed_as(
     *,
     interleave: int = 1,
     depth: int = 1,
-    sums: bool = False,
+    unsigned: bool = False,
+    run: int = 0,
 ) -> None:
     """Gives argument ``number`` of a func.func the type ``kind`` and the attributes of a packing, in place.
 
-    The other parameters: as of ``WeightPacking``; an ``order`` that the argument has already stays where this
-    is ().
+    The other parameters: as of ``WeightPacking``; what the argument has of them already stays where they are
+    left out.
     """
     arguments = function.regions[0].blocks[0].arguments
     arguments[number].set_type(kind)
@@ -73,7 +74,8 @@ def set_packed_as(
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(kinds, results))
     every = [argument_attributes(function, each) for each in range(len(kinds))]
     wide = ir.IntegerType.get_signless(64)
-    sizes = ((PACKING, columns, 0), (INTERLEAVE, interleave, 1), (DEPTH, depth, 1), (SUMS, int(sums), 0))
+    of_rows = ((INTERLEAVE, interleave, 1), (DEPTH, depth, 1), (RUN, run, 0))
+    sizes = ((PACKING, columns, 0), *of_rows, (UNSIGNED, int(unsigned), 0))
     every[number] |= {name: ir.IntegerAttr.get(wide, size) for name, size, usual in sizes if size != usual}
     if order:
         every[number] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
@@ -90,7 +92,8 @@ def packing_of(function: Op, number: int) -> WeightPacking | None:
         int(ir.IntegerAttr(attributes[name]).value) if name in attributes else 1
         for name in (PACKING, INTERLEAVE, DEPTH)
     )
-    return WeightPacking(columns, interleave, order, depth, SUMS in attributes)
+    run = int(ir.IntegerAttr(attributes[RUN]).value) if RUN in attributes else 0
+    return WeightPacking(columns, interleave, order, depth, UNSIGNED in attributes, run)
 
 
 def begins_panel(column: Value | int, columns: int) -> bool:

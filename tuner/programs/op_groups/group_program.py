@@ -28,6 +28,7 @@ from tuner.programs.op_groups.transposed_matmuls import transpose_operands
 from tuner.programs.op_groups.unused_results import drop_unused_results
 from tuner.programs.op_groups.weights import take_weights
 from tuner.programs.op_groups.wide_convolutions import widen_convolutions
+from tuner.programs.op_groups.wide_parameters import widen_parameters
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class FormedProgram:
 
 
 def group_program(
-    text: str, entry: str | None = None, *, keeps_forks: bool = False
+    text: str, entry: str | None = None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
 ) -> FormedProgram | NotGrouped:
     """Returns a payload as groups of operations; NotGrouped for one that must be compiled as a whole.
 
@@ -52,6 +53,7 @@ def group_program(
         entry: the function to run; None: ``main``, or the only public function.
         keeps_forks: whether independent products stay groups of their own where one operation reads them: a
             device computes them at a time.
+        multiplies_pairs: whether convolutions of bf16 stay so where a dot product of pairs computes them.
 
     Raises CandidateError(BIND) for text that does not parse, and for an entry that is not there.
     """
@@ -63,7 +65,8 @@ def group_program(
         arguments = tuple(tensor_type(each.type) for each in payload.block.arguments)
         prepare(payload.module)
         weights = take_weights(payload, split.resources)
-        _normalize(payload)
+        _normalize(payload, multiplies_pairs=multiplies_pairs)
+        widen_parameters(payload, len(arguments))
         init, kept = hoist(payload, len(arguments))
         if not init:
             weights = tuple(weights[number] for number in kept)
@@ -72,7 +75,7 @@ def group_program(
         return FormedProgram(program, weights)
 
 
-def _normalize(payload: TensorPayload) -> None:
+def _normalize(payload: TensorPayload, *, multiplies_pairs: bool) -> None:
     """Brings a program's operations into the forms that groups are formed of, in place."""
     generalize(payload.module)
     drop_unused_results(payload)
@@ -80,7 +83,7 @@ def _normalize(payload: TensorPayload) -> None:
     narrow_operands(payload)
     narrow_sums(payload)
     pointwise_as_matmuls(payload)
-    widen_convolutions(payload)
+    widen_convolutions(payload, keeps_pairs=multiplies_pairs)
     fold_unit_dimensions(payload.module)
     reshape_fills(payload)
     begin_with_zeros(payload)

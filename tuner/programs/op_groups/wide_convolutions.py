@@ -13,11 +13,15 @@ can write it so; weights are extended once, when the program is loaded.
     %r = linalg.conv_2d_nchw_fchw ins(%p32, %w32 : tensor<1x8x14x14xf32>, ...) outs(%zeros ...)
 
 A convolution whose result is bf16 sums in f32 too, and is rounded once.
+
+Where the processor has dot products of bf16, convolutions that sum over channels read bf16: their schedule
+pairs channels. Depthwise ones, those of one channel and those of a tensor of one number are of f32 there too.
 """
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import create, value
-from tuner.mlir.rewrite.definitions import attributes_of
+from tuner.mlir.rewrite.convolution_forms import convolution_form
+from tuner.mlir.rewrite.definitions import attributes_of, op_of, source_of
 from tuner.programs.op_groups.generics import converted, empty
 from tuner.programs.op_groups.op_names import (
     COLLAPSE,
@@ -26,8 +30,10 @@ from tuner.programs.op_groups.op_names import (
     EMPTY,
     EXPAND,
     FILL,
+    FREE,
     INSERT,
     PAD,
+    VIEWS,
     defining,
     is_tensor,
 )
@@ -40,21 +46,36 @@ PLACED = (EXPAND, COLLAPSE, INSERT, CONCAT)  # move elements, and read no other 
 Wide = dict[Value, Value]  # tensor of bf16 -> the same numbers of f32
 
 
-def widen_convolutions(payload: TensorPayload) -> None:
-    """Replaces convolutions of bf16 by those of the extended operands, in place."""
+def widen_convolutions(payload: TensorPayload, *, keeps_pairs: bool = False) -> None:
+    """Replaces convolutions of bf16 by those of the extended operands, in place.
+
+    ``keeps_pairs``: those that a dot product of pairs of channels can compute keep their operands.
+    """
     wide: Wide = {}
     for op in payload.ops:
         if op.name in CONVOLUTIONS and any(_is_narrow(each) for each in op.operands):
-            _replace(op, wide)
+            _replace(op, wide, keeps=keeps_pairs and _has_pairs(op))
+
+
+def _has_pairs(op: Op) -> bool:
+    """Returns whether a convolution sums over channels of bf16 that lie in memory."""
+    form, (given, weights) = convolution_form(op), list(op.operands)[:2]
+    if form.is_depthwise or weights.type.shape[form.weights.index("c")] == 1:
+        return False
+    sources = [source_of(each, VIEWS) for each in (given, weights)]
+    return all(_is_narrow(each) and op_of(each, *FREE) is None for each in sources)
 
 
 def _is_narrow(tensor: Value) -> bool:
     return str(tensor.type.element_type) == NARROW
 
 
-def _replace(op: Op, wide: Wide) -> None:
-    """Replaces a convolution; rounds its result where that was bf16."""
-    operands = [_widened(each, wide) for each in op.operands]
+def _replace(op: Op, wide: Wide, *, keeps: bool) -> None:
+    """Replaces a convolution; rounds its result where that was bf16. ``keeps``: it still multiplies bf16."""
+    *read, start = op.operands
+    operands = [*(read if keeps else (_widened(each, wide) for each in read)), _widened(start, wide)]
+    if operands == list(op.operands):
+        return
     with ir.InsertionPoint(op), op.location:
         result = _convolution(op, operands)
         if _is_narrow(op.results[0]):
@@ -64,7 +85,7 @@ def _replace(op: Op, wide: Wide) -> None:
 
 
 def _convolution(op: Op, operands: list[Value]) -> Value:
-    """Creates the convolution of other operands, all of f32; returns its result."""
+    """Creates the convolution of other operands, into f32; returns its result."""
     element = ir.F32Type.get()
     made = ir.Operation.create(
         op.name,
@@ -73,9 +94,10 @@ def _convolution(op: Op, operands: list[Value]) -> Value:
         attributes=attributes_of(op),
         regions=1,
     )
-    block = made.regions[0].blocks.append(element, element, element)
+    block = made.regions[0].blocks.append(*(each.type.element_type for each in operands))
     with ir.InsertionPoint(block):
-        left, right, before = block.arguments
+        *read, before = block.arguments
+        left, right = (each if each.type == element else value("arith.extf", element, each) for each in read)
         product = value("arith.mulf", element, left, right)
         create("linalg.yield", [], [value("arith.addf", element, before, product)])
     return made.results[0]

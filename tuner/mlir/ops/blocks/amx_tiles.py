@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ops.blocks.packing import allocated
 from tuner.mlir.ops.blocks.weight_words import WeightWords
-from tuner.mlir.ops.blocks.words import WORDS, WordSource
+from tuner.mlir.ops.blocks.words import WORDS, WordSource, fetch
 from tuner.mlir.rewrite.building import create, index, plus, times, total, value
 
 
@@ -71,12 +71,9 @@ class WeightTiles:
         Each part has ``rows`` rows. Addresses after the last panel are fetched too, which has no effect.
         """
         begin = total(self.row(panel, step), times(part, rows))
-        flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
-        locality = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)
         for row in range(rows):
             for tile in range(across):
-                place = (plus(begin, row), index(self.depth * tile))
-                create("memref.prefetch", [], [self.words.memory, *place], localityHint=locality, **flags)
+                fetch(self.words.memory, plus(begin, row), index(self.depth * tile))
 
 
 def tile_load(kind: Type, buffer: Value, row: Value, column: Value) -> Value:

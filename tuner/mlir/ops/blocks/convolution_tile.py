@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.ops.blocks.channel_words import is_word
 
 INPUT, WEIGHTS, SUMS = range(3)  # operands of a tile
 FILTERS, LAST = LANES_ALONG = ("filters", "last")  # the dimension of the lanes: of the weights, of the sums
@@ -50,6 +51,11 @@ class ConvolutionTile:
     def element(self) -> Type:
         """Returns the element type of the sums."""
         return ir.MemRefType(self.buffer(SUMS).type).element_type
+
+    @property
+    def has_words(self) -> bool:
+        """Returns whether elements of the input and the weights are words, which pairs of bf16 are."""
+        return is_word(self.buffer(INPUT)) and isinstance(self.element, ir.FloatType)
 
     @property
     def lane(self) -> int:

@@ -26,10 +26,13 @@ def allocated(shape: Sequence[int], element: Type) -> Value:
     return value("memref.alloc", kind, alignment=align, operandSegmentSizes=segments)
 
 
-def pack_b(source: WordSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB) -> None:
+def pack_b(
+    source: WordSource, n: BlockExtent, k: int, vectors: int, store: StoreOfB, *, fetches: bool = False
+) -> None:
     """Creates the code that packs B, ``k`` x ``n``, to panels of ``vectors`` vectors of words each.
 
-    B is read in the order in which it is stored.
+    B is read in the order in which it is stored. With ``fetches``, rows of K that are interleaved are
+    prefetched a step of K before, since a processor does not foresee reads that lie a row apart.
     """
     width = vectors * source.words
 
@@ -44,7 +47,7 @@ def pack_b(source: WordSource, n: BlockExtent, k: int, vectors: int, store: Stor
         in_steps(
             n,
             width,
-            lambda panel, columns: interleave_b(source, vectors, panel, columns, step, depth, store),
+            lambda panel, columns: interleave_b(source, vectors, panel, columns, step, depth, store, fetches),
         )
 
     if source.is_along_k:
@@ -76,7 +79,14 @@ def pack_a(source: WordSource, first: Value, rows: BlockExtent, k: int, store: S
 
 
 def interleave_b(
-    source: WordSource, vectors: int, panel: Value, columns: int, step: Value, depth: int, store: StoreOfB
+    source: WordSource,
+    vectors: int,
+    panel: Value,
+    columns: int,
+    step: Value,
+    depth: int,
+    store: StoreOfB,
+    fetches: bool = False,
 ) -> None:
     """Packs a step of K of one panel of a B that is stored by rows of K, each word by interleaving rows."""
     width = vectors * source.words
@@ -84,6 +94,8 @@ def interleave_b(
 
     def pack(word: Value, count: int) -> tuple[()]:
         first = total(k, times(word, source.per_word))
+        if fetches:
+            source.fetch_rows(plus(first, source.depth), across, count, width)
         for place, words in enumerate(source.side_by_side(first, across, count, columns, width)):
             store(panel, step, word, index(place), words)
         return ()

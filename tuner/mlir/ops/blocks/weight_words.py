@@ -7,7 +7,7 @@ once. Rows are words of K, padded with zeros to whole tiles::
   becomes, with 64 words for 100 rows
     %w: memref<192x64xbf16> {tuner.depth = 32 : i64, tuner.interleave = 2 : i64, tuner.packing = 32 : i64, ...
 
-With sums, each panel has one row more, of an i32 for each column (``WeightPacking.sums``).
+Bytes may come with their sign bits flipped (``WeightPacking.unsigned``).
 """
 
 from collections.abc import Sequence
@@ -32,19 +32,13 @@ class WeightWords:
     words: int  # of K, of one panel
     columns: int  # of a panel
     column: Value | int  # of the weight, the first that the matmul reads
-    has_sums: bool = False  # each panel ends with a row of sums
-
-    @property
-    def rows(self) -> int:
-        """Returns the rows of ``memory`` of one panel."""
-        return self.words + self.has_sums
 
     def row(self, panel: Value, word: Value) -> Value:
         """Creates the row of ``memory`` that has a word of K of one of the matmul's panels."""
         first = index(self.column) if isinstance(self.column, int) else self.column
         kind = ir.IndexType.get()
         panels = total(value("arith.divui", kind, first, index(self.columns)), panel)
-        return total(value("arith.muli", kind, panels, index(self.rows)), word)
+        return total(value("arith.muli", kind, panels, index(self.words)), word)
 
 
 def take_weight_words(
@@ -53,20 +47,20 @@ def take_weight_words(
     columns: int,
     lanes: int = WORDS,
     *,
-    has_sums: bool = False,
+    unsigned: bool = False,
 ) -> list[WeightWords | None]:
     """Gives weights of a function the type of their panels, in place: K is padded to words of ``lanes``.
 
-    ``has_sums``: panels end with a row of sums. Returns, for each matmul, the panels of its B; None for a B
+    ``unsigned``: sign bits of bytes are flipped. Returns, for each matmul, the panels of its B; None for a B
     that is no weight, or that is not read by whole panels or by matmuls alone.
     """
     found: dict[Op, WeightWords] = {}
     for number, weight in weights_of(function):
         reads = _reads(weight, {matmul.op for matmul in matmuls}, columns)
         if reads:
-            words = _pack(function, number, weight, columns, lanes, has_sums=has_sums)
+            words = _pack(function, number, weight, columns, lanes, unsigned=unsigned)
             for matmul, column in reads:
-                found[matmul] = WeightWords(weight, words, columns, column, has_sums)
+                found[matmul] = WeightWords(weight, words, columns, column)
     return [found.get(matmul.op) for matmul in matmuls]
 
 
@@ -77,16 +71,16 @@ def drop_views(words: WeightWords | None, b: Value) -> None:
         view.erase()
 
 
-def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int, *, has_sums: bool) -> int:
+def _pack(function: Op, number: int, weight: Value, columns: int, lanes: int, *, unsigned: bool) -> int:
     """Changes the type of a weight to that of its panels; returns the words of K of one."""
     k, n = ir.MemRefType(weight.type).shape
     source = WordSource(weight, is_along_k=False, words=lanes)
     words: int = -(-k // source.depth) * source.words
     panels = -(-n // columns)
-    rows = panels * (words + has_sums)
+    rows = panels * words
     kind = ir.MemRefType.get([rows, columns * source.per_word], source.element)
     per_word, depth = source.per_word, source.depth
-    set_packed_as(function, number, kind, columns, interleave=per_word, depth=depth, sums=has_sums)
+    set_packed_as(function, number, kind, columns, interleave=per_word, depth=depth, unsigned=unsigned)
     return words
 
 

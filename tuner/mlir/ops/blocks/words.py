@@ -7,9 +7,10 @@ Where K is not the dimension that is adjacent in memory, words are made by inter
 from dataclasses import dataclass
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.rewrite.building import index, is_less, line_of, piece, plus, value, with_line, zero
+from tuner.mlir.rewrite.building import create, index, is_less, line_of, piece, plus, value, with_line, zero
 
 WORD_BITS = 32
+LINE_BYTES = 64  # of a cache
 WORDS = 16  # of a vector of 64 bytes, and of a tile row
 
 
@@ -60,6 +61,16 @@ class WordSource:
         ]
         return self._words_of(rows, total)
 
+    def fetch_rows(self, k: Value, across: Value, count: int, total: int) -> None:
+        """Creates prefetches of ``total`` elements of ``count`` rows to the second level of cache.
+
+        Only for a matrix not stored along K. Rows after the last one are fetched too, which has no effect.
+        """
+        elements = LINE_BYTES * self.per_word * 8 // WORD_BITS
+        for row in range(count):
+            for column in range(0, total, elements):
+                fetch(self.buffer, plus(k, row), plus(across, column))
+
     def along_k_where(self, mask: Value, across: Value, k: Value) -> Value:
         """Creates the vector of words from ``k`` on, of one row of A or column of B, 0 outside a mask.
 
@@ -101,6 +112,13 @@ class WordSource:
         return value("vector.maskedload", kind, self.buffer, row, column, mask, zero(kind))
 
 
+def fetch(buffer: Value, *place: Value) -> None:
+    """Creates the prefetch of a place of a memref to the second level of cache."""
+    flags = {name: ir.BoolAttr.get(name == "isDataCache") for name in ("isWrite", "isDataCache")}
+    locality = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)
+    create("memref.prefetch", [], [buffer, *place], localityHint=locality, **flags)
+
+
 def prefix_bits(count: Value, total: int) -> Value:
     """Creates the integer of ``total`` bits whose lowest ``count`` are 1; ``count``: an index from 1 on."""
     kind = ir.IntegerType.get_signless(total)
@@ -137,3 +155,14 @@ def transposed(rows: list[Value]) -> list[Value]:
 def _interleaved(even: Value, odd: Value) -> Value:
     kind = ir.VectorType(even.type)
     return value("vector.interleave", ir.VectorType.get([2 * kind.shape[0]], kind.element_type), even, odd)
+
+
+def words_type(lanes: int) -> Type:
+    """Returns the type of a vector of words: vector<16xi32>."""
+    return ir.VectorType.get([lanes], ir.IntegerType.get_signless(WORD_BITS))
+
+
+def splat(kind: Type, number: int) -> Value:
+    """Creates the constant vector of integers of type ``kind`` whose elements are all ``number``."""
+    one = ir.IntegerAttr.get(ir.VectorType(kind).element_type, number)
+    return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one))

@@ -1,0 +1,79 @@
+"""``tuner.convolution_tiles``: the code of a tile of a convolution, and what is refused."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.mlir.ops.conftest import Apply
+from tuner.core.errors import CandidateError, Stage
+
+pytestmark = pytest.mark.mlir
+
+LINE = '"tuner.convolution_tiles"(%func) : (!transform.any_op) -> ()'
+FILL = "linalg.fill ins(%zero : f32) outs(%sums : {sums})"
+
+
+def payload(
+    filters: int = 16, pixels: int = 14, fill: str = FILL, element: str = "i32", stride: int = 1
+) -> str:
+    """Returns f(input, weights, sums): one tile of a 3x3 convolution of 24 words of channels."""
+    x = f"memref<1x24x3x{(pixels - 1) * stride + 3}x{element}>"
+    w, sums = f"memref<3x3x{filters}x24x{element}>", f"memref<1x{filters}x1x{pixels}xf32>"
+    column = f"p * {stride} + b" if stride > 1 else "p + b"
+    return f"""
+module {{
+  func.func @f(%input: {x}, %weights: {w}, %sums: {sums}) {{
+    %zero = arith.constant 0.0 : f32
+    {fill.format(sums=sums)}
+    linalg.generic {{
+      indexing_maps = [affine_map<(n, f, h, p, a, b, c) -> (n, c, h + a, {column})>,
+                       affine_map<(n, f, h, p, a, b, c) -> (a, b, f, c)>,
+                       affine_map<(n, f, h, p, a, b, c) -> (n, f, h, p)>],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel",
+                        "reduction", "reduction", "reduction"]
+    }} ins(%input, %weights : {x}, {w}) outs(%sums : {sums}) attrs = {{contraction}} {{
+      ^bb0(%one: {element}, %other: {element}, %before: f32):
+        linalg.yield %before : f32
+    }}
+    return
+  }}
+}}
+"""
+
+
+def test_a_tile_becomes_sums_in_a_tile_register(apply: Apply, golden: Callable[[str, str], None]) -> None:
+    text = apply(LINE, payload())
+    assert "linalg" not in text
+    assert text.count("x86.amx.tile_mulf") == text.count("x86.amx.tile_store") == 1
+    golden("convolution_tiles.mlir", text)
+
+
+def test_filters_and_pixels_are_cut_to_tiles_of_16(apply: Apply) -> None:
+    text = apply(LINE, payload(20, 18))
+    for tile in ("16x16xf32", "16x2xf32", "4x16xf32", "4x2xf32"):
+        assert text.count(f"x86.amx.tile_zero : !x86.amx.tile<{tile}>") == 1
+    assert text.count("x86.amx.tile_load") == 4  # two of each operand
+
+
+def test_without_a_fill_of_zero_sums_start_from_the_buffer(apply: Apply) -> None:
+    text = apply(LINE, payload(fill=""))
+    assert "tile_zero" not in text
+    assert text.count("x86.amx.tile_load") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (payload(48, 32), "found 6 sums, which need 10 tile registers, allowed 8"),
+        (payload(element="bf16"), "of other operands, allowed words of channels and adjacent pixels"),
+        (payload(stride=2), "of other operands, allowed words of channels and adjacent pixels"),
+        (
+            payload().replace("1x24x3", "?x24x3").replace("1x16x1", "?x16x1"),
+            "allowed memrefs of static sizes",
+        ),
+    ],
+)
+def test_what_it_refuses_is_named(text: str, reason: str, apply: Apply) -> None:
+    with pytest.raises(CandidateError, match=rf"^tuner\.convolution_tiles at script:.*{reason}") as caught:
+        apply(LINE, text)
+    assert caught.value.stage == Stage.COMPILE

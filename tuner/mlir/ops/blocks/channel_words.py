@@ -1,0 +1,246 @@
+"""Pairs of channels of a buffer of bf16 as words of 32 bits: what one lane of a dot product of bf16 takes.
+
+The dimension of channels has half as many elements, rounded up; the first channel of a pair is the lower half
+of its word, and an odd last channel is paired with zeros. Words are made once at each call::
+
+    %x: memref<1x3x4x20xbf16>, dimension 1
+  becomes, for each pair and row of pixels, 16 pixels at a time
+    %words = memref.alloc() : memref<1x2x4x20xi32>
+    %even = vector.load %x[%n, %channel, %row, %first] : ..., vector<16xbf16>
+    %odd = vector.load %x[%n, %next, %row, %first] : ..., vector<16xbf16>
+    %pairs = arith.ori %low, %high : vector<16xi32>     // of their bits
+    vector.store %pairs, %words[%n, %pair, %row, %first] : memref<1x2x4x20xi32>, vector<16xi32>
+
+Channels that are adjacent in memory are copied as they lie. Where neither they nor the elements of a row of
+words are adjacent, words are made one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.ops.blocks.lane_vectors import load_lanes, store_lanes
+from tuner.mlir.ops.blocks.packing import allocated
+from tuner.mlir.rewrite.building import create, for_each, index, plus, times, value, zero
+from tuner.mlir.rewrite.definitions import constant_of
+
+PAIR = 2  # channels of a word
+WORD_BITS, HALF_BITS = 32, 16
+LANES = 16  # words of a register
+DOT = "x86.avx512.dot"
+HIGH = -(1 << HALF_BITS)  # mask of the upper half of a word
+
+At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the number of the pair
+
+
+def paired(size: int) -> int:
+    """Returns how many words pairs of ``size`` channels are."""
+    return -(-size // PAIR)
+
+
+def word_type() -> Type:
+    """Returns the type of a word: an integer of 32 bits."""
+    return ir.IntegerType.get_signless(WORD_BITS)
+
+
+def is_narrow(tensor: Value) -> bool:
+    """Returns whether the elements of a tensor or memref are bf16."""
+    return bool(str(tensor.type.element_type) == "bf16")
+
+
+def is_word(tensor: Value) -> bool:
+    """Returns whether the elements of a tensor or memref are words."""
+    return bool(tensor.type.element_type == word_type())
+
+
+def as_tensor(memory: Value) -> Value:
+    """Creates the tensor that is a memref, which nothing writes to any more."""
+    kind = ir.RankedTensorType.get(memory.type.shape, memory.type.element_type)
+    return value("bufferization.to_tensor", kind, memory, restrict=ir.UnitAttr.get())
+
+
+def add_products(left: Value, right: Value, before: Value) -> Value:
+    """Creates ``before`` plus the products of the lower and of the upper halves of two words, in f32."""
+    for half in (_low, _high):
+        product = value("arith.mulf", before.type, half(left), half(right))
+        before = value("arith.addf", before.type, before, product)
+    return before
+
+
+def dot_product(left: Value, right: Value, before: Value) -> Value:
+    """Creates ``before`` plus the products of both halves of registers of words, by vdpbf16ps."""
+    kind = ir.VectorType.get([PAIR * LANES], ir.BF16Type.get())
+    return value(DOT, before.type, before, *(value("vector.bitcast", kind, each) for each in (left, right)))
+
+
+def words_in_steps(size: int) -> int:
+    """Returns the words of ``size`` channels in equal steps of at most 16 words; the last may be zeros."""
+    steps = -(-paired(size) // LANES)
+    return steps * -(-paired(size) // steps)
+
+
+def channel_words(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
+    """Creates the words of a memref of bf16 of static sizes, in memory of their own; returns that memref.
+
+    Args:
+        source: the memref.
+        channels: the dimension whose elements are paired.
+        order: the dimension of ``source`` for each dimension of the result; (): as they are.
+        count: the words of the channels, those after the last pair zeros; 0: as many as there are pairs.
+    """
+    every = tuple(order or range(ir.MemRefType(source.type).rank))
+    shape = [source.type.shape[each] for each in every]
+    shape[every.index(channels)] = count or paired(source.type.shape[channels])
+    words = _Words(source, channels, every, allocated(shape, word_type()))
+    words.build()
+    words.clear()
+    return words.memory
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """A buffer and the memory of its words; its methods create their code at the current insertion point."""
+
+    source: Value
+    channels: int
+    order: tuple[int, ...]
+    memory: Value
+
+    def build(self) -> None:
+        """Creates the loops over all dimensions, the last one in steps of a register where that can be."""
+        if self._last == self.channels and self._is_adjacent:
+            self._over(self.order[:-1], {}, self._copy_row)
+        elif self._is_adjacent:
+            self._over(self.order[:-1], {}, self._pair_row)
+        else:
+            self._over(self.order, {}, lambda at: self._pair(at, LANES, is_scalar=True))
+
+    def clear(self) -> None:
+        """Creates the stores of zeros to the words after the last pair."""
+        end = self.memory.type.shape[self.order.index(self.channels)]
+        for number in range(paired(self._size(self.channels)), end):
+            at = {self.channels: index(number)}
+            if self._last == self.channels:
+                others = [each for each in self.order if each != self.channels]
+                self._over(others, at, lambda here: self._store(zero(word_type()), here, 1))
+                continue
+            rows = [each for each in self.order[:-1] if each != self.channels]
+            self._over(rows, at, self._clear_row)
+
+    def _clear_row(self, at: At) -> None:
+        self._in_registers(
+            self._size(self._last),
+            lambda first, count: self._store(zero(_vector()), at | {self._last: first}, count),
+        )
+
+    @property
+    def _last(self) -> int:
+        return self.order[-1]
+
+    @property
+    def _is_adjacent(self) -> bool:
+        """Returns whether the elements of a row of words are adjacent in the buffer too."""
+        kind = ir.MemRefType(self.source.type)
+        return bool(self._last == kind.rank - 1 and kind.get_strides_and_offset()[0][-1] == 1)
+
+    def _size(self, dimension: int) -> int:
+        return int(self.source.type.shape[dimension])
+
+    def _over(self, dimensions: Sequence[int], at: At, body: Callable[[At], None]) -> None:
+        """Creates loops over dimensions, in which ``body`` creates the code of one place.
+
+        An odd last channel is a place of its own, after the loop over pairs.
+        """
+        if not dimensions:
+            body(at)
+            return
+        dimension, *inner = dimensions
+        pairs, rest = divmod(self._size(dimension), PAIR if dimension == self.channels else 1)
+        if pairs:
+            for_each(0, pairs, lambda number: self._over(inner, at | {dimension: number}, body))
+        if rest:
+            self._over(inner, at | {dimension: index(pairs)}, body)
+
+    def _in_registers(self, size: int, body: Callable[[Value, int], None]) -> None:
+        """Creates a loop over ``size`` words, and what is left; ``body(first, words)``."""
+        whole, rest = divmod(size, LANES)
+        if whole:
+            for_each(0, whole, lambda number: body(times(number, LANES), LANES))
+        if rest:
+            body(index(whole * LANES), rest)
+
+    def _copy_row(self, at: At) -> None:
+        """Creates the copy of one row of adjacent channels."""
+        size = self._size(self.channels)
+
+        def copy(first: Value, count: int) -> None:
+            kind = ir.VectorType.get([PAIR * LANES], ir.BF16Type.get())
+            here = at | {self.channels: times(first, PAIR)}
+            is_last = count < LANES
+            elements = size % (PAIR * LANES) if is_last else PAIR * LANES
+            pairs = load_lanes(self.source, self._place(here), kind, elements)
+            self._store(value("vector.bitcast", _vector(), pairs), at | {self.channels: first}, count)
+
+        self._in_registers(paired(size), copy)
+
+    def _pair_row(self, at: At) -> None:
+        """Creates the words of one row, each of two rows of the buffer."""
+        self._in_registers(
+            self._size(self._last), lambda first, count: self._pair(at | {self._last: first}, count)
+        )
+
+    def _pair(self, at: At, count: int, *, is_scalar: bool = False) -> None:
+        """Creates the words of one pair of channels: ``count`` adjacent ones, or one."""
+        first = times(at[self.channels], PAIR)
+        low = self._bits(at | {self.channels: first}, count, is_scalar=is_scalar)
+        if constant_of(at[self.channels]) is not None:  # an odd last channel
+            self._store(low, at, count)
+            return
+        high = self._bits(at | {self.channels: plus(first, 1)}, count, is_scalar=is_scalar)
+        shift = _constant(high.type, HALF_BITS)
+        self._store(value("arith.ori", low.type, low, value("arith.shli", high.type, high, shift)), at, count)
+
+    def _bits(self, here: At, count: int, *, is_scalar: bool) -> Value:
+        """Creates the load of elements, and their bits as words whose upper halves are 0."""
+        half = ir.IntegerType.get_signless(HALF_BITS)
+        place = self._place(here)
+        if is_scalar:
+            number = value("memref.load", ir.BF16Type.get(), self.source, *place)
+            return value("arith.extui", word_type(), value("arith.bitcast", half, number))
+        numbers = load_lanes(self.source, place, ir.VectorType.get([LANES], ir.BF16Type.get()), count)
+        bits = value("arith.bitcast", ir.VectorType.get([LANES], half), numbers)
+        return value("arith.extui", _vector(), bits)
+
+    def _place(self, here: At) -> list[Value]:
+        """Returns the indices of a place in the buffer, by its dimensions."""
+        return [here.get(dimension, index(0)) for dimension in range(len(self.order))]
+
+    def _store(self, words: Value, at: At, count: int) -> None:
+        place = [at[dimension] for dimension in self.order]
+        if isinstance(words.type, ir.VectorType):
+            store_lanes(words, self.memory, place, count)
+        else:
+            create("memref.store", [], [words, self.memory, *place])
+
+
+def _low(word: Value) -> Value:
+    bits = value("arith.shli", word.type, word, _constant(word.type, HALF_BITS))
+    return value("arith.bitcast", ir.F32Type.get(), bits)
+
+
+def _high(word: Value) -> Value:
+    bits = value("arith.andi", word.type, word, _constant(word.type, HIGH))
+    return value("arith.bitcast", ir.F32Type.get(), bits)
+
+
+def _vector() -> Type:
+    return ir.VectorType.get([LANES], word_type())
+
+
+def _constant(kind: Type, number: int) -> Value:
+    """Creates an integer constant, of each element of a vector type."""
+    is_vector = isinstance(kind, ir.VectorType)
+    one = ir.IntegerAttr.get(kind.element_type if is_vector else kind, number)
+    return value(
+        "arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one) if is_vector else one
+    )
