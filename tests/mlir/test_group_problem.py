@@ -6,6 +6,7 @@ import pytest
 
 from tests import byte_group_texts as byte_texts
 from tests import group_texts as texts
+from tests.attention_texts import Attention
 from tests.group_runs import as_problem
 from tuner.core.errors import UsageError
 from tuner.core.grouped_program import LOOPS, OpGroup
@@ -24,6 +25,8 @@ pytestmark = pytest.mark.mlir
         ("contraction", texts.product(8, 16, 4, "bias"), "8x16x4", 2 * 8 * 16 * 4),
         ("contraction", texts.product(8, 16, 4, pairs=True), "8x16x4", 4 * 8 * 16 * 4),
         ("contraction", texts.product(8, 16, 4, batch=3), "3x8x16x4", 2 * 3 * 8 * 16 * 4),
+        ("attention", Attention((8, 16, 4, 5)).text(), "8x16x4", 2 * 8 * 16 * (4 + 5)),
+        ("attention", Attention((8, 16, 4, 5), batch=3).text(), "3x8x16x4", 3 * 2 * 8 * 16 * (4 + 5)),
         ("rows", texts.softmax(5, 7), "5x7x1", 70),
         ("rows", texts.row_sums(5, 7), "5x7x1", 70),
         ("elementwise", texts.transpose((3, 4, 5), (2, 0, 1)), "15x4x1", 120),

@@ -15,6 +15,7 @@ import tuner
 from tuner.core.errors import UsageError
 from tuner.programs import useful_threads
 from tuner.programs.compiled_groups import compile_groups
+from tuner.programs.op_groups import attention
 from tuner.programs.op_groups.payload import NotGrouped
 from tuner.programs.run.grouped_function import GroupedFunction
 from tuner.runtime.cpu.describe_host import describe_machine
@@ -25,6 +26,7 @@ MAPS = """#whole = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 #column = affine_map<(i, j) -> (j)>
 #cube = affine_map<(b, i, j) -> (b, i, j)>
+#pair = affine_map<(b, i, j) -> (b, i)>
 #turned = affine_map<(i, j) -> (j, i)>
 #image = affine_map<(n, c, h, w) -> (n, c, h, w)>
 """
@@ -158,12 +160,45 @@ COLUMN_SUMS = program(  # a reduction of the first dimension: loops
   } -> tensor<11xf32>
   return %y : tensor<11xf32>""",
 )
+ATTENDED = program(  # to positions by the exponentials of their scores
+    "%q: tensor<3x19x8xf32>, %k: tensor<3x8x37xf32>, %v: tensor<3x37x10xf32>",
+    "tensor<3x19x10xf32>",
+    zeros("z", 3, 19, 37)
+    + zeros("s", 3, 19)
+    + zeros("t", 3, 19, 10)
+    + """  %p = linalg.batch_matmul ins(%q, %k : tensor<3x19x8xf32>, tensor<3x8x37xf32>)
+    outs(%z : tensor<3x19x37xf32>) -> tensor<3x19x37xf32>
+  %e = linalg.generic {indexing_maps = [#cube, #cube], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%p : tensor<3x19x37xf32>) outs(%z_e : tensor<3x19x37xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %r = math.exp %x : f32
+    linalg.yield %r : f32
+  } -> tensor<3x19x37xf32>
+  %sum = linalg.generic {indexing_maps = [#cube, #pair],
+    iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%e : tensor<3x19x37xf32>) outs(%s : tensor<3x19xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %r = arith.addf %x, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<3x19xf32>
+  %w = linalg.generic {indexing_maps = [#cube, #pair, #cube],
+    iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%e, %sum : tensor<3x19x37xf32>, tensor<3x19xf32>) outs(%z_e : tensor<3x19x37xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %r = arith.divf %x, %y : f32
+    linalg.yield %r : f32
+  } -> tensor<3x19x37xf32>
+  %y = linalg.batch_matmul ins(%w, %v : tensor<3x19x37xf32>, tensor<3x37x10xf32>)
+    outs(%t : tensor<3x19x10xf32>) -> tensor<3x19x10xf32>
+  return %y : tensor<3x19x10xf32>""",
+)
 PROGRAMS = {
     "contraction": linear(29, 40, 70),
     "contraction of whole tiles": linear(12, 32, 128),
     "contraction of one row": linear(1, 32, 300),
     "pair": PAIR,
     "batch_matmul": BATCH,
+    "attention": ATTENDED,
     "rows": NORMALIZED,
     "elementwise": TURNED,
     "convolution": CONVOLVED,
@@ -174,6 +209,12 @@ PROGRAMS = {
 @pytest.fixture(autouse=True)
 def every_group_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(useful_threads, "LEAST_S", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def every_attention_is_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "LEAST_KEYS", 1)
+    monkeypatch.setattr(attention, "LEAST_SCORES", 1)
 
 
 @cache
@@ -200,6 +241,9 @@ def test_each_kind_of_group_gives_the_bits_of_one_thread(name: str, threads: int
     inputs = inputs_of(alone)
     expected = results(alone, inputs)
     assert together.code.threads == threads
+    assert not name.startswith("attention") or [each.strategy for each in alone.code.groups] == [
+        "attention_cpu"
+    ]
     assert any(each.is_divided for each in together.code.groups)
     for _ in range(10):
         assert results(together, inputs) == expected

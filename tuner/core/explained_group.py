@@ -13,7 +13,7 @@ class CompiledGroup:
     knobs: tuple[tuple[str, int | str], ...]
     origin: str  # one of tuner.core.schedule_origins.ORIGINS
     reason: str  # of loops: why no schedule was used
-    element: str  # element type of its result; of a scheduled contraction, of what it multiplies
+    element: str  # element type of its result; of a scheduled product, of what it multiplies
     flop: int
     moved_bytes: int  # read and written, each byte once
     is_divided: bool = False  # among all threads of the program; else one thread runs it

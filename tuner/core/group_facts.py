@@ -29,7 +29,7 @@ class GroupFacts:
     """Sizes and kinds of what a group of operations computes, as far as schedules depend on them."""
 
     loops: tuple[int, ...]  # extents of the iteration space of the last operation, the root
-    contractions: int  # matrix products: 0, 1, or 2 of one A
+    contractions: int  # matrix products: 0, 1, or 2: of one A, or of an attention
     weights: int  # contractions whose B is a weight
     transposed: (
         int  # 1 + the loop along which elements of an operand are adjacent, if it is not the last; else 0

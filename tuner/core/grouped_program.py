@@ -1,8 +1,8 @@
 """A program of static sizes as a list of groups of operations that run one after the other.
 
 A group is a contraction with its elementwise consumers, rows (reductions and elementwise operations over the
-same rows), a convolution, an elementwise operation, a transpose. Each is a function of memrefs, of one kind,
-which a transform script schedules:
+same rows), an attention (rows between two contractions), a convolution, an elementwise operation, a
+transpose. Each is a function of memrefs, of one kind, which a transform script schedules:
 
     func.func @group(%0: memref<128x512xf32>, %1: memref<512x1024xf32> {tuner.weight}, %2: memref<1024xf32>,
                      %3: memref<128x1024xf32>) {
@@ -19,9 +19,10 @@ from math import prod
 
 from tuner.core.element_types import number_type
 
-CONTRACTION, CONVOLUTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
+CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE, LOOPS = KINDS = (
     "contraction",  # matmul or batch_matmul, or two of one A, with the elementwise consumers
     "convolution",  # with the elementwise consumers
+    "attention",  # a contraction, rows of its result, a contraction whose A they are, elementwise consumers
     "rows",  # reductions over the last dimension, and elementwise operations over the same rows
     "elementwise",  # one or more elementwise operations of one shape; transposes, paddings, copies
     "loops",  # what no schedule is for: scalar loops

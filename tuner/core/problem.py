@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from tuner.core.element_types import FLOAT8S, STORED, number_type
 from tuner.core.errors import UsageError, unknown_value
 from tuner.core.group_facts import facts_of, text_hash
-from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, KINDS, LOOPS
+from tuner.core.grouped_program import ATTENTION, CONTRACTION, CONVOLUTION, KINDS, LOOPS
 
 MATMUL, BATCH_MATMUL = OPERATIONS = ("matmul", "batch_matmul")
 GROUP_OPERATIONS = tuple(kind for kind in KINDS if kind != LOOPS)  # what a group of a program computes
+OF_BATCHES = (BATCH_MATMUL, ATTENTION, CONTRACTION, CONVOLUTION)  # operations on more than one matrix
 INPUT_DTYPES = ("f32", "f64", "bf16", "f16", "tf32", "i8", *FLOAT8S)
 SUM_DTYPES = ("f32", "f64", "i32")  # that products are added up in
 # numpy's name -> dtype; "float32" means f32, not tf32.
@@ -49,7 +50,7 @@ class Problem:
     layout: str = "nn"
     epilogue: str = "none"
     output: str = ""  # type of C, one of NARROW_OUTPUTS[dtype]; "": the type of the sums
-    batch: int = 1  # matrices of A, of B and of C; of a batch_matmul only
+    batch: int = 1  # matrices of A, of B and of C; of OF_BATCHES only
     align: str = NUMPY_ALIGNMENT  # one of ALIGNMENTS: what addresses of operands on a CPU are multiples of
     cache: str = WARM  # one of CACHES: what the caches of a CPU hold when a kernel is called
     # Canonical text of a group of operations, see tuner.core.grouped_program; "" for OPERATIONS.
@@ -71,7 +72,7 @@ class Problem:
         for name, size in zip("mnk", self.sizes, strict=True):
             if type(size) is not int or not 1 <= size <= SIZE_LIMIT:  # True is no size
                 raise UsageError(f"size {name}: found {size!r}, allowed 1..{SIZE_LIMIT}")
-        allowed_batch = BATCH_LIMIT if self.operation in (BATCH_MATMUL, CONTRACTION, CONVOLUTION) else 1
+        allowed_batch = BATCH_LIMIT if self.operation in OF_BATCHES else 1
         if type(self.batch) is not int or not 1 <= self.batch <= allowed_batch:
             allowed = "1" if allowed_batch == 1 else f"1..{allowed_batch}"
             raise UsageError(f"batch: found {self.batch!r}, allowed {allowed} for {self.operation}")
@@ -147,10 +148,12 @@ class Problem:
     def flop(self) -> int:
         """Returns the floating-point operations: 2 * batch * m * n * k. The epilogue is not counted.
 
-        A group of two contractions has twice as many. Of rows and of elementwise operations, which are bound
-        by memory, two for each element are counted.
+        A group of two contractions has twice as many, an attention those of both of its products. Of rows and
+        of elementwise operations, which are bound by memory, two for each element are counted.
         """
         m, n, k = self.sizes
+        if self.operation == ATTENTION:
+            return 2 * self.batch * m * n * (k + facts_of(self.group).loops[-1])
         contractions = max(1, facts_of(self.group).contractions) if self.group else 1
         return 2 * contractions * self.batch * m * n * k
 

@@ -5,21 +5,22 @@ from math import prod
 from tuner.core.element_types import NUMBER_TYPES
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.group_facts import facts_of
-from tuner.core.grouped_program import CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS, OpGroup
+from tuner.core.grouped_program import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, ROWS, OpGroup
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.group_form import annotate_facts, contractions, group_function, loop_extents, parse_group
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS, convolution_form
 from tuner.mlir.rewrite.integer_products import is_unsigned
 
-KINDS = (CONTRACTION, CONVOLUTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
+KINDS = (CONTRACTION, CONVOLUTION, ATTENTION, ROWS, ELEMENTWISE)  # of groups that a shipped strategy is for
 INTEGER_PRODUCT = ("i8", "i8", "i32")  # element types of A, B and C
 
 
 def group_problem(group: OpGroup) -> Problem:
     """Returns the problem that a group is: what is tuned, and the key of what was tuned.
 
-    Sizes: of a contraction (m, n, k) and its batch; of a convolution (filters of a group, pixels of an image
+    Sizes: of a contraction (m, n, k) and its batch; of an attention those of its scores, which are queries,
+    keys and the width that is summed up; of a convolution (filters of a group, pixels of an image
     of the output, elements that are summed up for each), and images times groups; of rows (all rows, columns,
     1); of an elementwise operation (elements but for the last dimension, last dimension, 1).
 
@@ -36,15 +37,16 @@ def group_problem(group: OpGroup) -> Problem:
         except CandidateError as error:
             raise UsageError(str(error)) from None
         found = contractions(group_function(module))
-        sizes = loop_extents(found[0]) if group.kind == CONTRACTION and found else ()
+        has_product = group.kind in (ATTENTION, CONTRACTION) and bool(found)
+        sizes = loop_extents(found[0]) if has_product else ()
         convolution = _convolution_sizes(found[0]) if group.kind == CONVOLUTION and found else (1, (1, 1, 1))
-        if group.kind == CONTRACTION and found:
+        if has_product:
             _require_known_product(found[0])
         dtype = _element_type(found[0] if found else None, module)
         text = str(module)
-    if group.kind == CONTRACTION:
+    if group.kind in (ATTENTION, CONTRACTION):
         batch, (m, n, k) = prod(sizes[:-3]), sizes[-3:]
-        return Problem(CONTRACTION, (m, n, k), dtype, batch=batch, group=text)
+        return Problem(group.kind, (m, n, k), dtype, batch=batch, group=text)
     if group.kind == CONVOLUTION:
         batch, (m, n, k) = convolution
         return Problem(CONVOLUTION, (m, n, k), dtype, batch=batch, group=text)

@@ -9,7 +9,7 @@ from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.explained_group import CompiledGroup
 from tuner.core.group_facts import facts_of
 from tuner.core.group_schedule import Schedules, no_schedules
-from tuner.core.grouped_program import CONTRACTION, GroupCode, OpGroup
+from tuner.core.grouped_program import ATTENTION, CONTRACTION, GroupCode, OpGroup
 from tuner.core.grouped_program import LOOPS as LOOPS_KIND
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -98,6 +98,8 @@ def _summary(group: OpGroup, problem: Problem, candidate: Candidate) -> Compiled
     if group.kind == CONTRACTION:
         element = problem.dtype
         flop = problem.flop * max(facts_of(problem.group).contractions, 1)
+    if group.kind == ATTENTION:
+        element, flop = problem.dtype, problem.flop
     return CompiledGroup(
         kind=group.kind,
         ops=group.ops,

@@ -6,11 +6,11 @@ rates that schedules reach on one thread (decision 72); they need not be exact.
 """
 
 from tuner.core.explained_group import CompiledGroup
-from tuner.core.grouped_program import CONTRACTION, CONVOLUTION
+from tuner.core.grouped_program import ATTENTION, CONTRACTION, CONVOLUTION
 from tuner.core.grouped_program import LOOPS as LOOPS_KIND
 
 LEAST_S = 15e-6  # of a group that is divided
-FLOP_PER_S = {CONTRACTION: 80e9, CONVOLUTION: 80e9, LOOPS_KIND: 1e9}
+FLOP_PER_S = {ATTENTION: 80e9, CONTRACTION: 80e9, CONVOLUTION: 80e9, LOOPS_KIND: 1e9}
 ELEMENTWISE_PER_S = 20e9  # operations of other groups on elements
 BYTES_PER_S = 30e9  # of the caches
 

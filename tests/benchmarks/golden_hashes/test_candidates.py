@@ -18,8 +18,8 @@ def test_every_strategy_and_element_type_of_the_space_has_a_candidate() -> None:
 
 def test_names_report_the_candidates_apart() -> None:
     candidates = golden_candidates()
-    assert len(candidates) == len({golden.name for golden in candidates}) == 85
-    assert len({(golden.problem, golden.candidate, golden.machine) for golden in candidates}) == 85
+    assert len(candidates) == len({golden.name for golden in candidates}) == 87
+    assert len({(golden.problem, golden.candidate, golden.machine) for golden in candidates}) == 87
 
 
 def test_one_file_alone_imports_from_the_tuner() -> None:

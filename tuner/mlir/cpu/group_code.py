@@ -15,6 +15,7 @@ from tuner.core.grouped_program import GroupCode, WeightPacking
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.cpu.lowering import jit_text
 from tuner.mlir.cpu.masked_reductions import fill_masked_lanes
+from tuner.mlir.cpu.masked_truths import unmask_truths
 from tuner.mlir.cpu.masks_as_bytes import read_masks_as_bytes
 from tuner.mlir.cpu.pipeline import (
     GROUP_LOOPS_TO_LLVM,
@@ -72,6 +73,7 @@ def compile_group(text: str, script: str | None, threads: int = 1, *, emulates: 
     lower_byte_dots(module, emulates=emulates)
     reached("loops", module)
     fill_masked_lanes(module)
+    unmask_truths(module)
     _drop_attributes(module)
     if threads > 1:
         run_passes(module, PARALLEL_TO_LOOPS)

@@ -7,6 +7,7 @@ import numpy as np
 from tuner.core.grouped_program import WEIGHT, GroupedProgram, OpGroup
 from tuner.mlir.bindings import Op, ir
 from tuner.mlir.interpreter import new_context
+from tuner.programs.op_groups.attention import join_attention
 from tuner.programs.op_groups.broadcast_matmuls import merge_batches
 from tuner.programs.op_groups.broadcasts import broadcast_for_each_user
 from tuner.programs.op_groups.contraction_inits import begin_with_zeros
@@ -97,6 +98,8 @@ def _groups(
     broadcast_for_each_user(payload)
     plan = placed(payload, first_weight)
     formed = form_groups(payload.ops, plan.computed, keeps_forks=keeps_forks)
+    if not keeps_forks:  # no strategy of a device is for an attention
+        formed = join_attention(formed, payload.ops)
     outputs = {value for members in formed for value in members.root.results}
     settle(plan, payload, outputs)
     by_root: dict[Op, Members] = {members.root: members for members in formed}

@@ -1,0 +1,125 @@
+"""``attention_cpu``: attentions of any size compute what numpy computes, infinities and NaN included."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.attention_texts import MASKS, Attention
+from tests.group_runs import as_problem, compiled, error_of
+from tuner.core.machine import Machine, variables_of
+from tuner.runtime.cpu.describe_host import describe_machine
+from tuner.scripts.chosen import choose, spaces
+from tuner.scripts.default import first_configuration
+from tuner.scripts.strategy import Binder, load_strategy
+from tuner.space.feasible_set import FeasibleSet
+from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import default_space_file
+
+pytestmark = pytest.mark.mlir
+
+SIZES = st.integers(1, 70)
+AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
+
+
+@cache
+def machine() -> Machine:
+    return describe_machine()
+
+
+def first_script(attention: Attention, processor: Machine | None = None) -> str:
+    found = first_configuration(as_problem("attention", attention.text()), processor or machine())
+    assert found is not None
+    assert found[0].strategy == "attention_cpu"
+    return found[1].text
+
+
+def drawn_script(attention: Attention, place: float) -> str:
+    """Returns the script of the feasible configuration at a place in the set, from 0 to below 1."""
+    problem, file = as_problem("attention", attention.text()), load_space_file(default_space_file())
+    variables = variables_of(problem, machine(), threads=1)
+    feasible = FeasibleSet.of(
+        spaces(choose(("attention_cpu",), file), file, problem, machine().isa, variables)
+    )
+    candidate = feasible.candidate(int(place * feasible.rows))
+    strategies = (load_strategy("attention_cpu"),)
+    return Binder(strategies, problem, variables, threads=1).bind(candidate).text
+
+
+@st.composite
+def attentions(draw: st.DrawFn) -> Attention:
+    """Draws small attentions with ragged sizes."""
+    sizes = (draw(SIZES), draw(st.integers(17, 200)), draw(SIZES), draw(SIZES))
+    mask, batch = draw(st.sampled_from(MASKS)), draw(st.integers(0, 3))
+    return Attention(sizes, mask, batch, draw(st.booleans()), draw(st.sampled_from(("f32", "f64"))))
+
+
+@settings(max_examples=15, deadline=None)
+@given(attentions(), st.floats(0, 1, exclude_max=True))
+def test_every_configuration_computes_the_attention(attention: Attention, place: float) -> None:
+    problem = as_problem("attention", attention.text())
+    assert error_of(problem.group, drawn_script(attention, place), np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.parametrize("sizes", [(1, 17, 1, 1), (7, 100, 20, 33), (49, 130, 16, 80), (97, 128, 64, 64)])
+def test_the_first_configuration_computes_the_attention(sizes: tuple[int, int, int, int]) -> None:
+    attention = Attention(sizes, batch=2, has_epilogue=True)
+    problem = as_problem("attention", attention.text())
+    assert error_of(problem.group, first_script(attention), np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+@pytest.mark.parametrize("keys", [128, 1000, 4096, 40000])
+def test_every_processor_has_a_first_configuration_whose_scores_fit_its_cache(
+    keys: int, element: str
+) -> None:
+    attention = Attention((512, keys, 64, 64), batch=8, element=element)
+    for processor in (AVX2, replace(AVX2, isa="avx512")):
+        found = first_configuration(as_problem("attention", attention.text()), processor)
+        assert found is not None
+        knobs: dict[str, Any] = dict(found[0].choices)
+        bytes_each = 4 if element == "f32" else 8
+        assert knobs["block_m"] == 8 or 2 * knobs["block_m"] * keys * bytes_each <= processor.l2_bytes
+
+
+def test_the_scripts_of_avx2_compile() -> None:
+    attention = Attention((50, 130, 20, 36), "hidden_rows", batch=2)
+    script = first_script(attention, AVX2)
+    assert error_of(as_problem("attention", attention.text()).group, script, np.random.default_rng(0)) <= 1
+
+
+@pytest.mark.parametrize("keys", [32, 40, 201])
+@pytest.mark.parametrize("mask", ["bias", "hidden_rows"])
+def test_masked_and_infinite_scores_are_those_of_numpy(mask: str, keys: int) -> None:
+    """A row of which nothing is seen is NaN; with "hidden_rows" it is 0, as in PyTorch."""
+    attention = Attention((9, keys, 4, 20), mask)
+    rng = np.random.default_rng(1)
+    q, k, v = (np.abs(rng.standard_normal(shape)).astype(np.float32) for shape in attention.shapes[:3])
+    inputs = [q, k, np.zeros((9, keys), np.float32), v] if mask == "bias" else [q, k, v]
+    if mask == "bias":
+        inputs[2][np.triu_indices(9, 1)] = -np.inf  # seen: what came before
+        inputs[2][4] = -np.inf
+    q[1], q[2, 0], q[3] = -np.inf, np.nan, np.inf
+    q[5:7], k[:, 7] = -np.inf, 0.5
+    script = first_script(attention)
+    assert error_of(as_problem("attention", attention.text()).group, script, rng, inputs) <= 1
+
+
+def test_scores_are_in_buffers_of_a_block_of_rows_alone() -> None:
+    """No number is kept for each pair of a query and a key: 512 x 384 of them would be allocated."""
+    attention = Attention((512, 384, 8, 8))
+    problem = as_problem("attention", attention.text())
+    code = compiled(problem.group, first_script(attention)).llvm_text
+    assert (
+        f"llvm.mlir.constant({48 * 384} : i64)" in code or f"llvm.mlir.constant({48 * 384} : index)" in code
+    )
+    assert str(512 * 384) not in code
+
+
+def test_without_a_script_an_attention_is_loops() -> None:
+    problem = as_problem("attention", Attention((7, 20, 5, 6), "seen", batch=2).text())
+    assert error_of(problem.group, None, np.random.default_rng(3)) <= 1

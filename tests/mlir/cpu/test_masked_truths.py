@@ -1,0 +1,58 @@
+"""Reductions of truths over rows that no vector divides are right, whatever the width."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.mlir
+
+pytest.importorskip("tuner.mlir.cpu.group_code")
+
+
+def with_ones_in_hidden(rows: Any) -> Any:
+    """Returns the rows, ones in place of those that are -inf throughout, by a group's code."""
+    from benchmarks.program_compiler import compiler_of
+    from tuner.core.target_name import TargetName
+    from tuner.programs.execution import host_function
+
+    height, width = rows.shape
+    text = f"""#whole = affine_map<(i, j) -> (i, j)>
+    #row = affine_map<(i, j) -> (i)>
+    func.func @main(%x: tensor<{height}x{width}xf32>) -> tensor<{height}x{width}xf32> {{
+      %least = arith.constant 0xFF800000 : f32
+      %one = arith.constant 1.0 : f32
+      %true = arith.constant true
+      %e = tensor.empty() : tensor<{height}xi1>
+      %f = linalg.fill ins(%true : i1) outs(%e : tensor<{height}xi1>) -> tensor<{height}xi1>
+      %h = linalg.generic {{indexing_maps = [#whole, #row], iterator_types = ["parallel", "reduction"]}}
+        ins(%x : tensor<{height}x{width}xf32>) outs(%f : tensor<{height}xi1>) {{
+      ^bb0(%in: f32, %out: i1):
+        %c = arith.cmpf oeq, %in, %least : f32
+        %a = arith.andi %c, %out : i1
+        linalg.yield %a : i1
+      }} -> tensor<{height}xi1>
+      %t = tensor.empty() : tensor<{height}x{width}xf32>
+      %r = linalg.generic {{indexing_maps = [#whole, #row, #whole],
+          iterator_types = ["parallel", "parallel"]}}
+        ins(%x, %h : tensor<{height}x{width}xf32>, tensor<{height}xi1>)
+        outs(%t : tensor<{height}x{width}xf32>) {{
+      ^bb0(%in: f32, %all: i1, %out: f32):
+        %s = arith.select %all, %one, %in : f32
+        linalg.yield %s : f32
+      }} -> tensor<{height}x{width}xf32>
+      return %r : tensor<{height}x{width}xf32>
+    }}"""
+    compiled = compiler_of(TargetName("cpu")).compile(text, as_groups=True)
+    assert compiled.image is not None
+    assert [group.kind for group in compiled.image.code.groups] == ["rows"]
+    return host_function(compiled)(rows)
+
+
+@pytest.mark.parametrize("width", [2, 6, 16, 17, 40, 64, 72, 129, 201])
+def test_rows_of_any_width_are_hidden_where_every_element_is(width: int) -> None:
+    rows = np.full((width + 3, width), -np.inf, np.float32)
+    rows[np.arange(width), np.arange(width)] = 2  # one element is seen; of the last three rows none
+    expected = rows.copy()
+    expected[width:] = 1
+    np.testing.assert_array_equal(with_ones_in_hidden(rows), expected)
