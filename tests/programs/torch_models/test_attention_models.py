@@ -24,7 +24,7 @@ from tuner.runtime.cpu.describe_host import describe_machine  # noqa: E402
 HEADS, WIDTH = 2, 24
 
 
-class SelfAttention(nn.Module):  # type: ignore[misc]
+class SelfAttention(nn.Module):
     """Attention of all positions to those that a mask shows, with projections before and after it."""
 
     def __init__(self, positions: int, *, is_explicit: bool) -> None:
