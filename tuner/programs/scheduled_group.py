@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.explained_group import CompiledGroup
-from tuner.core.group_facts import facts_of
 from tuner.core.group_schedule import Schedules, no_schedules
 from tuner.core.grouped_program import ATTENTION, CONTRACTION, GroupCode, OpGroup
 from tuner.core.grouped_program import LOOPS as LOOPS_KIND
@@ -95,10 +94,7 @@ def _require_symbols(llvm_text: str) -> None:
 
 def _summary(group: OpGroup, problem: Problem, candidate: Candidate) -> CompiledGroup:
     flop, element = _elements(group) * len(group.ops), _element(group)
-    if group.kind == CONTRACTION:
-        element = problem.dtype
-        flop = problem.flop * max(facts_of(problem.group).contractions, 1)
-    if group.kind == ATTENTION:
+    if group.kind in (ATTENTION, CONTRACTION):
         element, flop = problem.dtype, problem.flop
     return CompiledGroup(
         kind=group.kind,
