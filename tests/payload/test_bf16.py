@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.payload.bf16 import BF16, fill_with_nan, fill_with_one, is_nan, multiply, narrowed, widened
+from tuner.payload.bf16 import (
+    BF16,
+    fill_with_nan,
+    fill_with_one,
+    hard_to_scale,
+    has_same_bits,
+    is_nan,
+    narrowed,
+    scale,
+    widened,
+)
 
 NUMBERS = st.lists(st.floats(width=32, allow_nan=False), min_size=1, max_size=40)
 WITHOUT = """
@@ -55,12 +65,36 @@ def test_every_number_of_bf16_is_widened_as_ml_dtypes_does() -> None:
     assert np.array_equal(widened(every), every.astype(np.float32), equal_nan=True)
 
 
-@pytest.mark.parametrize("dtype", [BF16, np.dtype(np.float32)])
-def test_products_by_powers_of_two_are_exact(dtype: "np.dtype[np.generic]") -> None:
-    array, factors = np.array([[1.5, -3.0]]).astype(dtype), np.array([[2.0], [-0.5]]).astype(dtype)
-    out = np.empty((2, 2), dtype)
-    multiply(array, factors, out)
-    assert out.astype(np.float32).tolist() == [[3.0, -6.0], [-0.75, 1.5]]
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0, -0.5, -1.0, -2.0])
+def test_every_number_is_scaled_as_by_a_product_in_f32(factor: float) -> None:
+    every = np.arange(2**16, dtype=np.uint16).view(BF16)
+    numbers = every[~is_nan(every)]
+    scaled, factors = np.empty_like(numbers), narrowed(np.array([factor]))
+    with np.errstate(over="ignore"):
+        scale(numbers, factors, scaled, hard_to_scale(numbers))
+        assert has_same_bits(scaled, narrowed(widened(numbers) * np.float32(factor)))
+
+
+@pytest.mark.parametrize("is_row", [True, False])
+def test_factors_of_rows_and_columns_scale_zeros_too(is_row: bool) -> None:
+    array = narrowed(np.array([[1.5, -3.0, 0.0], [-0.0, 1e-39, 2.0]]))
+    factors = narrowed(np.array([2.0, -0.5] if is_row else [2.0, -0.5, 1.0]))
+    across = factors[:, None] if is_row else factors
+    scaled = np.empty_like(array)
+    scale(array, across, scaled, hard_to_scale(array))
+    assert has_same_bits(scaled, narrowed(widened(array) * widened(across)))
+
+
+def test_few_numbers_are_hard_to_scale() -> None:
+    numbers = narrowed(np.array([1.0, 0.0, -2.0, 1e-39, -1.8e-38, 3e38, np.inf, 0.25]))
+    assert hard_to_scale(numbers)[0].tolist() == [1, 3, 4, 5, 6]
+
+
+def test_equal_bits_are_equal_numbers() -> None:
+    one, other = (narrowed(np.array([1.0, number])) for number in (2.0, 2.5))
+    assert has_same_bits(one, one.copy())
+    assert not has_same_bits(one, other)
+    assert not has_same_bits(np.zeros(2), np.ones(2))
 
 
 @pytest.mark.parametrize("dtype", [BF16, np.dtype(np.float16), np.dtype(np.float64)])

@@ -11,11 +11,15 @@ import numpy.typing as npt
 from tuner.core.numpy_types import DTYPES
 
 Array = npt.NDArray[Any]
+Places = tuple[npt.NDArray[np.int64], ...]  # indices of numbers, an array for each dimension
 
 BF16: "np.dtype[Any]" = DTYPES["bf16"]
 DROPPED_BITS: Final = 16  # of the mantissa of an f32
 NAN_BITS: Final = 0x7FC0
 ONE_BITS: Final = 0x3F80
+MANTISSA_BITS: Final = 7
+LEAST_SCALED: Final = 2 << MANTISSA_BITS  # magnitudes from here on are normal after a division by two,
+END_OF_SCALED: Final = 0xFE << MANTISSA_BITS  # and those below here finite after a multiplication by two
 
 
 def narrowed(numbers: Array) -> Array:
@@ -33,15 +37,32 @@ def widened(array: Array) -> Array:
     return (array.view(np.uint16).astype(np.uint32) << DROPPED_BITS).view(np.float32)
 
 
-def multiply(array: Array, factors: Array, out: Array) -> None:
-    """Writes the elementwise product of ``array`` and ``factors``, of the same type, to ``out``.
+def hard_to_scale(array: Array) -> Places:
+    """Returns the indices of the numbers of a bf16 array that ``scale`` does not reach by their exponents.
 
-    Sizes are broadcast as in numpy. Products of bf16 are rounded to nearest.
+    They are zeros, infinities, NaN, and numbers whose half or double is not normal; few in random numbers.
     """
-    if array.dtype != BF16:
-        np.multiply(array, factors, out=out)
-        return
-    out[...] = narrowed(widened(array) * widened(factors))
+    magnitudes = array.view(np.uint16) & 0x7FFF
+    return np.nonzero((magnitudes < LEAST_SCALED) | (magnitudes >= END_OF_SCALED))
+
+
+def scale(array: Array, factors: Array, out: Array, hard: Places) -> None:
+    """Writes the elementwise product of a bf16 array and bf16 factors, rounded to nearest, to ``out``.
+
+    Factors are 0.5, 1 or 2, or these with a minus: exponents and signs are added as integers, which is ten
+    times as fast as by f32. ``hard`` are the places of ``hard_to_scale``. Sizes are broadcast as in numpy.
+    """
+    change = factors.view(np.uint16) - np.uint16(ONE_BITS)  # modulo 2**16, so that a sign is one too
+    np.add(array.view(np.uint16), change, out=out.view(np.uint16))
+    if hard[0].size:
+        out[hard] = narrowed(widened(array[hard]) * widened(np.broadcast_to(factors, array.shape)[hard]))
+
+
+def has_same_bits(array: Array, other: Array) -> bool:
+    """Returns whether two arrays of one shape are equal; of bf16 their bits, which is ten times as fast."""
+    if array.dtype == BF16 and other.dtype == BF16:
+        array, other = array.view(np.uint16), other.view(np.uint16)
+    return np.array_equal(array, other)
 
 
 def fill_with_nan(array: Array) -> None:

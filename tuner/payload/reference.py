@@ -12,7 +12,16 @@ from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import INPUT_DTYPES, Problem
 from tuner.core.record import Verdict
-from tuner.payload.bf16 import fill_with_nan, multiply, narrowed, widened
+from tuner.payload.bf16 import (
+    BF16,
+    Places,
+    fill_with_nan,
+    hard_to_scale,
+    has_same_bits,
+    narrowed,
+    scale,
+    widened,
+)
 from tuner.payload.float8 import FLOAT8_STEPS, FLOAT8_SUM_ROUNDING
 
 Array = npt.NDArray[Any]
@@ -62,6 +71,11 @@ class BaseDraw:
             a.swapaxes(1, 2) if self.layout == "tn" else a,
             b.swapaxes(1, 2) if self.layout == "nt" else b,
         )
+
+    @cached_property
+    def hard_to_scale(self) -> tuple[Places, Places]:
+        """Returns the places of numbers of A and of B, both of bf16, that exponents alone do not scale."""
+        return hard_to_scale(self.a), hard_to_scale(self.b)
 
     @cached_property
     def product(self) -> Float64:
@@ -306,7 +320,7 @@ def changed_inputs(inputs: Inputs, arrays: tuple[Array, ...]) -> str:
     drawn = _scaled(inputs.problem, inputs.base, inputs.rows, inputs.columns, None)
     fresh = drawn if inputs.bias is None else (*drawn, inputs.bias)
     named = zip(("A", "B", "bias"), fresh, arrays, strict=False)
-    return " and ".join(name for name, was, now in named if not np.array_equal(was, now))
+    return " and ".join(name for name, was, now in named if not has_same_bits(was, now))
 
 
 def compare_tile(
@@ -391,8 +405,14 @@ def _scaled(
     m, n, _ = problem.sizes
     of_a = as_stored(rows, problem.stored_dtype).reshape(*problem.lead, m)
     of_b = as_stored(columns, problem.stored_dtype).reshape(*problem.lead, n)
-    multiply(base.a, of_a[..., None, :] if problem.layout == "tn" else of_a[..., None], out=a)
-    multiply(base.b, of_b[..., None] if problem.layout == "nt" else of_b[..., None, :], out=b)
+    of_a = of_a[..., None, :] if problem.layout == "tn" else of_a[..., None]
+    of_b = of_b[..., None] if problem.layout == "nt" else of_b[..., None, :]
+    if base.a.dtype == BF16:
+        scale(base.a, of_a, a, base.hard_to_scale[0])
+        scale(base.b, of_b, b, base.hard_to_scale[1])
+    else:
+        np.multiply(base.a, of_a, out=a)
+        np.multiply(base.b, of_b, out=b)
     return a, b
 
 
