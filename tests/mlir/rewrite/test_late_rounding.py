@@ -1,4 +1,4 @@
-"""Roundings to bf16 behind limits: what is moved, what is not, and that no result changes."""
+"""Roundings to bf16 after limits: what is moved, what is not, and that no result changes."""
 
 from typing import Any
 

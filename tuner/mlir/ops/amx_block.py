@@ -4,7 +4,7 @@ Takes a function whose ``linalg.matmul`` ops are on memrefs of static sizes, eac
 ``block_n`` columns and ``block_k`` of K. Each is replaced by loops: B is packed to panels, then each strip of
 rows of A is packed and multiplied by one panel after the other, 16 * ``tiles_m`` rows by 16 * ``tiles_n``
 columns at a time, with the sums in tile registers. A ``linalg.fill`` of zero of the same C goes with it: sums
-start at zero instead. Any size: K is padded by zeros in packed tiles; rows and columns behind the last are
+start at zero instead. Any size: K is padded by zeros in packed tiles; rows and columns after the last are
 computed and not stored. A B that is an argument ``tuner.weight`` comes packed
 (``tuner.mlir.ops.blocks.weight_words``).
 

@@ -28,11 +28,10 @@ from tuner.mlir.ops.blocks.convolution_tile import FILTERS, INPUT, SUMS, WEIGHTS
 from tuner.mlir.ops.blocks.words import WORDS
 from tuner.mlir.ops.dialect import InPlaceOp
 from tuner.mlir.ops.reorder_weights import CONTRACTION
-from tuner.mlir.rewrite.building import index, loop, times, total, value
+from tuner.mlir.rewrite.building import DYNAMIC, index, loop, times, total, value
 from tuner.mlir.rewrite.walking import walk
 
 REGISTERS = 8  # tiles of a processor with AMX
-DYNAMIC = -(2**63)  # an offset that is an operand, in MLIR's lists of offsets
 At = dict[int, Value]  # dimension -> index
 
 

@@ -20,13 +20,12 @@ from dataclasses import dataclass
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import create, index, value
+from tuner.mlir.rewrite.building import DYNAMIC, create, index, value
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.packed_weights import begins_panel, packed_type, set_packed, weights_of
 
 COLUMNS = 64  # default of the attribute
 B_OPERAND = 1  # of a matmul
-DYNAMIC = -(2**63)  # an offset that is an operand, in MLIR's lists of offsets
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,9 @@ from tuner.mlir.ops.blocks.channel_words import (
     is_narrow,
     is_word,
     paired,
-    word_type,
     words_in_steps,
 )
+from tuner.mlir.ops.blocks.words import word_type
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
 from tuner.mlir.rewrite.building import value
 from tuner.mlir.rewrite.convolution_forms import LAYOUTS, ConvolutionForm, convolution_form

@@ -6,6 +6,7 @@ from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
 
 Build = Callable[[], Value | None]  # builds the body of a region; returns the value to yield, if any
 LOOP_ANNOTATION = "llvm.loop_annotation"  # of an scf.for; its lowering hands it on to LLVM
+DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()  # an offset that is an operand, in lists of offsets
 NOT_UNROLLED = "#llvm.loop_annotation<unroll = <disable = true>>"
 
 

@@ -21,7 +21,7 @@ ROUND, COMPARE, SELECT = "arith.truncf", "arith.cmpf", "arith.select"
 
 
 def round_late(function: Op) -> None:
-    """Moves roundings from f32 to bf16 behind selections of the number or a limit, in place."""
+    """Moves roundings from f32 to bf16 after selections of the number or a limit, in place."""
     for op in walk(function, SELECT):
         compare = op_of(op.operands[0], COMPARE)
         rounding = None if compare is None else op_of(compare.operands[0], ROUND)

@@ -61,6 +61,16 @@ def converted(tensor: Value, element: ir.Type) -> Value:
     return op.results[0]
 
 
+def extended(tensor: Value) -> Value:
+    """Creates a tensor of bf16 as one of f32, right after what computes it; returns its value."""
+    op = defining(tensor)
+    if op is None:
+        with ir.InsertionPoint.at_block_begin(tensor.owner), ir.Location.unknown():
+            return converted(tensor, ir.F32Type.get())
+    with ir.InsertionPoint.after(op), op.location:
+        return converted(tensor, ir.F32Type.get())
+
+
 def _elementwise(inputs: Sequence[Value], element: ir.Type) -> Op:
     """Creates a generic over all elements of tensors of one shape, without the operations of its body."""
     shape, rank = inputs[0].type.shape, inputs[0].type.rank

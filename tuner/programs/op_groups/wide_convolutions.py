@@ -22,7 +22,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.rewrite.building import create, value
 from tuner.mlir.rewrite.convolution_forms import convolution_form
 from tuner.mlir.rewrite.definitions import attributes_of, op_of, source_of
-from tuner.programs.op_groups.generics import converted, empty
+from tuner.programs.op_groups.generics import converted, empty, extended
 from tuner.programs.op_groups.op_names import (
     COLLAPSE,
     CONCAT,
@@ -113,19 +113,18 @@ def _widened(tensor: Value, wide: Wide) -> Value:
 
 
 def _extended(tensor: Value, wide: Wide) -> Value:
-    op, element = defining(tensor), ir.F32Type.get()
+    op = defining(tensor)
     if op is None:
-        with ir.InsertionPoint.at_block_begin(tensor.owner), ir.Location.unknown():
-            return converted(tensor, element)
+        return extended(tensor)
     if op.name in PLACED or (op.name == PAD and padding_of(op) is not None):
         operands = [_widened(each, wide) if is_tensor(each) else each for each in op.operands]
         with ir.InsertionPoint(op), op.location:
             return _placed(op, operands)
+    number = number_of(tensor) if op.name == FILL else None
+    if op.name != EMPTY and number is None:
+        return extended(tensor)
     with ir.InsertionPoint.after(op), op.location:
-        if op.name == EMPTY:
-            return empty(tensor.type.shape, element)
-        number = number_of(tensor) if op.name == FILL else None
-        return converted(tensor, element) if number is None else _filled(tensor, number)
+        return empty(tensor.type.shape, ir.F32Type.get()) if number is None else _filled(tensor, number)
 
 
 def _filled(tensor: Value, number: float) -> Value:

@@ -15,8 +15,8 @@ result; as f32 it is extended once, when the program is loaded. The numbers are 
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.rewrite.definitions import op_of, source_of
-from tuner.programs.op_groups.generics import converted
+from tuner.mlir.rewrite.definitions import source_of
+from tuner.programs.op_groups.generics import extended
 from tuner.programs.op_groups.op_names import GENERIC, VIEWS, inputs_of
 from tuner.programs.op_groups.payload import TensorPayload
 
@@ -58,19 +58,10 @@ def _replace(op: Op, number: int, wide: Wide) -> None:
     """Lets a generic read an operand as f32."""
     tensor, argument = op.operands[number], op.regions[0].blocks[0].arguments[number]
     if tensor not in wide:
-        wide[tensor] = _extended(tensor)
+        wide[tensor] = extended(tensor)
     op.operands[number] = wide[tensor]
     extensions = [use.owner.operation for use in argument.uses]
     argument.set_type(ir.F32Type.get())
     for each in extensions:
         each.results[0].replace_all_uses_with(argument)
         each.erase()
-
-
-def _extended(tensor: Value) -> Value:
-    made = op_of(tensor, *VIEWS)
-    if made is None:
-        with ir.InsertionPoint.at_block_begin(tensor.owner), ir.Location.unknown():
-            return converted(tensor, ir.F32Type.get())
-    with ir.InsertionPoint.after(made), made.location:
-        return converted(tensor, ir.F32Type.get())

@@ -18,17 +18,23 @@ words are adjacent, words are made one by one.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ops.blocks.lane_vectors import load_lanes, store_lanes
 from tuner.mlir.ops.blocks.packing import allocated
+from tuner.mlir.ops.blocks.words import (
+    DOT,
+    HALF_BITS,
+    WORDS,
+    first_half,
+    second_half,
+    splat,
+    word_type,
+    words_type,
+)
 from tuner.mlir.rewrite.building import create, for_each, index, plus, times, value, zero
 from tuner.mlir.rewrite.definitions import constant_of
 
 PAIR = 2  # channels of a word
-WORD_BITS, HALF_BITS = 32, 16
-LANES = 16  # words of a register
-DOT = "x86.avx512.dot"
-HIGH = -(1 << HALF_BITS)  # mask of the upper half of a word
 
 At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the number of the pair
 
@@ -36,11 +42,6 @@ At = dict[int, Value]  # dimension of the buffer -> index; of the channels: the 
 def paired(size: int) -> int:
     """Returns how many words pairs of ``size`` channels are."""
     return -(-size // PAIR)
-
-
-def word_type() -> Type:
-    """Returns the type of a word: an integer of 32 bits."""
-    return ir.IntegerType.get_signless(WORD_BITS)
 
 
 def is_narrow(tensor: Value) -> bool:
@@ -61,21 +62,22 @@ def as_tensor(memory: Value) -> Value:
 
 def add_products(left: Value, right: Value, before: Value) -> Value:
     """Creates ``before`` plus the products of the lower and of the upper halves of two words, in f32."""
-    for half in (_low, _high):
-        product = value("arith.mulf", before.type, half(left), half(right))
+    for half in (first_half, second_half):
+        numbers = [value("arith.bitcast", ir.F32Type.get(), half(each)) for each in (left, right)]
+        product = value("arith.mulf", before.type, *numbers)
         before = value("arith.addf", before.type, before, product)
     return before
 
 
 def dot_product(left: Value, right: Value, before: Value) -> Value:
     """Creates ``before`` plus the products of both halves of registers of words, by vdpbf16ps."""
-    kind = ir.VectorType.get([PAIR * LANES], ir.BF16Type.get())
+    kind = ir.VectorType.get([PAIR * WORDS], ir.BF16Type.get())
     return value(DOT, before.type, before, *(value("vector.bitcast", kind, each) for each in (left, right)))
 
 
 def words_in_steps(size: int) -> int:
     """Returns the words of ``size`` channels in equal steps of at most 16 words; the last may be zeros."""
-    steps = -(-paired(size) // LANES)
+    steps = -(-paired(size) // WORDS)
     return steps * -(-paired(size) // steps)
 
 
@@ -113,7 +115,7 @@ class _Words:
         elif self._is_adjacent:
             self._over(self.order[:-1], {}, self._pair_row)
         else:
-            self._over(self.order, {}, lambda at: self._pair(at, LANES, is_scalar=True))
+            self._over(self.order, {}, lambda at: self._pair(at, WORDS, is_scalar=True))
 
     def clear(self) -> None:
         """Creates the stores of zeros to the words after the last pair."""
@@ -130,7 +132,7 @@ class _Words:
     def _clear_row(self, at: At) -> None:
         self._in_registers(
             self._size(self._last),
-            lambda first, count: self._store(zero(_vector()), at | {self._last: first}, count),
+            lambda first, count: self._store(zero(words_type()), at | {self._last: first}, count),
         )
 
     @property
@@ -163,23 +165,23 @@ class _Words:
 
     def _in_registers(self, size: int, body: Callable[[Value, int], None]) -> None:
         """Creates a loop over ``size`` words, and what is left; ``body(first, words)``."""
-        whole, rest = divmod(size, LANES)
+        whole, rest = divmod(size, WORDS)
         if whole:
-            for_each(0, whole, lambda number: body(times(number, LANES), LANES))
+            for_each(0, whole, lambda number: body(times(number, WORDS), WORDS))
         if rest:
-            body(index(whole * LANES), rest)
+            body(index(whole * WORDS), rest)
 
     def _copy_row(self, at: At) -> None:
         """Creates the copy of one row of adjacent channels."""
         size = self._size(self.channels)
 
         def copy(first: Value, count: int) -> None:
-            kind = ir.VectorType.get([PAIR * LANES], ir.BF16Type.get())
+            kind = ir.VectorType.get([PAIR * WORDS], ir.BF16Type.get())
             here = at | {self.channels: times(first, PAIR)}
-            is_last = count < LANES
-            elements = size % (PAIR * LANES) if is_last else PAIR * LANES
+            is_last = count < WORDS
+            elements = size % (PAIR * WORDS) if is_last else PAIR * WORDS
             pairs = load_lanes(self.source, self._place(here), kind, elements)
-            self._store(value("vector.bitcast", _vector(), pairs), at | {self.channels: first}, count)
+            self._store(value("vector.bitcast", words_type(), pairs), at | {self.channels: first}, count)
 
         self._in_registers(paired(size), copy)
 
@@ -197,7 +199,7 @@ class _Words:
             self._store(low, at, count)
             return
         high = self._bits(at | {self.channels: plus(first, 1)}, count, is_scalar=is_scalar)
-        shift = _constant(high.type, HALF_BITS)
+        shift = splat(high.type, HALF_BITS)
         self._store(value("arith.ori", low.type, low, value("arith.shli", high.type, high, shift)), at, count)
 
     def _bits(self, here: At, count: int, *, is_scalar: bool) -> Value:
@@ -207,9 +209,9 @@ class _Words:
         if is_scalar:
             number = value("memref.load", ir.BF16Type.get(), self.source, *place)
             return value("arith.extui", word_type(), value("arith.bitcast", half, number))
-        numbers = load_lanes(self.source, place, ir.VectorType.get([LANES], ir.BF16Type.get()), count)
-        bits = value("arith.bitcast", ir.VectorType.get([LANES], half), numbers)
-        return value("arith.extui", _vector(), bits)
+        numbers = load_lanes(self.source, place, ir.VectorType.get([WORDS], ir.BF16Type.get()), count)
+        bits = value("arith.bitcast", ir.VectorType.get([WORDS], half), numbers)
+        return value("arith.extui", words_type(), bits)
 
     def _place(self, here: At) -> list[Value]:
         """Returns the indices of a place in the buffer, by its dimensions."""
@@ -221,26 +223,3 @@ class _Words:
             store_lanes(words, self.memory, place, count)
         else:
             create("memref.store", [], [words, self.memory, *place])
-
-
-def _low(word: Value) -> Value:
-    bits = value("arith.shli", word.type, word, _constant(word.type, HALF_BITS))
-    return value("arith.bitcast", ir.F32Type.get(), bits)
-
-
-def _high(word: Value) -> Value:
-    bits = value("arith.andi", word.type, word, _constant(word.type, HIGH))
-    return value("arith.bitcast", ir.F32Type.get(), bits)
-
-
-def _vector() -> Type:
-    return ir.VectorType.get([LANES], word_type())
-
-
-def _constant(kind: Type, number: int) -> Value:
-    """Creates an integer constant, of each element of a vector type."""
-    is_vector = isinstance(kind, ir.VectorType)
-    one = ir.IntegerAttr.get(kind.element_type if is_vector else kind, number)
-    return value(
-        "arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one) if is_vector else one
-    )

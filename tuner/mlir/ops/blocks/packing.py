@@ -1,8 +1,8 @@
 """Packs the words of a matrix: creates the loops that read it, and hands each vector of words to be stored.
 
 B is packed to panels of columns, with a vector for each word of K; A is packed by strips of rows, with a
-vector for each row and 16 words of K. Elements behind the last of K are 0. So are columns behind the last of
-B; rows behind the last of A are left out.
+vector for each row and 16 words of K. Elements after the last of K are 0. So are columns after the last of
+B; rows after the last of A are left out.
 """
 
 from collections.abc import Callable, Sequence

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ops.blocks.buffer_matmul import BufferMatmul
 from tuner.mlir.ops.blocks.words import WORDS, WordSource
-from tuner.mlir.rewrite.building import index, total, value
+from tuner.mlir.rewrite.building import DYNAMIC, index, total, value
 from tuner.mlir.rewrite.definitions import op_of
 from tuner.mlir.rewrite.packed_weights import begins_panel, set_packed_as, weights_of
 
 B_OPERAND = 1  # of a matmul
-DYNAMIC = -(2**63)  # an offset that is an operand, in MLIR's lists of offsets
 
 
 @dataclass(frozen=True, eq=False)

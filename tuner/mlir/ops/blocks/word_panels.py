@@ -15,7 +15,7 @@ def packed_words(
 ) -> WeightWords:
     """Creates the code that packs B, ``k`` rows of ``columns``, to panels of ``vectors`` vectors.
 
-    ``changed`` creates what is stored in place of a vector of words. Words behind the last of K, up to whole
+    ``changed`` creates what is stored in place of a vector of words. Words after the last of K, up to whole
     vectors, are zeros, changed as all others.
     """
     words = -(-k // source.depth) * source.words

@@ -10,13 +10,10 @@ from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.ops.blocks.lane_vectors import multiply_add
 from tuner.mlir.ops.blocks.packing import allocated
 from tuner.mlir.ops.blocks.word_rows import WordStrip
-from tuner.mlir.ops.blocks.words import WORD_BITS, splat, words_type
+from tuner.mlir.ops.blocks.words import DOT, first_half, second_half, splat, word_type, words_type
 from tuner.mlir.rewrite.building import create, plus, value, zero
 from tuner.mlir.rewrite.byte_dots import byte_dot
 
-DOT = "x86.avx512.dot"
-HIGH = -(1 << 16)  # mask of the upper half of a word, which is its second element
-HALF_BITS = 16  # by which the first element is shifted to be an f32
 SIGN = -128  # of a signed byte: the bit that is flipped
 
 
@@ -53,19 +50,17 @@ class ByteProducts:
     @classmethod
     def of(cls, rows: int, lanes: int) -> "ByteProducts":
         """Creates the buffer of the starts of ``rows`` rows."""
-        return cls(lanes, allocated((rows,), ir.IntegerType.get_signless(WORD_BITS)))
+        return cls(lanes, allocated((rows,), word_type()))
 
     def prepare(self, strip: WordStrip) -> None:
         """Creates the starts of the rows of a strip."""
         for row, each in enumerate(strip.byte_sums()):
-            sign = value("arith.constant", each.type, value=ir.IntegerAttr.get(each.type, SIGN))
-            start = value("arith.muli", each.type, each, sign)
+            start = value("arith.muli", each.type, each, splat(each.type, SIGN))
             create("memref.store", [], [start, self.starts, plus(strip.first, row)])
 
     def start(self, strip: WordStrip, row: int) -> Value:
         """Creates the vector that sums of a row of a strip start from."""
-        word = ir.IntegerType.get_signless(WORD_BITS)
-        number = value("memref.load", word, self.starts, plus(strip.first, row))
+        number = value("memref.load", word_type(), self.starts, plus(strip.first, row))
         return value("vector.broadcast", words_type(self.lanes), number)
 
     def of_b(self, elements: Value) -> Value:
@@ -105,18 +100,14 @@ class PairProducts:
             pairs = value("vector.bitcast", words_of_b.type, words_of_a)
             return value(DOT, self._sums, before, pairs, words_of_b)
         words_of_b = value("vector.bitcast", words_of_a.type, words_of_b)
-        for half in (self._first, self._second):
-            before = multiply_add(half(words_of_a), half(words_of_b), before)
+        for half in (first_half, second_half):
+            left, right = (self._as_floats(half(each)) for each in (words_of_a, words_of_b))
+            before = multiply_add(left, right, before)
         return before
 
     @property
     def _sums(self) -> Type:
         return ir.VectorType.get([self.lanes], ir.F32Type.get())
 
-    def _first(self, words: Value) -> Value:
-        shifted = value("arith.shli", words.type, words, splat(words.type, HALF_BITS))
-        return value("vector.bitcast", self._sums, shifted)
-
-    def _second(self, words: Value) -> Value:
-        masked = value("arith.andi", words.type, words, splat(words.type, HIGH))
-        return value("vector.bitcast", self._sums, masked)
+    def _as_floats(self, bits: Value) -> Value:
+        return value("vector.bitcast", self._sums, bits)

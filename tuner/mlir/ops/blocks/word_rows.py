@@ -5,10 +5,10 @@ Each method creates its ops at the current insertion point.
 
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Type, Value, ir
+from tuner.mlir.bindings import Value, ir
 from tuner.mlir.ops.blocks.block_extent import BlockExtent
 from tuner.mlir.ops.blocks.packing import allocated, pack_a
-from tuner.mlir.ops.blocks.words import WORD_BITS, WordSource, splat, words_type
+from tuner.mlir.ops.blocks.words import WordSource, splat, word_type, words_type
 from tuner.mlir.rewrite.building import create, index, loop, plus, times, total, value, zero
 from tuner.mlir.rewrite.byte_dots import byte_dot
 
@@ -29,7 +29,7 @@ class WordRows:
             return cls(source, k, None, has_all)
         words = -(-k // source.depth) * source.words
         # rows a power of two apart would lie in the same sets of the cache
-        return cls(source, k, allocated((rows, words + source.words), _word()), has_all)
+        return cls(source, k, allocated((rows, words + source.words), word_type()), has_all)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +68,14 @@ class WordStrip:
         """Creates the vector whose words are all one whole word of a row of the strip."""
         source, lanes = self.of.source, self.of.source.words
         if self.of.packed is not None:
-            loaded = value("memref.load", _word(), self.of.packed, plus(self._begin, row), word)
+            loaded = value("memref.load", word_type(), self.of.packed, plus(self._begin, row), word)
             return value("vector.broadcast", words_type(lanes), loaded)
         kind = ir.VectorType.get([source.per_word], source.element)
         place = (plus(self.first, row), times(word, source.per_word))
         return _spread(value("vector.load", kind, source.buffer, *place), lanes)
 
     def broadcast_rest(self, row: int) -> Value:
-        """Creates the vector whose words are all the last word of a row, with zeros behind the last of K."""
+        """Creates the vector whose words are all the last word of a row, with zeros after the last of K."""
         source = self.of.source
         begin, at = self.whole_words * source.per_word, plus(self.first, row)
         elements = [
@@ -104,7 +104,7 @@ class WordStrip:
         if rest:
             sums = add(index(whole), *sums, depth=rest)
         add_all = ir.Attribute.parse("#vector.kind<add>")
-        return [value("vector.reduction", _word(), each, kind=add_all) for each in sums]
+        return [value("vector.reduction", word_type(), each, kind=add_all) for each in sums]
 
     @property
     def _begin(self) -> Value:
@@ -125,7 +125,3 @@ def _spread(elements: Value, lanes: int) -> Value:
     """Creates the vector whose words are all the one word that has these elements."""
     word = value("vector.bitcast", words_type(1), elements)
     return value("vector.broadcast", words_type(lanes), word)
-
-
-def _word() -> Type:
-    return ir.IntegerType.get_signless(WORD_BITS)

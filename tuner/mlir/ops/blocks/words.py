@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.rewrite.building import create, index, is_less, line_of, piece, plus, value, with_line, zero
 
-WORD_BITS = 32
+WORD_BITS, HALF_BITS = 32, 16
+HIGH = -(1 << HALF_BITS)  # mask of the upper half of a word
+DOT = "x86.avx512.dot"  # of pairs of bf16, added to f32: vdpbf16ps
 LINE_BYTES = 64  # of a cache
 WORDS = 16  # of a vector of 64 bytes, and of a tile row
 
@@ -142,8 +144,8 @@ def constant_mask(count: int, total: int) -> Value:
 
 def transposed(rows: list[Value]) -> list[Value]:
     """Creates the transpose of a square of words: vector p of the result has word p of each vector."""
-    word, count, kind = ir.IntegerType.get_signless(WORD_BITS), len(rows), rows[0].type
-    line, square = (ir.VectorType.get(shape, word) for shape in ([count], [count, count]))
+    count, kind = len(rows), rows[0].type
+    line, square = (ir.VectorType.get(shape, word_type()) for shape in ([count], [count, count]))
     words = zero(square)
     for number, row in enumerate(rows):
         words = with_line(words, number, value("vector.bitcast", line, row))
@@ -157,12 +159,29 @@ def _interleaved(even: Value, odd: Value) -> Value:
     return value("vector.interleave", ir.VectorType.get([2 * kind.shape[0]], kind.element_type), even, odd)
 
 
-def words_type(lanes: int) -> Type:
+def word_type() -> Type:
+    """Returns the type of a word: i32."""
+    return ir.IntegerType.get_signless(WORD_BITS)
+
+
+def words_type(lanes: int = WORDS) -> Type:
     """Returns the type of a vector of words: vector<16xi32>."""
-    return ir.VectorType.get([lanes], ir.IntegerType.get_signless(WORD_BITS))
+    return ir.VectorType.get([lanes], word_type())
 
 
 def splat(kind: Type, number: int) -> Value:
-    """Creates the constant vector of integers of type ``kind`` whose elements are all ``number``."""
-    one = ir.IntegerAttr.get(ir.VectorType(kind).element_type, number)
+    """Creates the integer ``number``, or the vector of integers that are all ``number``, of type ``kind``."""
+    if not isinstance(kind, ir.VectorType):
+        return value("arith.constant", kind, value=ir.IntegerAttr.get(kind, number))
+    one = ir.IntegerAttr.get(kind.element_type, number)
     return value("arith.constant", kind, value=ir.DenseElementsAttr.get_splat(kind, one))
+
+
+def first_half(words: Value) -> Value:
+    """Creates the first bf16 of a word, or of each word of a vector: the bits of the f32 that it is."""
+    return value("arith.shli", words.type, words, splat(words.type, HALF_BITS))
+
+
+def second_half(words: Value) -> Value:
+    """Creates the second bf16 of a word, or of each word of a vector: the bits of the f32 that it is."""
+    return value("arith.andi", words.type, words, splat(words.type, HIGH))
