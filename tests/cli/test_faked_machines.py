@@ -53,7 +53,8 @@ SPACE = """strategies:
     ops: [matmul]
     dtypes: [bf16]
     isas: [avx512]
-    knobs: {dots: [1], tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij], split: [none]}
+    knobs: {dots: [1], tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij],
+            prefetch_a: [0], split: [none]}
     constraints: ["has_bf16 == 1"]
   matmul_cpu_amx:
     ops: [matmul]
@@ -65,7 +66,8 @@ SPACE = """strategies:
     ops: [matmul]
     dtypes: [i8]
     isas: [avx512, avx2]
-    knobs: {tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij], split: [none]}
+    knobs: {tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij],
+            prefetch_a: [0], split: [none]}
     constraints: ["has_vnni == 1"]
 """
 SHAPE = "20x36x24"

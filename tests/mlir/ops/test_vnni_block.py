@@ -78,6 +78,24 @@ def test_panels_outside_of_strips_give_the_same(layout: str, apply: Apply) -> No
     assert np.array_equal(c, expected(a, b, layout))
 
 
+@pytest.mark.parametrize("panels_first", [0, 1])
+@pytest.mark.parametrize(
+    ("layout", "fetched"), [("nt", {0: 2, 1: 4}), ("tn", {0: 0, 1: 0})]
+)  # tn: A is packed
+def test_rows_of_the_next_strip_are_divided_among_panels(
+    layout: str, fetched: dict[int, int], panels_first: int, apply: Apply
+) -> None:
+    m, n, k = 8, 64, 68
+    script = line(4, 32, more=f", fetches_a = 1 : i64, panels_first = {panels_first} : i64")
+    text = apply(script, payload(m, n, k, "i8", layout))
+    assert text.count("memref.prefetch %arg0[") == fetched[panels_first]
+    a, b = drawn((k, m) if layout == "tn" else (m, k)), drawn((n, k))
+    b = b.T.copy() if layout == "tn" else b
+    c = np.full((m, n), 7, np.int32)
+    run(apply, script, payload(m, n, k, "i8", layout), (a, b, c), emulates=True)
+    assert np.array_equal(c, expected(a, b, layout))
+
+
 def test_without_a_fill_c_is_added_to(apply: Apply) -> None:
     a, b, c = drawn((7, 40)), drawn((40, 17)), np.full((7, 17), 7, np.int32)
     run(apply, line(), payload(7, 17, 40, "i8", fill=""), (a, b, c), emulates=True)

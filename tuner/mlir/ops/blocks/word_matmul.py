@@ -11,9 +11,9 @@ from tuner.mlir.ops.blocks.weight_words import WeightWords, drop_views
 from tuner.mlir.ops.blocks.word_panels import packed_words
 from tuner.mlir.ops.blocks.word_products import WordProducts
 from tuner.mlir.ops.blocks.word_rows import WordRows, WordStrip
-from tuner.mlir.ops.blocks.words import WORDS, WordSource
+from tuner.mlir.ops.blocks.words import WORDS, WordSource, fetch
 from tuner.mlir.ops.dialect import InPlaceOp, attribute
-from tuner.mlir.rewrite.building import index, loop, plus, times, value
+from tuner.mlir.rewrite.building import index, loop, plus, times, total, value
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class WordTile:
     columns: int  # also of a panel of B
     lanes: int  # sums of a register
     panels_first: bool = False  # the loop over panels is the outer one, so that a panel stays in L1
+    fetches_a: bool = False  # rows of A of the next strip are prefetched to the second level of cache
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "WordTile | str":
@@ -33,6 +34,7 @@ class WordTile:
             attribute(op, "tile_n", 64),
             attribute(op, "lanes", WORDS),
             bool(attribute(op, "panels_first", 0)),
+            bool(attribute(op, "fetches_a", 0)),
         )
         if tile.rows < 1 or tile.lanes < 1 or tile.columns < 1 or tile.columns % tile.lanes:
             found = f"{tile.rows} x {tile.columns} sums in registers of {tile.lanes}"
@@ -112,6 +114,8 @@ class _WordMatmul:
 
         def step(word: Value, *sums: Value, of_row: Callable[[int], Value] | None = None) -> list[Value]:
             of_b = self._load_b(panel, word, vectors)
+            if self.tile.fetches_a and not of_row:
+                self._fetch_a(strip, panel, word)
             after: list[Value] = []
             for row in range(strip.rows):
                 words = of_row(row) if of_row else strip.broadcast(row, word)
@@ -130,6 +134,19 @@ class _WordMatmul:
             place = (plus(strip.first, row), plus(column, vector * lanes))
             width = min(columns - vector * lanes, lanes)
             store_lanes(each, self.matmul.c, place, width, adds=self.matmul.fill is None)
+
+    def _fetch_a(self, strip: WordStrip, panel: Value, word: Value) -> None:
+        """Creates prefetches of a word of K in those rows of the next strip that fall to a panel.
+
+        Rows after the last one are fetched too, which has no effect. Nothing where A is packed.
+        """
+        if self.a.packed is not None:
+            return
+        panels = 1 if self.tile.panels_first else self.columns.steps(self.tile.columns)
+        share = -(-strip.rows // panels)
+        first = strip.first if panels == 1 else total(strip.first, times(panel, share))
+        for row in range(strip.rows, strip.rows + share):
+            fetch(self.a.source.buffer, plus(first, row), times(word, self.a.source.per_word))
 
     def _load_b(self, panel: Value, word: Value, vectors: int) -> list[Value]:
         """Creates the loads of a word of K of the first vectors of a panel."""
