@@ -15,7 +15,7 @@ BF16_1_THREAD = "cpu_matmul_bf16_1_thread.json"
 # Against the fastest of several libraries: dtype -> results
 AMX_1_THREAD, ZEN4_1_THREAD = (
     {dtype: f"cpu_matmul_{processor}_{dtype}_1_thread.json" for dtype in dtypes}
-    for processor, dtypes in (("amx", ("f32", "bf16", "i8")), ("zen4", ("f32", "i8")))
+    for processor, dtypes in (("amx", ("f32", "bf16", "i8")), ("zen4", ("f32", "bf16", "i8")))
 )
 LARGE = 256  # the smallest size of a large shape; others are small or skinny
 TWO_PROCESSORS = 1.2  # a large product on two processors is faster than on one by more than this
