@@ -54,7 +54,7 @@ SPACE = """strategies:
     dtypes: [bf16]
     isas: [avx512]
     knobs: {dots: [1], tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij],
-            prefetch_a: [0], split: [none]}
+            prefetch_a: [0], prefetch_b: [0], split: [none]}
     constraints: ["has_bf16 == 1"]
   matmul_cpu_amx:
     ops: [matmul]
@@ -67,7 +67,7 @@ SPACE = """strategies:
     dtypes: [i8]
     isas: [avx512, avx2]
     knobs: {tile_m: [4], tile_n: [16], block_n: [0], block_k: [0], loop_order: [ij],
-            prefetch_a: [0], split: [none]}
+            prefetch_a: [0], prefetch_b: [0], split: [none]}
     constraints: ["has_vnni == 1"]
 """
 SHAPE = "20x36x24"

@@ -96,6 +96,18 @@ def test_rows_of_the_next_strip_are_divided_among_panels(
     assert np.array_equal(c, expected(a, b, layout))
 
 
+@pytest.mark.parametrize(("m", "fetched"), [(1, 4), (8, 2), (16, 1), (40, 1)])  # of four rows of a word
+def test_rows_of_the_next_block_of_k_are_divided_among_strips(m: int, fetched: int, apply: Apply) -> None:
+    n, k = 128, 68
+    a, b, c = drawn((m, k)), drawn((k, n)), np.full((m, n), 7, np.int32)
+    tile, text = line(4, 64), payload(m, n, k, "i8")
+    script = line(min(m, 4), 64, more=", fetches_b = 1 : i64")
+    more = apply(script, text).count("memref.prefetch") - apply(tile, text).count("memref.prefetch")
+    assert more == fetched
+    run(apply, script, text, (a, b, c), emulates=True)
+    assert np.array_equal(c, expected(a, b, "nn"))
+
+
 def test_without_a_fill_c_is_added_to(apply: Apply) -> None:
     a, b, c = drawn((7, 40)), drawn((40, 17)), np.full((7, 17), 7, np.int32)
     run(apply, line(), payload(7, 17, 40, "i8", fill=""), (a, b, c), emulates=True)

@@ -37,11 +37,12 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
     ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
     over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
-    the next strip (default 0), ``dots``, 1 for the instruction of
-    AVX512-BF16 (default 0: f32 arithmetic), and ``columns`` and ``last_columns``, the sizes of a whole block
-    and of the last one, where B and C have a dynamic number of columns (default: it is static). The handle (a
-    func.func) stays valid. Silenceable failure: a matmul that is not of memrefs of static sizes of bf16 into
-    f32, a tile_n that is no multiple of ``lanes``, and ``dots`` with other than 16 lanes.
+    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K
+    (default 0), ``dots``, 1 for the instruction of AVX512-BF16 (default 0: f32 arithmetic), and ``columns``
+    and ``last_columns``, the sizes of a whole block and of the last one, where B and C have a dynamic number
+    of columns (default: it is static). The handle (a func.func) stays valid. Silenceable failure: a matmul
+    that is not of memrefs of static sizes of bf16 into f32, a tile_n that is no multiple of ``lanes``, and
+    ``dots`` with other than 16 lanes.
     """
 
     def change(self, function: Op) -> str | None:

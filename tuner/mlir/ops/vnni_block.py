@@ -42,10 +42,11 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
     Attributes, i64: ``tile_m`` and ``tile_n``, rows and columns of the sums in registers (default 6 and 64),
     ``lanes``, sums of a register (default 16; 8 for registers of 256 bits), ``panels_first``, 1 for the loop
     over panels outside of that over strips (default 0), ``fetches_a``, 1 for prefetches of the rows of A of
-    the next strip (default 0), and ``columns`` and ``last_columns``, the sizes of a whole block and of the
-    last one, where B and C have a dynamic number of columns (default: it is static). The handle (a func.func)
-    stays valid. Silenceable failure: a matmul that is not of memrefs of static sizes of i8 into i32, and a
-    tile_n that is no multiple of ``lanes``.
+    the next strip (default 0), ``fetches_b``, 1 for prefetches of the rows of B that follow the block of K
+    (default 0), and ``columns`` and ``last_columns``, the sizes of a whole block and of the last one, where B
+    and C have a dynamic number of columns (default: it is static). The handle (a func.func) stays valid.
+    Silenceable failure: a matmul that is not of memrefs of static sizes of i8 into i32, and a tile_n that is
+    no multiple of ``lanes``.
     """
 
     def change(self, function: Op) -> str | None:

@@ -25,6 +25,7 @@ class WordTile:
     lanes: int  # sums of a register
     panels_first: bool = False  # the loop over panels is the outer one, so that a panel stays in L1
     fetches_a: bool = False  # rows of A of the next strip are prefetched to the second level of cache
+    fetches_b: bool = False  # and the rows of B that follow its last one
 
     @classmethod
     def of(cls, op: InPlaceOp) -> "WordTile | str":
@@ -35,6 +36,7 @@ class WordTile:
             attribute(op, "lanes", WORDS),
             bool(attribute(op, "panels_first", 0)),
             bool(attribute(op, "fetches_a", 0)),
+            bool(attribute(op, "fetches_b", 0)),
         )
         if tile.rows < 1 or tile.lanes < 1 or tile.columns < 1 or tile.columns % tile.lanes:
             found = f"{tile.rows} x {tile.columns} sums in registers of {tile.lanes}"
@@ -67,6 +69,7 @@ class _WordMatmul:
     tile: WordTile
     a: WordRows
     b: WeightWords
+    source_of_b: WordSource | None  # None: B is a weight, which comes packed
     products: WordProducts
 
     @classmethod
@@ -80,7 +83,7 @@ class _WordMatmul:
         a = WordRows.of(of_a, k, rows, has_all=tile.panels_first)
         of_b = WordSource(matmul.b, matmul.layout == "nt", tile.lanes)
         b = weight or packed_words(of_b, columns, k, tile.vectors, products.of_b)
-        return cls(matmul, columns, tile, a, b, products)
+        return cls(matmul, columns, tile, a, b, None if weight else of_b, products)
 
     def build(self) -> None:
         """Creates the loops over strips of rows, and over panels of B."""
@@ -116,6 +119,8 @@ class _WordMatmul:
             of_b = self._load_b(panel, word, vectors)
             if self.tile.fetches_a and not of_row:
                 self._fetch_a(strip, panel, word)
+            if self.tile.fetches_b and not of_row:
+                self._fetch_b(strip, panel, word)
             after: list[Value] = []
             for row in range(strip.rows):
                 words = of_row(row) if of_row else strip.broadcast(row, word)
@@ -147,6 +152,23 @@ class _WordMatmul:
         first = strip.first if panels == 1 else total(strip.first, times(panel, share))
         for row in range(strip.rows, strip.rows + share):
             fetch(self.a.source.buffer, plus(first, row), times(word, self.a.source.per_word))
+
+    def _fetch_b(self, strip: WordStrip, panel: Value, word: Value) -> None:
+        """Creates prefetches of rows of B that follow this block of K, in a panel's columns.
+
+        A word's rows are divided among the strips. Nothing where B is stored along K, or comes packed.
+        """
+        source = self.source_of_b
+        if source is None or source.is_along_k:
+            return
+        share = -(-source.per_word // BlockExtent(self.matmul.m).steps(self.tile.rows))
+        kind = ir.IndexType.get()
+        number = value("arith.divui", kind, strip.first, index(self.tile.rows))
+        part = value("arith.remui", kind, number, index(source.per_word // share))
+        row = total(times(word, source.per_word), times(part, share))
+        source.fetch_rows(
+            plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns
+        )
 
     def _load_b(self, panel: Value, word: Value, vectors: int) -> list[Value]:
         """Creates the loads of a word of K of the first vectors of a panel."""
