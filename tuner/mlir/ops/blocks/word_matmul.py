@@ -166,9 +166,7 @@ class _WordMatmul:
         number = value("arith.divui", kind, strip.first, index(self.tile.rows))
         part = value("arith.remui", kind, number, index(source.per_word // share))
         row = total(times(word, source.per_word), times(part, share))
-        source.fetch_rows(
-            plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns
-        )
+        source.fetch_rows(plus(row, self.matmul.k), times(panel, self.tile.columns), share, self.tile.columns)
 
     def _load_b(self, panel: Value, word: Value, vectors: int) -> list[Value]:
         """Creates the loads of a word of K of the first vectors of a panel."""
